@@ -1,0 +1,28 @@
+"""Generative classifiers that are trained to decide well."""
+
+from calibayes._version import __version__
+from calibayes.estimators.columns import categorical, every, numeric
+from calibayes.estimators.discriminant_analysis import (
+    GenerativeLogisticRegression,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
+from calibayes.families.gaussian import SingularCovarianceWarning
+
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "GaussianNB",
+    "GenerativeClassifier",
+    "GenerativeLogisticRegression",
+    "LinearDiscriminantAnalysis",
+    "NaiveBayes",
+    "QuadraticDiscriminantAnalysis",
+    "SingularCovarianceWarning",
+    "__version__",
+    "categorical",
+    "every",
+    "numeric",
+]

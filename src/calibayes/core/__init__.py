@@ -1,0 +1,1 @@
+"""The design on one page (`protocols`) and the three things everything is made of: blocks, trees, namespaces."""

@@ -1,0 +1,39 @@
+"""Rows as the learner sees them: each family's columns, the labels and the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    columns : mapping
+        Name of a family -> its columns, (n, d), in the encoding that the family reads.
+    labels : (n,) integers
+        Class codes; -1 is a row without a label.
+    weight : (n,) floats
+        Weight of each row in the statistics; 0 for a row that is held out.
+    held_out : (n,) floats
+        Weight of each row in the validation metrics; 0 for a row that trains.
+    first : int
+        Position of the first row in the whole table, so that random starts do not depend on the partition.
+    """
+
+    columns: Mapping[str, Array]
+    labels: Array
+    weight: Array
+    held_out: Array
+    first: int = 0
+
+    def onehot(self, k: int) -> Array:
+        """Labels as indicators, (n, k); a row without a label is all zero."""
+        return np.asarray(self.labels[:, None] == np.arange(k), dtype=np.float64)

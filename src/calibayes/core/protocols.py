@@ -1,0 +1,241 @@
+"""The whole design on one page.
+
+A family is a closed-form learner ``parameters(statistics(data))`` whose statistics are sums over rows, linear in
+per-row class weights W of shape (n, k). Every learning rule is then one line,
+
+    S  <-  (1 - step * shrink) * S  +  step * statistics(X, W(Y, P))        P = posterior under parameters(S)
+
+A model is a class prior and one or more families, each over its own columns. A rule says which weights and which
+step, a source yields blocks of rows, an engine says where the sum over blocks runs. None of them knows another;
+`calibayes.learn` composes them through the protocols below. Sizes: n rows, d columns, k classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from calibayes.core.block import Block
+
+Array: TypeAlias = npt.NDArray[Any]
+Arrays: TypeAlias = Mapping[str, Any]
+"""Name -> array: the statistics or the parameters of one family."""
+Trees: TypeAlias = Mapping[str, Arrays]
+"""Name of a family -> its arrays: the statistics or the parameters of a model."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a family is told about its columns before it sees a row of them."""
+
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    levels: tuple[int, ...] = ()
+    """Number of levels of each column, for families over levels."""
+    centre: Array = field(default_factory=lambda: np.zeros(0))
+    """Point about which moments are summed, (d,), for families over numbers."""
+
+
+class Admission(NamedTuple):
+    """What `Family.admit` lets through."""
+
+    statistics: Arrays
+    frozen: int
+    """How many statistics kept their old value."""
+    held: Array
+    """Classes that kept everything, so that their class count must stay too, (k,)."""
+
+
+class Family(Protocol):
+    """A density p(x | class) with a closed-form learner. Immutable; methods are pure."""
+
+    @property
+    def reads(self) -> str:
+        """The encoding of its columns: "numbers", "levels" or "flags"."""
+
+    def bind(self, layout: Layout) -> Family:
+        """This family over given columns and classes."""
+
+    def prepare(self, start: Arrays) -> Family:
+        """Fix, from the statistics at the start, what stays fixed: default priors, floors, structure.
+
+        Raises ValueError, naming class and column, where the statistics have no valid parameters.
+        """
+
+    def statistics(self, columns: Any, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        """Sums over rows, linear in the weights (n, k), which may be negative.
+
+        The parameters matter only to families with something hidden.
+        """
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        """The closed-form learner, in the columns' own units."""
+
+    def log_density(self, columns: Any, parameters: Arrays) -> Array:
+        """log p(x | class), (n, k)."""
+
+    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+        """The proposed statistics, with the current value wherever the proposed one is invalid."""
+
+
+# Optional abilities: small protocols, never methods that raise.
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """Statistics that are counts of levels."""
+
+    def cells(self, statistics: Arrays) -> Array:
+        """All counts, (k, number of cells)."""
+
+
+class Ascent(NamedTuple):
+    """Parameters after a step on the natural parameters."""
+
+    parameters: Arrays
+    offset: Array | None
+    """Change of each class's log normaliser that the class prior absorbs, (k,); None where it stays inside."""
+
+
+@runtime_checkable
+class Natural(Protocol):
+    """Natural parameters that a gradient can move, with a projection back to valid ones."""
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+        """Add ``rate`` times the gradient that belongs to ``direction = statistics(X, Y - P)``, then project."""
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """New rows."""
+
+    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+        """One row of columns for each class code."""
+
+
+@runtime_checkable
+class Conjugate(Protocol):
+    """A default prior."""
+
+    def conjugate(self) -> Family:
+        """This family with its default conjugate prior, or itself where it has one already."""
+
+
+@runtime_checkable
+class Penalised(Protocol):
+    """A prior on the parameters."""
+
+    def log_prior(self, parameters: Arrays) -> float:
+        """Log prior density of the parameters, up to a constant."""
+
+
+@runtime_checkable
+class Regrouped(Protocol):
+    """Statistics that can move to more levels."""
+
+    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``."""
+
+
+class Model(Protocol):
+    """Class prior and families together: the joint density p(x, class)."""
+
+    def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
+
+    def parameters(self, statistics: Trees) -> Trees: ...
+
+    def log_joint(self, block: Block, parameters: Trees) -> Array:
+        """log p(x, class), (n, k)."""
+
+    def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
+
+    def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
+
+    def log_prior(self, parameters: Trees) -> float: ...
+
+
+class StepControl(Protocol):
+    """How long the next step is."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a step that lowers the objective is taken back and tried again, shorter."""
+
+    def step(self, update: int, previous: float | None) -> float:
+        """Length of the step of an update, counted from 1, after the ``previous`` accepted one."""
+
+    def retry(self, step: float, tries: int) -> float | None:
+        """Length after a refused step, or None to give up."""
+
+
+class Rule(Protocol):
+    """Which weights and which step. A rule never loops, reads data or logs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> tuple[type, ...]:
+        """Abilities that every family must have."""
+
+    @property
+    def control(self) -> StepControl: ...
+
+    @property
+    def shrink(self) -> float:
+        """Share of the statistics given up per unit of step; also the weight of the log prior in the objective."""
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether one update from anywhere is the end."""
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether rows without a label take part."""
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        """W(Y, P), (n, k)."""
+
+    def objective(self, log_joint: Array, onehot: Array) -> Array | None:
+        """What the rule climbs, row by row, (n,); None where nothing is known to rise."""
+
+    def begin(self, model: Model, statistics: Trees) -> Trees:
+        """The state that belongs to the statistics at the start."""
+
+    def absorb(self, state: Trees, new: Trees) -> Trees:
+        """The state after the statistics of further rows came in."""
+
+    def statistics(self, state: Trees) -> Trees | None:
+        """The statistics in a state, None for a rule that keeps none."""
+
+    def parameters(self, model: Model, state: Trees) -> Trees: ...
+
+    def advance(
+        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[Trees, int]:
+        """The next state and how much of it froze.
+
+        ``direction`` is statistics(X, W) over ``share`` of the data, whose whole weight is ``size``.
+        """
+
+
+class Source(Protocol):
+    """A table, block by block."""
+
+    def parts(self) -> Sequence[Callable[[], Block]]:
+        """Picklable loaders, one for each block, in the order of the rows."""
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
+        """The same rows in random order, ``size`` at a time."""
+
+
+class Engine(Protocol):
+    """Where sums over blocks run."""
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        """The sum of ``function(block)`` over all blocks, added in the order of the rows."""

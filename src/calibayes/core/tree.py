@@ -1,0 +1,42 @@
+"""Arithmetic on named arrays, nested to any depth: statistics are added, subtracted and scaled as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+Tree = Mapping[str, Any]
+"""Names to arrays, numbers or further trees."""
+
+
+def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
+    """Apply ``function`` leaf by leaf to trees with the same names.
+
+    >>> map_leaves(lambda a, b: a + b, {"x": 1}, {"x": 2})
+    {'x': 3}
+    """
+    first = trees[0]
+    if not isinstance(first, Mapping):
+        return function(*trees)
+    if any(tree.keys() != first.keys() for tree in trees):
+        raise ValueError(f"trees with different names: {[sorted(tree) for tree in trees]}")
+    return {name: map_leaves(function, *(tree[name] for tree in trees)) for name in first}
+
+
+def add(*trees: Tree) -> Any:
+    """Sum of trees, from left to right."""
+    return reduce(lambda left, right: map_leaves(lambda a, b: a + b, left, right), trees)
+
+
+def subtract(left: Tree, right: Tree) -> Any:
+    return map_leaves(lambda a, b: a - b, left, right)
+
+
+def scale(factor: float, tree: Tree) -> Any:
+    return map_leaves(lambda a: factor * a, tree)
+
+
+def combine(left_factor: float, left: Tree, right_factor: float, right: Tree) -> Any:
+    """``left_factor * left + right_factor * right``, leaf by leaf."""
+    return map_leaves(lambda a, b: left_factor * a + right_factor * b, left, right)

@@ -1,0 +1,14 @@
+"""Where sums over blocks run. Any engine gives the same numbers, bit for bit, on the same blocks."""
+
+from joblib import effective_n_jobs
+
+from calibayes.engines.serial import Serial
+from calibayes.engines.threads import Threads
+
+__all__ = ["Serial", "Threads", "engine_for"]
+
+
+def engine_for(n_jobs: int | None) -> Serial | Threads:
+    """Serial for one job, threads for more; negative numbers count from the number of cores, as in joblib."""
+    jobs = effective_n_jobs(n_jobs)
+    return Serial() if jobs == 1 else Threads(jobs)

@@ -1,0 +1,22 @@
+"""One block after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Source
+from calibayes.core.tree import add
+from calibayes.engines.blas import one_thread
+
+
+@dataclass(frozen=True)
+class Serial:
+    """Everything in the calling thread."""
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        with one_thread():
+            return reduce(add, (function(load()) for load in source.parts()))

@@ -1,0 +1,108 @@
+"""Which columns a family is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from calibayes.core.protocols import Array, Family, Layout
+from calibayes.tables.encode import Encoder, Flags, Levels, Numbers
+from calibayes.tables.read import Table
+
+Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
+"""Names, positions, a slice of positions, or a function of the table that answers with positions."""
+
+ENCODERS: Mapping[str, Callable[[], Encoder]] = {
+    "numbers": Numbers,
+    "levels": Levels,
+    "flags": lambda: Flags(threshold=None),
+}
+"""The encoding of what a family reads, unless another one is given."""
+
+
+def every(table: Table) -> list[int]:
+    """All columns."""
+    return list(range(len(table.names)))
+
+
+def numeric(table: Table) -> list[int]:
+    """Columns of numbers."""
+    return [j for j in range(len(table.names)) if table.numeric(j)]
+
+
+def categorical(table: Table) -> list[int]:
+    """Columns of anything else: strings, categories, booleans."""
+    return [j for j in range(len(table.names)) if not table.numeric(j)]
+
+
+def positions(selection: Selection, table: Table) -> list[int]:
+    """The positions that a selection means in a table."""
+    if callable(selection):
+        return list(selection(table))
+    if isinstance(selection, slice):
+        return list(range(len(table.names)))[selection]
+    if isinstance(selection, str):
+        raise ValueError(f"columns must be a list, not the string {selection!r}")
+    return [_position(name, table) for name in selection]
+
+
+def _position(name: str | int, table: Table) -> int:
+    if isinstance(name, str):
+        if name not in table.names:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
+        return table.names.index(name)
+    if not -len(table.names) <= name < len(table.names):
+        raise ValueError(f"there is no column {name}: the table has {len(table.names)} columns")
+    return int(name) % len(table.names)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Families by name, and the encoders of their columns, fitted."""
+
+    families: Mapping[str, Family]
+    encoders: Mapping[str, Encoder]
+    chosen: Mapping[str, tuple[int, ...]]
+    names: tuple[str, ...]
+
+    def encode(self, table: Table) -> dict[str, Array]:
+        return {name: encoder.encode(table) for name, encoder in self.encoders.items()}
+
+    def extend(self, table: Table) -> tuple[Bound, dict[str, Sequence[Array]]]:
+        """Encoders with the levels of a further table, and the new codes of old levels where they changed."""
+        extended = {name: encoder.extend(table) for name, encoder in self.encoders.items()}
+        encoders = {name: encoder for name, (encoder, _) in extended.items()}
+        moved = {name: codes for name, (_, codes) in extended.items() if codes is not None}
+        return replace(self, encoders=encoders), moved
+
+    def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
+        return {
+            name: Layout(classes, tuple(self.names[j] for j in self.chosen[name]), **encoder.layout())
+            for name, encoder in self.encoders.items()
+        }
+
+
+def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array) -> Bound:
+    """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to a table.
+
+    A family whose selection is empty is left out.
+    """
+    names = [name for name, *_ in specifications]
+    if len(set(names)) < len(names):
+        raise ValueError(f"family names must differ: {', '.join(names)}")
+    families, encoders, chosen = {}, {}, {}
+    taken: dict[int, str] = {}
+    for name, family, selection, *rest in specifications:
+        indices = positions(selection, table)
+        for j in indices:
+            if j in taken:
+                raise ValueError(f"column {table.names[j]!r} is bound to {taken[j]!r} and to {name!r}")
+            taken[j] = name
+        if indices:
+            encoder = rest[0] if rest else ENCODERS[family.reads]()
+            families[name], encoders[name] = family, encoder.fit(table, indices, weight)
+            chosen[name] = tuple(indices)
+    if not families:
+        raise ValueError("no family has any columns")
+    return Bound(families, encoders, chosen, table.names)

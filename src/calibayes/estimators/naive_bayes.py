@@ -1,0 +1,236 @@
+"""Naive Bayes under the names and parameters that scikit-learn's users know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.columns import categorical, every, numeric
+from calibayes.estimators.generative import Generative
+from calibayes.families import (
+    Bernoulli,
+    Categorical,
+    ClassPrior,
+    Diagonal,
+    Dirichlet,
+    Gaussian,
+    NormalInverseWishart,
+)
+from calibayes.families.product import PRIOR
+from calibayes.families.regularisers import VarianceSmoothing
+from calibayes.kernels.counts import offsets
+from calibayes.tables.bins import Bins
+from calibayes.tables.encode import Flags, Levels
+
+LEAST_ALPHA = 1e-10
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Discrete(Generative):
+    """Parameters that naive Bayes over levels and over flags share."""
+
+    alpha: float | Array = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Array | None = None
+    prior: Dirichlet | None = None
+
+    def _class_prior(self, k: int) -> ClassPrior:
+        if self.class_prior is not None:
+            return ClassPrior(fixed=self.class_prior)
+        return ClassPrior() if self.fit_prior else ClassPrior(fixed=np.full(k, 1.0 / k))
+
+    def _smoothing(self) -> dict[str, Any]:
+        """alpha or prior as the family takes them."""
+        if self.prior is not None:
+            if np.any(np.asarray(self.alpha) != 1.0):
+                raise ValueError("give alpha or prior, not both")
+            return {"prior": self.prior}
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        alpha = alpha if self.force_alpha else np.maximum(alpha, LEAST_ALPHA)
+        return {"alpha": float(alpha) if alpha.ndim == 0 else alpha}
+
+    @property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @property
+    def class_log_prior_(self) -> Array:
+        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CategoricalNB(Discrete):
+    """Naive Bayes over columns of levels.
+
+    Any values are levels: whole numbers as in scikit-learn, other numbers, strings, booleans. A level that was not
+    there in training says nothing about the class: its column is skipped.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior, min_categories
+        As in scikit-learn's CategoricalNB.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    rule, start, max_iter, stop, ...
+        How to train; see `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from calibayes import CategoricalNB
+    >>> X = [["red", "round"], ["red", "long"], ["green", "long"], ["green", "round"]]
+    >>> model = CategoricalNB(rule="ml").fit(X, ["apple", "apple", "pear", "pear"])
+    >>> model.predict([["red", "square"]]).tolist()
+    ['apple']
+    """
+
+    min_categories: int | Sequence[int] | None = None
+
+    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Categorical(**self._smoothing()), every, Levels(at_least=self.min_categories))]
+
+    @property
+    def categories_(self) -> list[Array]:
+        """The levels of each column, in the order of their codes."""
+        return list(self._bound.encoders["columns"].levels)
+
+    @property
+    def n_categories_(self) -> Array:
+        return np.array([len(levels) for levels in self.categories_])
+
+    @property
+    def category_count_(self) -> list[Array]:
+        return self._by_column(self.data_statistics_["columns"]["count"])
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        return self._by_column(self.parameters_["columns"]["log_probability"])
+
+    def _by_column(self, table: Array) -> list[Array]:
+        return np.split(table, offsets(tuple(self.n_categories_))[1:-1], axis=1)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BernoulliNB(Discrete):
+    """Naive Bayes over columns of zeros and ones.
+
+    Parameters
+    ----------
+    alpha, force_alpha, binarize, fit_prior, class_prior
+        As in scikit-learn's BernoulliNB.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    rule, start, max_iter, stop, ...
+        How to train; see `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from calibayes import BernoulliNB
+    >>> model = BernoulliNB(rule="ml").fit([[0, 1], [1, 1], [1, 0], [0, 0]], [1, 1, 0, 0])
+    >>> model.predict([[0, 1]]).tolist()
+    [1]
+    """
+
+    binarize: float | None = 0.0
+
+    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
+
+    @property
+    def feature_count_(self) -> Array:
+        return np.asarray(self.data_statistics_["columns"]["ones"])
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["log_one"])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianNB(Generative):
+    """Naive Bayes over numbers with a Gaussian density for each class and column.
+
+    Parameters
+    ----------
+    priors, var_smoothing
+        As in scikit-learn's GaussianNB.
+    prior : NormalInverseWishart, "auto" or None, default="auto"
+        Prior of means and variances; "auto" puts one on classes whose variances would be zero, None is strict maximum
+        likelihood.
+    rule, start, max_iter, stop, ...
+        How to train; see `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(GaussianNB().fit(X, y).score(X, y) > GaussianNB(rule="ml").fit(X, y).score(X, y))
+    True
+    """
+
+    priors: Array | None = None
+    var_smoothing: float = 1e-9
+    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
+
+    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+        smoothing = VarianceSmoothing(self.var_smoothing)
+        return [("columns", Gaussian(Diagonal(), prior=self.prior, regulariser=smoothing), every)]
+
+    def _class_prior(self, k: int) -> ClassPrior:
+        return ClassPrior(fixed=self.priors)
+
+    @property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @property
+    def class_prior_(self) -> Array:
+        return np.asarray(np.exp(self.parameters_[PRIOR]["log_probability"]))
+
+    @property
+    def theta_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["mean"])
+
+    @property
+    def var_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["variance"])
+
+    @property
+    def epsilon_(self) -> float:
+        return float(self._model.families["columns"].regulariser.epsilon)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NaiveBayes(Discrete):
+    """Naive Bayes over a table as it is: numbers are cut into bins, everything else is categorical.
+
+    Parameters
+    ----------
+    n_bins : int, default=5
+        Most bins of a column of numbers, found by k-means.
+    alpha, force_alpha, fit_prior, class_prior
+        As in scikit-learn's CategoricalNB.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    rule, start, max_iter, stop, ...
+        How to train; see `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = NaiveBayes().fit(penguins.columns, penguins.target)
+    >>> bool(model.score(penguins.columns, penguins.target) > 0.98)
+    True
+    """
+
+    n_bins: int = 5
+
+    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+        family = Categorical(**self._smoothing())
+        return [("binned", family, numeric, Bins(self.n_bins)), ("levels", family, categorical)]

@@ -1,0 +1,95 @@
+"""Labels and row weights as a person gives them, checked and turned into codes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from calibayes.core.protocols import Array
+from calibayes.tables.read import missing
+
+
+class Target(NamedTuple):
+    classes: Array
+    codes: Array
+    """Position of each row's label among the classes; -1 without a label."""
+
+
+def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Target:
+    """Classes and codes. None, NaN and NA mean no label, which only some rules can use."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    values = column_or_1d(y, warn=True) if np.ndim(y) != 1 else np.asarray(y)
+    unknown = missing(values)
+    if unknown.any() and not unlabelled:
+        raise ValueError(
+            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): leave those rows out, or learn from them with rule='em'"
+        )
+    known = values[~unknown]
+    if known.dtype.kind == "f" and not np.isfinite(known).all():
+        raise ValueError("Input y contains infinity")
+    if len(known) == 0:
+        raise ValueError("the target has no labels at all")
+    known = _narrowed(known)
+    check_classification_targets(known)
+    found = np.unique(known)
+    if classes is None:
+        classes = found
+    elif not np.isin(found, classes).all():
+        strange = found[~np.isin(found, classes)]
+        raise ValueError(f"y has labels that are not among the classes: {strange.tolist()}")
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed to tell apart"
+        )
+    codes = np.full(len(values), -1)
+    codes[~unknown] = np.searchsorted(classes, known)
+    return Target(classes, codes)
+
+
+def _narrowed(labels: Array) -> Array:
+    """Objects of one type as an array of that type; a mixture is an error."""
+    if labels.dtype.kind != "O":
+        return labels
+    kinds = sorted({type(label).__name__ for label in labels})
+    strings = all(isinstance(label, str) for label in labels)
+    if not strings and len(kinds) > 1:
+        raise ValueError(f"Unknown label type: y mixes labels of types {', '.join(kinds)}")
+    return labels if strings else np.array(labels.tolist())
+
+
+def read_weight(sample_weight: Any, n: int) -> Array:
+    """Row weights as floats: one for all, or not negative, finite and not all zero."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, weight)
+    if weight.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity")
+    if (weight < 0).any():
+        row = int(np.argmax(weight < 0))
+        raise ValueError(f"Negative values in data passed to `sample_weight`: row {row} has {weight[row]:g}")
+    if not (weight > 0).any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weight
+
+
+def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
+    """A random share of each class's rows, (n,) booleans; every class keeps at least one row to learn from."""
+    held = np.zeros(len(codes), dtype=bool)
+    for code in np.unique(codes[codes >= 0]):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    if not held.any():
+        raise ValueError(f"validation_fraction={fraction} of {len(codes)} rows holds out no row at all")
+    return held
+
+

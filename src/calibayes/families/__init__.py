@@ -1,0 +1,32 @@
+"""Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
+
+from calibayes.families.bernoulli import Bernoulli
+from calibayes.families.categorical import Categorical
+from calibayes.families.class_prior import ClassPrior
+from calibayes.families.gaussian import Gaussian
+from calibayes.families.priors import Dirichlet, NormalInverseWishart
+from calibayes.families.product import Product
+from calibayes.families.shapes import (
+    Diagonal,
+    Full,
+    Spherical,
+    Tied,
+    TiedDiagonal,
+    TiedSpherical,
+)
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "ClassPrior",
+    "Diagonal",
+    "Dirichlet",
+    "Full",
+    "Gaussian",
+    "NormalInverseWishart",
+    "Product",
+    "Spherical",
+    "Tied",
+    "TiedDiagonal",
+    "TiedSpherical",
+]

@@ -1,0 +1,65 @@
+"""Columns of zeros and ones, independent given the class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.protocols import Admission, Array, Arrays, Ascent
+
+from calibayes.families.class_prior import log_projection
+from calibayes.families.pseudo_counts import COUNT_FLOOR, PseudoCounts
+from calibayes.kernels import moments
+
+
+@dataclass(frozen=True)
+class Bernoulli(PseudoCounts):
+    """The probability of a one for each class and column.
+
+    ``alpha`` is a pseudo-count of zeros and of ones, ``prior`` a `Dirichlet` instead of it.
+    """
+
+    reads = "flags"
+
+    @property
+    def _pseudo(self) -> Array:
+        return self.pseudo_counts([2] * len(self.layout.columns))
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"zeros": moments.first(1.0 - columns, weights), "ones": moments.first(columns, weights)}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        ones = np.maximum(statistics["ones"] + self._pseudo, COUNT_FLOOR)
+        zeros = np.maximum(statistics["zeros"] + self._pseudo, COUNT_FLOOR)
+        log_total = np.log(ones + zeros)
+        return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        log_one, log_zero = parameters["log_one"], parameters["log_zero"]
+        return np.asarray(columns @ (log_one - log_zero).T + log_zero.sum(axis=1))
+
+    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+        """A count that would fall below zero keeps its value."""
+        keep = {name: ~(count >= 0) for name, count in proposed.items()}
+        kept = {name: np.where(keep[name], current[name], count) for name, count in proposed.items()}
+        frozen = sum(int(mask.sum()) for mask in keep.values())
+        return Admission(kept, frozen, np.zeros(len(kept["ones"]), dtype=bool))
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+        zero = parameters["log_zero"] + rate * direction["zeros"]
+        one = parameters["log_one"] + rate * direction["ones"]
+        moved = log_projection(np.stack([zero.ravel(), one.ravel()], axis=1))
+        return Ascent(
+            {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
+        )
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
+
+    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+        probability = np.exp(parameters["log_one"])[classes]
+        return (rng.random(probability.shape) < probability).astype(np.float64)

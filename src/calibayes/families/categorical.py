@@ -1,0 +1,82 @@
+"""Columns of levels, independent given the class: discrete naive Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.protocols import Admission, Array, Arrays, Ascent
+from calibayes.families.class_prior import log_projection
+from calibayes.families.pseudo_counts import COUNT_FLOOR, PseudoCounts
+from calibayes.kernels import counts
+
+@dataclass(frozen=True)
+class Categorical(PseudoCounts):
+    """One table of probabilities for each class and column.
+
+    A code below zero (a level never seen in training, or a missing cell) says nothing: its column is skipped.
+    ``alpha`` is a pseudo-count per level, ``prior`` a `Dirichlet` instead of it.
+    """
+
+    reads = "levels"
+
+    @property
+    def _first(self) -> Array:
+        return counts.offsets(self.layout.levels)
+
+    @property
+    def _pseudo_counts(self) -> Array:
+        return np.repeat(self.pseudo_counts(self.layout.levels), self.layout.levels)
+
+    def _per_column(self, table: Array) -> Array:
+        """Sum over the levels of each column, repeated for each level."""
+        sums = np.add.reduceat(table, self._first[:-1], axis=1)
+        return np.repeat(sums, self.layout.levels, axis=1)
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"count": counts.weighted_counts(columns, weights, self._first)}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        count = np.maximum(statistics["count"] + self._pseudo_counts, COUNT_FLOOR)
+        return {"log_probability": np.log(count) - np.log(self._per_column(count))}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return counts.look_up(columns, parameters["log_probability"], self._first)
+
+    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+        """A cell whose count would fall below zero keeps its value."""
+        keep = ~(proposed["count"] >= 0)
+        count = np.where(keep, current["count"], proposed["count"])
+        return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"])
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+        moved = parameters["log_probability"] + rate * direction["count"]
+        tables = np.split(moved, self._first[1:-1], axis=1)
+        return Ascent({"log_probability": np.concatenate([log_projection(t) for t in tables], axis=1)}, None)
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
+
+    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+        tables = np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
+        columns = [_draw(table[classes], rng) for table in tables]
+        return np.stack(columns, axis=1)
+
+    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        grown = np.zeros((len(self.layout.classes), sum(levels)))
+        first = counts.offsets(tuple(levels))
+        cells = [new + start for new, start in zip(codes, first[:-1], strict=True)]
+        grown[:, np.concatenate(cells)] = statistics["count"]
+        return {"count": grown}
+
+
+def _draw(probability: Array, rng: np.random.Generator) -> Array:
+    """One level for each row of probabilities."""
+    steps = np.cumsum(probability, axis=1)
+    uniform = rng.random(len(probability)) * steps[:, -1]
+    return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))

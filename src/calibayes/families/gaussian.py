@@ -1,0 +1,245 @@
+"""Numbers with a Gaussian density given the class, in six shapes of covariance."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from calibayes.core.protocols import Admission, Array, Arrays, Ascent, Layout
+from calibayes.families.priors import NormalInverseWishart
+from calibayes.families.regularisers import Plain, Regulariser
+from calibayes.families.shapes import Full, Shape
+from calibayes.kernels import moments
+
+EIGENVALUE_FLOOR = 1e-2
+"""Least eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
+
+
+class SingularCovarianceWarning(UserWarning):
+    """A class's covariance was singular and a prior was put on it."""
+
+
+@dataclass(frozen=True)
+class ResolvedPrior:
+    """A normal-inverse-Wishart prior with everything filled in, about the centre."""
+
+    m1: Array
+    m2: Array
+    mean: Array
+    covariance: Array
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A mean for each class and a covariance in some shape.
+
+    Parameters
+    ----------
+    shape : Shape
+        `Full`, `Diagonal`, `Spherical`, or their tied kin.
+    prior : NormalInverseWishart, "auto" or None
+        ``None`` is strict maximum likelihood; "auto" is maximum likelihood where it is valid and, for a class whose
+        covariance is singular, the default prior with a warning.
+    regulariser : Regulariser
+        What is done to the covariance after it was estimated.
+    """
+
+    shape: Shape = field(default_factory=Full)
+    prior: NormalInverseWishart | Literal["auto"] | None = None
+    regulariser: Regulariser = field(default_factory=Plain)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+    resolved: ResolvedPrior | None = field(default=None, repr=False)
+
+    reads = "numbers"
+
+    def bind(self, layout: Layout) -> Gaussian:
+        return replace(self, layout=layout, resolved=None)
+
+    def conjugate(self) -> Gaussian:
+        return replace(self, prior=NormalInverseWishart()) if self.prior in (None, "auto") else self
+
+    # -- statistics ----------------------------------------------------------------------------------------------
+
+    def _pool(self, per_class: Array) -> Array:
+        """Sum over classes where the covariance is tied, (g, ...)."""
+        return per_class.sum(axis=0, keepdims=True) if self.shape.tied else per_class
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        x = np.asarray(columns, dtype=np.float64) - self.layout.centre
+        return {
+            "count": moments.zeroth(weights),
+            "first": moments.first(x, weights),
+            "second": self.shape.second(x, self._pool(weights.T).T),
+        }
+
+    def _estimate(self, statistics: Arrays) -> tuple[Array, Array]:
+        """Mean about the centre (k, d) and covariance (g, ...); nonsense where a count is not positive."""
+        count = np.where(statistics["count"] > 0, statistics["count"], 1.0)
+        first, second = statistics["first"], statistics["second"]
+        mean = first / count[:, None]
+        size = _like(self._pool(count), second)
+        between = self._pool(_like(count, self.shape.square(mean)) * self.shape.square(mean))
+        covariance = self.shape.settle((second - between) / size)
+        prior = self.resolved
+        if prior is not None:
+            mean = (prior.m1[:, None] * prior.mean + first) / (prior.m1 + count)[:, None]
+            m2 = _like(prior.m2, second)
+            covariance = (m2 * prior.covariance + size * covariance) / (m2 + size)
+        return mean, self.regulariser.apply(covariance, self.shape)
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        mean, covariance = self._estimate(statistics)
+        return {"mean": self.layout.centre + mean, **self.shape.finish(covariance, len(mean))}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return self.shape.log_density(np.asarray(columns, dtype=np.float64), parameters)
+
+    # -- validity ------------------------------------------------------------------------------------------------
+
+    def _determined(self, statistics: Arrays) -> Array:
+        """Columns that have no variance of their own, (g, d), on the covariance that will be used."""
+        _, covariance = self._estimate(statistics)
+        size = self._pool(np.where(statistics["count"] > 0, statistics["count"], 1.0))
+        scale = np.abs(self.shape.variances(statistics["second"])) / size[:, None]
+        return self.shape.determined(covariance, np.maximum(scale, np.finfo(float).tiny))
+
+    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+        """A class whose count or covariance would be invalid keeps all its moments; a tied shape keeps all or none."""
+        empty = ~(proposed["count"] > 0)
+        held = self._pool(empty) | self._determined(proposed).any(axis=1)
+        held = np.array(np.broadcast_to(held > 0, empty.shape))
+        kept = {
+            name: np.where(_like(held[: len(value)], value), current[name], value)
+            for name, value in proposed.items()
+        }
+        sizes = [value.size / len(value) for value in proposed.values()]
+        return Admission(kept, int(held.sum() * sum(sizes)), held)
+
+    def prepare(self, start: Arrays) -> Gaussian:
+        count = start["count"].sum()
+        mean = start["first"].sum(axis=0) / count
+        variances = np.maximum(self.shape.variances(start["second"]).sum(axis=0) / count - mean**2, 0.0)
+        bare = replace(self, regulariser=self.regulariser.prepare(variances), resolved=None)
+        if isinstance(self.prior, NormalInverseWishart):
+            prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
+        elif self.prior == "auto":
+            prepared = bare._resolve_where_singular(start, mean, variances)
+        else:
+            prepared = bare
+        return prepared._checked(start)
+
+    def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
+        k, g = len(self.layout.classes), 1 if self.shape.tied else len(self.layout.classes)
+        return ResolvedPrior(
+            m1=np.full(k, prior.m1),
+            m2=np.full(g, prior.m2),
+            mean=mean if prior.mean is None else np.asarray(prior.mean, dtype=np.float64) - self.layout.centre,
+            covariance=self._prior_covariance(prior.covariance, variances),
+        )
+
+    def _prior_covariance(self, given: Array | None, variances: Array) -> Array:
+        if given is None:
+            # A column that never varies still needs some width; its own scale is unknown.
+            floor = 1e-9 * variances.max() if variances.max() > 0 else 1.0
+            given = np.maximum(variances, floor)
+        given = np.asarray(given, dtype=np.float64)
+        d = len(variances)
+        if given.shape not in ((d,), (d, d)):
+            raise ValueError(f"prior covariance has shape {given.shape}, expected {(d,)} or {(d, d)}")
+        plain = self.shape.diagonal(given if given.ndim == 1 else np.diag(given))
+        form = given if given.shape == plain.shape else plain
+        return np.asarray(self.shape.settle(form[None])[0])
+
+    def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
+        singular = self._determined(start).any(axis=1)
+        if not singular.any():
+            return self
+        default = NormalInverseWishart()
+        prior = self._resolve(default, mean, variances)
+        warnings.warn(
+            f"{self._where(singular)}: the covariance is singular ({self._why(start)}); a prior worth {default.m2:g} "
+            "rows was put on it. Give prior=None for strict maximum likelihood, or a tied shape.",
+            SingularCovarianceWarning,
+            stacklevel=2,
+        )
+        m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
+        return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))
+
+    def _checked(self, start: Arrays) -> Gaussian:
+        singular = self._determined(start).any(axis=1)
+        if singular.any():
+            raise ValueError(
+                f"{self._where(singular)}: the {type(self.shape).__name__} covariance is singular "
+                f"({self._why(start)}). A prior (prior=NormalInverseWishart()), a tied shape, or leaving columns out helps."
+            )
+        return self
+
+    def _where(self, singular: Array) -> str:
+        if self.shape.tied:
+            return "all classes together"
+        names = [repr(name) for name, bad in zip(self.layout.classes, singular, strict=True) if bad]
+        return f"class {', '.join(names)}"
+
+    def _why(self, start: Arrays) -> str:
+        """The first singular class's reason, in words."""
+        determined = self._determined(start)
+        group = int(np.argmax(determined.any(axis=1)))
+        count = self._pool(start["count"])[group]
+        within = replace(self, resolved=None, regulariser=Plain())._estimate(start)[1]
+        scale = np.abs(self.shape.variances(start["second"]))[group] / count
+        constant = self.shape.variances(within)[group] <= 1e-12 * np.maximum(scale, np.finfo(float).tiny)
+        if constant.any():
+            return f"constant within it: {_listed(self.layout.columns, constant)}"
+        if count <= len(self.layout.columns):
+            return f"{count:g} rows for {len(self.layout.columns)} columns"
+        return f"determined by the other columns: {_listed(self.layout.columns, determined[group])}"
+
+    # -- abilities -----------------------------------------------------------------------------------------------
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+        """Gradient in (covariance^-1 mean, -1/2 covariance^-1); a tied covariance stays, as in logistic regression."""
+        shape, mean, centre = self.shape, parameters["mean"], self.layout.centre
+        covariance = shape.covariance(parameters)
+        count, first = direction["count"], direction["first"]
+        sums = first + count[:, None] * centre
+        natural = shape.precision_times(covariance, mean)
+        if shape.tied:
+            moved = natural + rate * sums
+            means = shape.covariance_times(covariance, moved)
+            offset = 0.5 * (np.sum(moved * means, axis=1) - np.sum(natural * mean, axis=1))
+            return Ascent({**parameters, "mean": means}, offset)
+        centres = np.broadcast_to(centre, first.shape)
+        squares = direction["second"] + shape.cross(first, centres)
+        squares = squares + _like(count, squares) * shape.square(centres)
+        gradient = squares - _like(count, squares) * (shape.square(mean) + covariance)
+        moved = natural + rate * (sums - count[:, None] * mean)
+        covariance = shape.ascend(covariance, rate * gradient, EIGENVALUE_FLOOR)
+        means = shape.covariance_times(covariance, moved)
+        return Ascent({"mean": means, **shape.finish(covariance, len(means))}, None)
+
+    def log_prior(self, parameters: Arrays) -> float:
+        if self.resolved is None:
+            return 0.0
+        prior, covariance = self.resolved, self.shape.covariance(parameters)
+        away = parameters["mean"] - self.layout.centre - prior.mean
+        distance = np.sum(away * self.shape.precision_times(covariance, away), axis=1)
+        return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
+
+    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+        noise = rng.standard_normal((len(classes), len(self.layout.columns)))
+        covariance = self.shape.covariance(parameters)
+        return np.asarray(parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes))
+
+
+def _like(per_class: Array, value: Array) -> Array:
+    """Per-class numbers with as many axes as the value they multiply."""
+    return per_class.reshape(per_class.shape + (1,) * (value.ndim - 1))
+
+
+def _listed(names: tuple[str, ...], chosen: Array, most: int = 5) -> str:
+    picked = [repr(name) for name, take in zip(names, chosen, strict=True) if take]
+    rest = f" and {len(picked) - most} more" if len(picked) > most else ""
+    return ("column " if len(picked) == 1 else "columns ") + ", ".join(picked[:most]) + rest

@@ -1,0 +1,54 @@
+"""Conjugate priors of the papers, in terms of equivalent sample sizes (rc-generative-2025, appendix C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calibayes.core.protocols import Array
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Prior of the probabilities of r levels that counts as ``size`` rows, spread evenly over the levels.
+
+    Parameters
+    ----------
+    size : float, optional
+        Equivalent sample size m0; by default the number of levels, one row a level.
+    """
+
+    size: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None and not self.size >= 0:
+            raise ValueError(f"Dirichlet(size={self.size}): the equivalent sample size must not be negative")
+
+    def pseudo_count(self, levels: int) -> float:
+        """Rows added to each of the levels."""
+        return 1.0 if self.size is None else self.size / levels
+
+
+@dataclass(frozen=True)
+class NormalInverseWishart:
+    """Prior of a mean and a covariance that counts as ``m1`` rows for the mean and ``m2`` for the covariance.
+
+    As in the papers the term in (sample mean - prior mean) is left out of the covariance.
+
+    Parameters
+    ----------
+    m1, m2 : float
+        Equivalent sample sizes.
+    mean : (d,) array, optional
+        Prior mean; by default the mean of the training columns.
+    covariance : (d,) or (d, d) array, optional
+        Prior variances or covariance; by default the variances of the training columns.
+    """
+
+    m1: float = 10.0
+    m2: float = 10.0
+    mean: Array | None = None
+    covariance: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.m1 >= 0 and self.m2 >= 0):
+            raise ValueError(f"NormalInverseWishart(m1={self.m1}, m2={self.m2}): sizes must not be negative")

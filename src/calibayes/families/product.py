@@ -1,0 +1,77 @@
+"""A class prior and families over their own columns, independent given the class: the joint model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array, Family, Layout, Natural, Penalised, Trees
+from calibayes.families.class_prior import ClassPrior
+
+PRIOR = "class_prior"
+"""Name of the class prior among the families."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """p(class) times the product of p(columns of a family | class)."""
+
+    prior: ClassPrior
+    families: Mapping[str, Family]
+
+    def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Product:
+        bound = {name: family.bind(layouts[name]) for name, family in self.families.items()}
+        return Product(self.prior.bind(Layout(classes, ())), bound)
+
+    def prepare(self, start: Trees) -> Product:
+        prior = self.prior.prepare(start[PRIOR])
+        return Product(prior, {name: family.prepare(start[name]) for name, family in self.families.items()})
+
+    def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
+        given = parameters or {}
+        sums = {
+            name: family.statistics(block.columns[name], weights, given.get(name))
+            for name, family in self.families.items()
+        }
+        return {PRIOR: self.prior.statistics(weights), **sums}
+
+    def parameters(self, statistics: Trees) -> Trees:
+        found = {name: family.parameters(statistics[name]) for name, family in self.families.items()}
+        return {PRIOR: self.prior.parameters(statistics[PRIOR]), **found}
+
+    def log_joint(self, block: Block, parameters: Trees) -> Array:
+        log_prior = parameters[PRIOR]["log_probability"]
+        joint = np.broadcast_to(log_prior, (len(block.weight), len(log_prior)))
+        for name, family in self.families.items():
+            joint = joint + family.log_density(block.columns[name], parameters[name])
+        return joint
+
+    def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
+        """Each family freezes what is its own; a class that one of them holds keeps its class count."""
+        admissions = {name: f.admit(current[name], proposed[name]) for name, f in self.families.items()}
+        held = np.any([admission.held for admission in admissions.values()], axis=0)
+        prior, frozen = self.prior.admit(current[PRIOR], proposed[PRIOR], held)
+        kept = {name: admission.statistics for name, admission in admissions.items()}
+        return {PRIOR: prior, **kept}, frozen + sum(admission.frozen for admission in admissions.values())
+
+    def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees:
+        steps = {
+            name: family.ascend(parameters[name], direction[name], rate)
+            for name, family in self.families.items()
+            if isinstance(family, Natural)
+        }
+        offsets = [step.offset for step in steps.values() if step.offset is not None]
+        prior = self.prior.ascend(
+            parameters[PRIOR], direction[PRIOR], rate, np.sum(offsets, axis=0) if offsets else None
+        )
+        return {PRIOR: prior, **{name: step.parameters for name, step in steps.items()}}
+
+    def log_prior(self, parameters: Trees) -> float:
+        penalised = [(name, f) for name, f in self.families.items() if isinstance(f, Penalised)]
+        return sum(family.log_prior(parameters[name]) for name, family in penalised)
+
+    def with_families(self, families: Mapping[str, Family]) -> Product:
+        return replace(self, families=families)

@@ -1,0 +1,54 @@
+"""What families that count share: a Dirichlet prior, given by pseudo-counts or by its size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.families.priors import Dirichlet
+
+COUNT_FLOOR = 1e-12
+"""Least count of a cell under maximum likelihood: an empty cell is nearly, not wholly, impossible."""
+
+
+@dataclass(frozen=True)
+class PseudoCounts:
+    """
+    Parameters
+    ----------
+    alpha : float or (d,) array, default=0
+        Pseudo-count per level, for all columns or column by column; 0 is maximum likelihood.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    """
+
+    alpha: float | Array = 0.0
+    prior: Dirichlet | None = None
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and np.any(self.alpha):
+            raise ValueError("give alpha or prior, not both")
+        if not np.all(np.asarray(self.alpha) >= 0):
+            raise ValueError(f"alpha must not be negative, got {self.alpha}")
+
+    def pseudo_counts(self, levels: Sequence[int]) -> Array:
+        """Rows added to each level of each column, (d,)."""
+        if self.prior is not None:
+            return np.array([self.prior.pseudo_count(count) for count in levels])
+        if np.ndim(self.alpha) and np.shape(self.alpha) != (len(levels),):
+            raise ValueError(f"alpha has shape {np.shape(self.alpha)}, but there are {len(levels)} columns")
+        return np.array(np.broadcast_to(self.alpha, len(levels)), dtype=np.float64)
+
+    def bind(self, layout: Layout) -> Self:
+        return replace(self, layout=layout)
+
+    def prepare(self, start: Arrays) -> Self:
+        return self
+
+    def conjugate(self) -> Self:
+        return self if np.any(self.alpha) or self.prior else replace(self, prior=Dirichlet())

@@ -1,0 +1,72 @@
+"""What is done to a covariance after it was estimated, in the terms that scikit-learn's users know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.families.shapes import Shape
+
+
+class Regulariser(Protocol):
+    def prepare(self, variances: Array) -> Self:
+        """Fix what depends on the variances of the training columns."""
+
+    def apply(self, covariance: Array, shape: Shape) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The covariance as it is."""
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        return covariance
+
+
+@dataclass(frozen=True)
+class VarianceSmoothing:
+    """Add a share of the largest variance of all columns to every variance (GaussianNB's ``var_smoothing``)."""
+
+    share: float = 1e-9
+    epsilon: float = 0.0
+
+    def prepare(self, variances: Array) -> Self:
+        return replace(self, epsilon=self.share * float(variances.max()))
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        ones = np.ones(covariance.shape[1])
+        return np.asarray(covariance + self.epsilon * shape.diagonal(ones))
+
+
+@dataclass(frozen=True)
+class TowardsIdentity:
+    """``(1 - share) * covariance + share * I`` (QuadraticDiscriminantAnalysis's ``reg_param``)."""
+
+    share: float
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        identity = shape.diagonal(np.ones(covariance.shape[1]))
+        return np.asarray((1.0 - self.share) * covariance + self.share * identity)
+
+
+@dataclass(frozen=True)
+class TowardsDiagonal:
+    """``(1 - share) * covariance + share * its diagonal`` (LinearDiscriminantAnalysis's ``shrinkage``)."""
+
+    share: float
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        diagonals = np.stack([shape.diagonal(v) for v in shape.variances(covariance)])
+        return np.asarray((1.0 - self.share) * covariance + self.share * diagonals)

@@ -1,0 +1,212 @@
+"""The shapes of a Gaussian's covariance.
+
+Shapes share the statistics and differ in what they make of them: per-class second moments, or one pooled moment for
+the tied ones; matrices, variances, or a single variance. ``g`` below is k, or 1 for a tied shape.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays
+from calibayes.kernels import densities, linalg, moments
+
+
+class Shape(Protocol):
+    """A form of covariance, (g, ...)."""
+
+    tied: ClassVar[bool]
+
+    def second(self, x: Array, weights: Array) -> Array:
+        """Second moments of centred numbers, for weights (n, g)."""
+
+    def square(self, vectors: Array) -> Array:
+        """The form of v v' for each row v, (rows, ...)."""
+
+    def cross(self, left: Array, right: Array) -> Array:
+        """The form of l r' + r l' for each pair of rows."""
+
+    def diagonal(self, variances: Array) -> Array:
+        """The covariance with these variances, (...)."""
+
+    def variances(self, form: Array) -> Array:
+        """The variances in a covariance or second moment, (g, d)."""
+
+    def settle(self, covariance: Array) -> Array:
+        """The nearest covariance of this shape."""
+
+    def determined(self, covariance: Array, scale: Array) -> Array:
+        """Columns without a variance of their own, (g, d) booleans."""
+
+    def finish(self, covariance: Array, k: int) -> Arrays:
+        """Parameters from the covariance."""
+
+    def log_density(self, x: Array, parameters: Arrays) -> Array: ...
+
+    def covariance(self, parameters: Arrays) -> Array:
+        """The covariance in the parameters, back in this shape's form, (g, ...)."""
+
+    def precision_times(self, covariance: Array, vectors: Array) -> Array:
+        """The inverse covariance times each row, (k, d)."""
+
+    def covariance_times(self, covariance: Array, vectors: Array) -> Array: ...
+
+    def ascend(self, covariance: Array, gradient: Array, floor: float) -> Array:
+        """The covariance after -1/2 of its inverse has moved along the gradient, eigenvalues floored."""
+
+    def root_times(self, covariance: Array, noise: Array, classes: Array) -> Array:
+        """Noise with unit covariance, (n, d), turned into noise with each row's covariance."""
+
+    def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
+        """log of an inverse Wishart prior of given equivalent sizes (g,) about a prior covariance."""
+
+
+class Full:
+    """One covariance matrix a class."""
+
+    tied: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def second(self, x: Array, weights: Array) -> Array:
+        return moments.outer(x, weights)
+
+    def square(self, vectors: Array) -> Array:
+        return np.asarray(vectors[:, :, None] * vectors[:, None, :])
+
+    def cross(self, left: Array, right: Array) -> Array:
+        product = left[:, :, None] * right[:, None, :]
+        return np.asarray(product + np.swapaxes(product, 1, 2))
+
+    def diagonal(self, variances: Array) -> Array:
+        return np.diag(variances)
+
+    def variances(self, form: Array) -> Array:
+        return np.diagonal(form, axis1=1, axis2=2)
+
+    def settle(self, covariance: Array) -> Array:
+        return covariance
+
+    def determined(self, covariance: Array, scale: Array) -> Array:
+        return np.stack([linalg.determined(c, s) for c, s in zip(covariance, scale, strict=True)])
+
+    def finish(self, covariance: Array, k: int) -> Arrays:
+        whitener, log_determinant = linalg.whiteners(covariance)
+        return {"covariance": covariance, "whitener": whitener, "log_determinant": log_determinant}
+
+    def log_density(self, x: Array, parameters: Arrays) -> Array:
+        return densities.full_gaussian(
+            x, parameters["mean"], parameters["whitener"], parameters["log_determinant"]
+        )
+
+    def covariance(self, parameters: Arrays) -> Array:
+        return np.asarray(parameters["covariance"])
+
+    def precision_times(self, covariance: Array, vectors: Array) -> Array:
+        return np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
+
+    def covariance_times(self, covariance: Array, vectors: Array) -> Array:
+        return np.asarray((covariance @ vectors[:, :, None])[:, :, 0])
+
+    def ascend(self, covariance: Array, gradient: Array, floor: float) -> Array:
+        moved = -0.5 * np.linalg.inv(covariance) + gradient
+        return np.stack([linalg.covariance_from_natural(m, floor) for m in moved])
+
+    def root_times(self, covariance: Array, noise: Array, classes: Array) -> Array:
+        roots = np.linalg.cholesky(covariance)
+        rows = np.empty_like(noise)
+        for group, root in enumerate(roots):
+            mine = classes == group if len(roots) > 1 else np.ones(len(noise), dtype=bool)
+            rows[mine] = noise[mine] @ root.T
+        return rows
+
+    def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
+        log_determinant = np.linalg.slogdet(covariance)[1]
+        trace = np.trace(np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape)), axis1=1, axis2=2)
+        return float(-0.5 * np.sum(size * (log_determinant + trace)))
+
+
+class Diagonal(Full):
+    """One variance for each class and column: Gaussian naive Bayes."""
+
+    def second(self, x: Array, weights: Array) -> Array:
+        return moments.squares(x, weights)
+
+    def square(self, vectors: Array) -> Array:
+        return np.asarray(vectors * vectors)
+
+    def cross(self, left: Array, right: Array) -> Array:
+        return np.asarray(2.0 * left * right)
+
+    def diagonal(self, variances: Array) -> Array:
+        return variances
+
+    def variances(self, form: Array) -> Array:
+        return form
+
+    def determined(self, covariance: Array, scale: Array) -> Array:
+        return ~(covariance > linalg.SINGULAR * scale)
+
+    def finish(self, covariance: Array, k: int) -> Arrays:
+        return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
+
+    def log_density(self, x: Array, parameters: Arrays) -> Array:
+        return densities.diagonal_gaussian(x, parameters["mean"], parameters["variance"])
+
+    def covariance(self, parameters: Arrays) -> Array:
+        return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])
+
+    def precision_times(self, covariance: Array, vectors: Array) -> Array:
+        return np.asarray(vectors / covariance)
+
+    def covariance_times(self, covariance: Array, vectors: Array) -> Array:
+        return np.asarray(covariance * vectors)
+
+    def ascend(self, covariance: Array, gradient: Array, floor: float) -> Array:
+        return linalg.variance_from_natural(-0.5 / covariance + gradient, floor)
+
+    def root_times(self, covariance: Array, noise: Array, classes: Array) -> Array:
+        root = np.sqrt(covariance)
+        return np.asarray(noise * (root if len(root) == 1 else root[classes]))
+
+    def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
+        return float(-0.5 * np.sum(size[:, None] * (np.log(covariance) + prior / covariance)))
+
+
+class Spherical(Diagonal):
+    """One variance a class, the same for all columns."""
+
+    def settle(self, covariance: Array) -> Array:
+        return np.broadcast_to(covariance.mean(axis=1, keepdims=True), covariance.shape)
+
+    def ascend(self, covariance: Array, gradient: Array, floor: float) -> Array:
+        # One natural parameter stands for all columns, so their gradients add up.
+        together = np.broadcast_to(gradient.sum(axis=1, keepdims=True), gradient.shape)
+        return super().ascend(covariance, together, floor)
+
+
+class Tied(Full):
+    """One covariance matrix for all classes: linear discriminant analysis."""
+
+    tied = True
+
+
+class TiedDiagonal(Diagonal):
+    """One variance a column for all classes: logistic regression in generative form."""
+
+    tied = True
+
+
+class TiedSpherical(Spherical):
+    """One variance for everything."""
+
+    tied = True

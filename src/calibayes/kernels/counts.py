@@ -1,0 +1,37 @@
+"""Levels: weighted counts and look-up of log probabilities.
+
+Cells of all columns lie side by side: level v of column j is cell ``offsets[j] + v``; a negative code is no level.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+
+def offsets(levels: tuple[int, ...]) -> Array:
+    """First cell of each column, and the number of cells at the end, (d + 1,)."""
+    return np.concatenate([[0], np.cumsum(levels, dtype=np.intp)]).astype(np.intp)
+
+
+def cells(codes: Array, first: Array) -> Array:
+    """Cell of each entry, (n, d); an entry that is no level goes to one cell behind the last."""
+    return np.where(codes < 0, first[-1], codes + first[:-1])
+
+
+def weighted_counts(codes: Array, weights: Array, first: Array) -> Array:
+    """Sum of the weights per class and cell, (k, cells)."""
+    flat = cells(codes, first).ravel()
+    d = codes.shape[1]
+    sums = [np.bincount(flat, np.repeat(column, d), minlength=first[-1] + 1)[:-1] for column in weights.T]
+    return np.stack(sums)
+
+
+def look_up(codes: Array, table: Array, first: Array) -> Array:
+    """Sum over columns of the table's entries, (n, k), for a table of shape (k, cells)."""
+    padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1).T.copy()
+    rows = np.zeros((len(codes), len(table)))
+    for column in cells(codes, first).T:
+        rows += padded[column]
+    return rows

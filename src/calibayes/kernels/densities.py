@@ -1,0 +1,35 @@
+"""Log densities of numbers, (n, k)."""
+
+from __future__ import annotations
+
+import math
+
+from calibayes.core.namespace import namespace
+from calibayes.core.protocols import Array
+
+LOG_TWO_PI = math.log(2 * math.pi)
+
+
+def diagonal_gaussian(x: Array, mean: Array, variance: Array) -> Array:
+    """Independent columns: mean and variance (k, d)."""
+    xp = namespace(x, mean)
+    constant = -0.5 * (xp.sum(xp.log(variance), axis=1) + x.shape[1] * LOG_TWO_PI)
+    squares = [xp.sum((x - mean[c, :]) ** 2 / variance[c, :], axis=1) for c in range(mean.shape[0])]
+    return constant - 0.5 * xp.stack(squares, axis=1)  # type: ignore[no-any-return]
+
+
+def full_gaussian(x: Array, mean: Array, whitener: Array, log_determinant: Array) -> Array:
+    """Dependent columns: mean (k, d); inverse Cholesky factors and log determinants of the covariances.
+
+    There is one factor for each class, (k, d, d), or one that all classes share, (1, d, d).
+    """
+    xp = namespace(x, mean)
+    if whitener.shape[0] == 1:
+        white, centres = x @ whitener[0, ...].T, mean @ whitener[0, ...].T
+        squares = [xp.sum((white - centres[c, :]) ** 2, axis=1) for c in range(mean.shape[0])]
+    else:
+        squares = [
+            xp.sum(((x - mean[c, :]) @ whitener[c, ...].T) ** 2, axis=1) for c in range(mean.shape[0])
+        ]
+    constant = -0.5 * (log_determinant + x.shape[1] * LOG_TWO_PI)
+    return constant - 0.5 * xp.stack(squares, axis=1)  # type: ignore[no-any-return]

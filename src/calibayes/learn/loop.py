@@ -1,0 +1,103 @@
+"""Pass after pass over the source, until every lane is done."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
+from calibayes.learn.lane import Lane, Sweep
+from calibayes.learn.progress import Callback, Progress
+from calibayes.learn.starts import Start
+from calibayes.posterior import log_normalise, scores
+
+
+def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
+    """Statistics of the rows with the start's weights."""
+    total: Trees = engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
+    return total
+
+
+def measure(block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False) -> Mapping[str, Any]:
+    """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
+    log_joint = model.log_joint(block, parameters)
+    onehot = block.onehot(log_joint.shape[1])
+    log_posterior, _ = log_normalise(log_joint)
+    taking_part = block.weight if rule.unlabelled else block.weight * onehot.sum(axis=1)
+    sums: dict[str, Any] = {
+        "size": float(taking_part.sum()),
+        "train": scores(log_posterior, onehot, block.weight),
+        "held_out": scores(log_posterior, onehot, block.held_out),
+    }
+    objective = rule.objective(log_joint, onehot)
+    if objective is not None:
+        sums["objective"] = float(block.weight @ objective)
+    if not last:
+        weights = rule.weights(onehot, np.exp(log_posterior)) * block.weight[:, None]
+        sums["statistics"] = model.statistics(block, weights, parameters)
+    return sums
+
+
+def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
+    """Run the lanes to their ends. A block is loaded once a pass and visits every lane that is not done."""
+    while active := {str(i): lane for i, lane in enumerate(lanes) if not lane.done}:
+
+        def visit(block: Block, active: Mapping[str, Lane] = active) -> Mapping[str, Any]:
+            return {
+                name: measure(
+                    lane.view(block), lane.model, lane.rule, lane.candidate.parameters, last=lane.last
+                )
+                for name, lane in active.items()
+            }
+
+        totals = engine.total(visit, source)
+        for name, lane in active.items():
+            entry = lane.receive(totals[name])
+            if entry is not None and any([call(Progress(lane.updates, lane.limit, entry)) for call in callbacks]):
+                lane.done = lane.converged = True
+    for lane in lanes:
+        _warn(lane)
+
+
+def _warn(lane: Lane) -> None:
+    if lane.diverged:
+        warnings.warn(
+            f"rule {lane.rule.name!r} ran off at update {lane.updates + 1}; the best state before it is kept. "
+            "A smaller step helps.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not lane.converged and lane.stop.unfinished(lane.history):
+        warnings.warn(
+            f"the objective of rule {lane.rule.name!r} was still rising after {lane.updates} updates; "
+            "a larger max_iter would fit the training rows better",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+    """A sweep of updates on ``size`` rows at a time, in an order that changes from pass to pass.
+
+    Steps count rows, not batches: a sweep moves about as far as one full update of the same step would.
+    """
+    rng = np.random.default_rng(seed)
+
+    def sweep(lane: Lane, state: Trees, step: float) -> tuple[Trees, int]:
+        frozen = 0
+        for batch in source.batches(size, rng):
+            block = lane.view(batch)
+            sums = measure(block, lane.model, lane.rule, lane.rule.parameters(lane.model, state))
+            share = sums["size"] / lane.size
+            state, kept = lane.rule.advance(lane.model, state, sums["statistics"], step, lane.size, share)
+            frozen += kept
+        return state, frozen
+
+    return sweep
+
+

@@ -1,0 +1,149 @@
+"""When to stop, and which of the states passed through is the best one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from calibayes.learn.history import Entry
+
+
+class Stop(Protocol):
+    def score(self, entry: Entry) -> float:
+        """The state with the least score is the one that is returned."""
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        """Whether to stop at the last entry."""
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        """Whether an end at the last entry, forced by the number of updates, came too early."""
+
+
+@dataclass(frozen=True)
+class Never:
+    """Until the number of updates is reached; the state with the least soft error is the best."""
+
+    def score(self, entry: Entry) -> float:
+        return entry.soft_error
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return False
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class ToTheEnd(Never):
+    """Until the number of updates or the sum of steps is reached; the last state is the best."""
+
+    def score(self, entry: Entry) -> float:
+        return -entry.tau
+
+
+@dataclass(frozen=True)
+class SoftErrorRises(Never):
+    """As in the papers: at the first update that makes the soft error worse."""
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return len(history) > 1 and history[-1].soft_error > history[-2].soft_error
+
+
+@dataclass(frozen=True)
+class NoGain(Never):
+    """When an update gains less than ``tolerance`` per row in the objective; the highest objective is the best."""
+
+    tolerance: float = 1e-4
+
+    def score(self, entry: Entry) -> float:
+        return -entry.objective
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return len(history) > 1 and not self.unfinished(history)
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return len(history) > 1 and history[-1].objective - history[-2].objective >= self.tolerance
+
+
+@dataclass(frozen=True)
+class Patience(Never):
+    """When ``metric`` (lower is better) has not improved for ``rounds`` updates."""
+
+    metric: str = "soft_error"
+    rounds: int = 5
+
+    def score(self, entry: Entry) -> float:
+        return float(getattr(entry, self.metric))
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        scores = [self.score(entry) for entry in history]
+        return len(scores) - 1 - scores.index(min(scores)) >= self.rounds
+
+
+@dataclass(frozen=True)
+class MaxPasses(Never):
+    """After so many passes over the data, those of refused steps included."""
+
+    passes: int = 100
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return history[-1].passes >= self.passes
+
+
+@dataclass(frozen=True)
+class TimeLimit(Never):
+    """After so many seconds."""
+
+    seconds: float = math.inf
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return history[-1].seconds >= self.seconds
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """When any of several is met; the first says what is best."""
+
+    stops: tuple[Stop, ...]
+
+    def score(self, entry: Entry) -> float:
+        return self.stops[0].score(entry)
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return any(stop.met(history) for stop in self.stops)
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return self.stops[0].unfinished(history)
+
+
+@dataclass(frozen=True)
+class ValidationLoss:
+    """The least log loss on held-out rows is the best; stops after ``rounds`` updates without it, or with ``also``."""
+
+    also: Stop
+    rounds: int = 10
+
+    def score(self, entry: Entry) -> float:
+        return entry.validation_log_loss
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        patience = Patience("validation_log_loss", self.rounds)
+        return patience.met(history) or self.also.met(history)
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return False
+
+
+NAMES: dict[str | None, Stop] = {None: Never(), "objective": NoGain(), "soft_error": SoftErrorRises()}
+
+
+def stop_named(stop: str | Stop | Sequence[Stop] | None) -> Stop:
+    """The stop of that name, the stop itself, or any of several."""
+    if isinstance(stop, str | None):
+        if stop not in NAMES:
+            names = ", ".join(repr(name) for name in NAMES)
+            raise ValueError(f"unknown stop {stop!r}; the stops are {names} or an object of calibayes.learn such as Patience()")
+        return NAMES[stop]
+    return AnyOf(tuple(stop)) if isinstance(stop, Sequence) else stop

@@ -1,0 +1,43 @@
+"""Discriminative frequency estimate of Su et al. (2008), for families that count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Counts, StepControl
+from calibayes.rules.steps import Fixed, step_control
+from calibayes.rules.update import Update
+
+
+@dataclass(frozen=True)
+class DFE(Update):
+    """W = Y (1 - P of the true class): each pass adds the soft error to the counts, and nothing is taken away.
+
+    Nothing is known to rise, so the step cannot adapt.
+
+    Parameters
+    ----------
+    step : float or step control, default=1
+    """
+
+    step: float | StepControl = 1.0
+
+    name: ClassVar[str] = "dfe"
+    needs: ClassVar[tuple[type, ...]] = (Counts,)
+
+    def __post_init__(self) -> None:
+        if self.control.guarded:
+            raise ValueError("DFE has no objective to guard a step by: give it a fixed step or a schedule")
+
+    @property
+    def control(self) -> StepControl:
+        return step_control(self.step, Fixed(1.0))
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        return onehot * (1.0 - np.sum(onehot * posterior, axis=1, keepdims=True))
+
+    def objective(self, log_joint: Array, onehot: Array) -> None:
+        return None

@@ -1,0 +1,54 @@
+"""Projected gradient descent on the log loss, the papers' baseline (rc-probabilistic-2024, appendix C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibayes.core.protocols import Array, Model, Natural, StepControl, Trees
+from calibayes.rules.steps import Fixed, step_control
+from calibayes.rules.update import Update, conditional_log_likelihood
+
+
+@dataclass(frozen=True)
+class GD(Update):
+    """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
+
+    Here the state is the parameters: there are no statistics that belong to them.
+
+    Parameters
+    ----------
+    step : float or step control, default=0.1
+    """
+
+    step: float | StepControl = 0.1
+
+    name: ClassVar[str] = "gd"
+    needs: ClassVar[tuple[type, ...]] = (Natural,)
+
+    @property
+    def control(self) -> StepControl:
+        return step_control(self.step, Fixed(0.1))
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        return onehot - posterior
+
+    def objective(self, log_joint: Array, onehot: Array) -> Array:
+        return conditional_log_likelihood(log_joint, onehot)
+
+    def begin(self, model: Model, statistics: Trees) -> Trees:
+        return model.parameters(statistics)
+
+    def absorb(self, state: Trees, new: Trees) -> Trees:
+        return state
+
+    def statistics(self, state: Trees) -> None:
+        return None
+
+    def parameters(self, model: Model, state: Trees) -> Trees:
+        return state
+
+    def advance(
+        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[Trees, int]:
+        return model.ascend(state, direction, step / size), 0

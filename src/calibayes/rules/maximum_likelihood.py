@@ -1,0 +1,40 @@
+"""Maximum likelihood and maximum a posteriori: the closed form on the labels as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibayes.core.protocols import Array, Conjugate
+from calibayes.rules.steps import Fixed
+from calibayes.rules.update import Update, joint_log_likelihood
+
+
+@dataclass(frozen=True)
+class ML(Update):
+    """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori."""
+
+    name: ClassVar[str] = "ml"
+    closed_form: ClassVar[bool] = True
+
+    @property
+    def control(self) -> Fixed:
+        return Fixed(1.0)
+
+    @property
+    def shrink(self) -> float:
+        return 1.0
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        return onehot
+
+    def objective(self, log_joint: Array, onehot: Array) -> Array:
+        return joint_log_likelihood(log_joint, onehot)
+
+
+@dataclass(frozen=True)
+class MAP(ML):
+    """Maximum a posteriori: maximum likelihood with the default conjugate prior where a family has none."""
+
+    name: ClassVar[str] = "map"
+    needs: ClassVar[tuple[type, ...]] = (Conjugate,)

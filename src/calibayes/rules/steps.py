@@ -1,0 +1,89 @@
+"""How long the next step is: fixed, on a schedule, or as long as the objective rises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from calibayes.core.protocols import StepControl
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same step always, as in the papers."""
+
+    length: float = 0.1
+
+    guarded = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.length < float("inf"):
+            raise ValueError(f"a step must be positive, got {self.length}")
+
+    def step(self, update: int, previous: float | None) -> float:
+        return self.length
+
+    def retry(self, step: float, tries: int) -> float | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A step for each update: a function of its number, counted from 1, or a sequence whose last entry stays.
+
+    >>> Schedule([1.0, 0.5]).step(7, None)
+    0.5
+    """
+
+    lengths: Callable[[int], float] | Sequence[float]
+
+    guarded = False
+
+    def step(self, update: int, previous: float | None) -> float:
+        if callable(self.lengths):
+            return self.lengths(update)
+        return self.lengths[min(update, len(self.lengths)) - 1]
+
+    def retry(self, step: float, tries: int) -> float | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """Longer while the objective rises, half as long when it would fall.
+
+    Parameters
+    ----------
+    start : float
+        First step.
+    growth : float
+        Factor after an accepted step.
+    most : float
+        Longest step.
+    tries : int
+        How often one step is halved before learning ends.
+    """
+
+    start: float = 0.5
+    growth: float = 1.3
+    most: float = 8.0
+    tries: int = 12
+
+    guarded = True
+
+    def __post_init__(self) -> None:
+        if not (0 < self.start <= self.most and self.growth >= 1 and self.tries >= 1):
+            raise ValueError(f"need 0 < start <= most, growth >= 1, tries >= 1: {self}")
+
+    def step(self, update: int, previous: float | None) -> float:
+        return self.start if previous is None else min(self.growth * previous, self.most)
+
+    def retry(self, step: float, tries: int) -> float | None:
+        return step / 2 if tries < self.tries else None
+
+
+def step_control(step: float | StepControl | None, default: StepControl) -> StepControl:
+    """What a person gave as ``step``: nothing, a length, or a control."""
+    if step is None:
+        return default
+    return Fixed(float(step)) if isinstance(step, int | float) else step

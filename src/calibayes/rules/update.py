@@ -1,0 +1,55 @@
+"""The one update that all rules but gradient descent share."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Model, Trees
+from calibayes.core.tree import add, combine
+from calibayes.kernels.logspace import log_normalise
+
+
+class Update:
+    """``S <- (1 - step * shrink) * S + step * statistics(X, W)``, invalid statistics kept as they were.
+
+    The state is the statistics; the parameters follow from them by the model's closed form.
+    """
+
+    needs: ClassVar[tuple[type, ...]] = ()
+    closed_form: ClassVar[bool] = False
+    unlabelled: ClassVar[bool] = False
+
+    @property
+    def shrink(self) -> float:
+        return 0.0
+
+    def begin(self, model: Model, statistics: Trees) -> Trees:
+        return statistics
+
+    def absorb(self, state: Trees, new: Trees) -> Trees:
+        total: Trees = add(state, new)
+        return total
+
+    def statistics(self, state: Trees) -> Trees | None:
+        return state
+
+    def parameters(self, model: Model, state: Trees) -> Trees:
+        return model.parameters(state)
+
+    def advance(
+        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[Trees, int]:
+        proposed = combine(1.0 - step * share * self.shrink, state, step, direction)
+        return model.admit(state, proposed)
+
+
+def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
+    """log p(x, true class) of each row, 0 for a row without a label."""
+    return np.sum(log_joint * onehot, axis=1)
+
+
+def conditional_log_likelihood(log_joint: Array, onehot: Array) -> Array:
+    """log p(true class | x) of each row, 0 for a row without a label."""
+    return np.sum(log_normalise(log_joint)[0] * onehot, axis=1)

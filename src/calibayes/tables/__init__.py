@@ -1,0 +1,1 @@
+"""From a table as a person has it to blocks: read -> schema -> encode -> sources."""

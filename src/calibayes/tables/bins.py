@@ -1,0 +1,73 @@
+"""Numbers as levels: columns cut into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.tables.encode import numbers
+from calibayes.tables.read import Table
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins around the centres that k-means finds in each column, as in the papers.
+
+    A column with no more distinct values than bins gets one bin a value. Values beyond the ends belong to the outer
+    bins. Sampled codes become numbers spread evenly over their bin.
+
+    Parameters
+    ----------
+    most : int, default=5
+        Largest number of bins of a column.
+    """
+
+    most: int = 5
+    indices: tuple[int, ...] = ()
+    edges: tuple[Array, ...] = ()
+    """Ends and inner edges of each column's bins."""
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Bins:
+        columns = numbers(table, indices).astype(np.float64)
+        edges = tuple(kmeans_edges(column, self.most, weight) for column in columns.T)
+        return replace(self, indices=tuple(indices), edges=edges)
+
+    def encode(self, table: Table) -> Array:
+        columns = numbers(table, self.indices)
+        codes = [
+            np.searchsorted(edges[1:-1], column, side="right")
+            for edges, column in zip(self.edges, columns.T, strict=True)
+        ]
+        return np.stack(codes, axis=1)
+
+    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
+        uniform = rng.random(encoded.shape)
+        return [
+            edges[codes] + share * (edges[codes + 1] - edges[codes])
+            for edges, codes, share in zip(self.edges, encoded.T, uniform.T, strict=True)
+        ]
+
+    def layout(self) -> Mapping[str, Any]:
+        return {"levels": tuple(len(edges) - 1 for edges in self.edges)}
+
+    def extend(self, table: Table) -> tuple[Self, None]:
+        return self, None
+
+
+def kmeans_edges(column: Array, most: int, weight: Array) -> Array:
+    """Midpoints between the centres of k-means in one dimension, started from even spacing."""
+    from sklearn.cluster import KMeans
+
+    values = np.unique(column)
+    if len(values) <= most:
+        centres = values
+    else:
+        even = np.linspace(values[0], values[-1], most + 1)
+        start = ((even[1:] + even[:-1]) / 2)[:, None]
+        found = KMeans(n_clusters=most, init=start, n_init=1).fit(column[:, None], sample_weight=weight)
+        centres = np.unique(found.cluster_centers_[:, 0])
+    return np.concatenate([values[:1], (centres[1:] + centres[:-1]) / 2, values[-1:]])

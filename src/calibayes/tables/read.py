@@ -1,0 +1,152 @@
+"""Tables as people have them: arrays, data frames, CSV and Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns: one array of two dimensions where they are all of one type, else an array each."""
+
+    names: tuple[str, ...]
+    content: Array | tuple[Array, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.content) if isinstance(self.content, np.ndarray) else len(self.content[0])
+
+    def column(self, j: int) -> Array:
+        return self.content[:, j] if isinstance(self.content, np.ndarray) else self.content[j]
+
+    def matrix(self, indices: Sequence[int]) -> Array:
+        """Some columns side by side, (n, d)."""
+        if not isinstance(self.content, np.ndarray):
+            return np.stack([self.content[j] for j in indices], axis=1)
+        everything = list(indices) == list(range(self.content.shape[1]))
+        return self.content if everything else self.content[:, list(indices)]
+
+    def rows(self, keep: Array) -> Table:
+        """The rows where ``keep`` is true."""
+        if keep.all():
+            return self
+        if isinstance(self.content, np.ndarray):
+            return Table(self.names, self.content[keep])
+        return Table(self.names, tuple(column[keep] for column in self.content))
+
+    def numeric(self, j: int) -> bool:
+        """Whether a column holds numbers (booleans are levels, not numbers)."""
+        return self.column(j).dtype.kind in "fiu"
+
+
+def is_frame(table: Any) -> bool:
+    """Whether it is a data frame of some library rather than an array."""
+    return bool(nw.dependencies.is_into_dataframe(table))
+
+
+def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
+    named = names if names is not None else [f"x{j}" for j in range(array.shape[1])]
+    if array.dtype.kind != "O":
+        return Table(tuple(named), array)
+    return Table(tuple(named), tuple(_narrowed(column) for column in array.T))
+
+
+def read_frame(frame: Any) -> Table:
+    """The columns of a pandas, polars, pyarrow, ... data frame."""
+    native = nw.from_native(frame, eager_only=True)
+    names = tuple(str(name) for name in native.columns)
+    return Table(names, _together([_series(native[name]) for name in native.columns]))
+
+
+def _series(series: Any) -> Array:
+    if series.dtype.is_temporal():
+        raise ValueError(
+            f"column {series.name!r} holds dates or times, which no family models: "
+            "turn it into numbers (days since ...) or levels (weekday, month) first"
+        )
+    if series.dtype.is_numeric():
+        values = np.asarray(series.to_numpy())
+        return values.astype(np.float64) if values.dtype.kind == "O" else values
+    return _narrowed(np.asarray(series.to_numpy(), dtype=object))
+
+
+def _together(columns: list[Array]) -> Array | tuple[Array, ...]:
+    if columns and all(column.dtype.kind in "fiu" for column in columns):
+        return np.stack(columns, axis=1)
+    return tuple(columns)
+
+
+def _narrowed(column: Array) -> Array:
+    """An array of objects as numbers or booleans, where every one of them is such."""
+    kinds = {type(value) for value in column}
+    if kinds and kinds <= {bool, np.bool_}:
+        return column.astype(bool)
+    numbers = (int, float, np.integer, np.floating)
+    if kinds and all(issubclass(kind, numbers) and kind is not bool for kind in kinds):
+        return column.astype(np.float64)
+    return column
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT or a data-frame library's NA."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def missing(column: Array) -> Array:
+    """Which cells of a column are missing, (n,) booleans."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.array([is_missing(value) for value in column], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def read_file(path: Path) -> Table:
+    """A table from a file: Parquet by its ending, else comma-separated values with a header, gzip or not."""
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
+    return _read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_csv(path)
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ValueError("reading Parquet files needs pyarrow: pip install 'calibayes[parquet]'") from error
+    return read_frame(parquet.read_table(path))
+
+
+def _read_csv(path: Path) -> Table:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if len(rows) < 2:
+        raise ValueError(f"{path} has no rows below its header")
+    header, body = rows[0], rows[1:]
+    uneven = [number for number, row in enumerate(body, start=2) if len(row) != len(header)]
+    if uneven:
+        raise ValueError(f"{path}: row {uneven[0]} has another number of cells than the header ({len(header)})")
+    columns = [_parsed(np.array(cells, dtype=object)) for cells in zip(*body, strict=True)]
+    return Table(tuple(header), tuple(columns))
+
+
+NOT_AVAILABLE = {"", "NA", "NaN", "nan", "null", "NULL", "None"}
+
+
+def _parsed(cells: Array) -> Array:
+    """Text cells as numbers where all that are there are numbers, else as text with None for what is missing."""
+    absent = np.array([cell.strip() in NOT_AVAILABLE for cell in cells])
+    try:
+        return np.array([np.nan if gone else float(cell) for cell, gone in zip(cells, absent, strict=True)])
+    except ValueError:
+        return np.array([None if gone else cell for cell, gone in zip(cells, absent, strict=True)], dtype=object)

@@ -1,0 +1,55 @@
+"""Tables in memory, handed out in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array
+
+CELLS_PER_BLOCK = 2**19
+FEWEST_ROWS = 256
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """Encoded columns of each family, labels and weights.
+
+    Parameters
+    ----------
+    rows_per_block : int, optional
+        By default a block holds about half a million cells, whatever the number of jobs.
+    """
+
+    columns: Mapping[str, Array]
+    labels: Array
+    weight: Array
+    held_out: Array
+    rows_per_block: int | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def _rows(self) -> int:
+        if self.rows_per_block is not None:
+            return self.rows_per_block
+        cells = sum(columns.shape[1] for columns in self.columns.values())
+        return max(FEWEST_ROWS, CELLS_PER_BLOCK // max(cells, 1))
+
+    def take(self, rows: slice | Array, first: int = 0) -> Block:
+        columns = {name: array[rows] for name, array in self.columns.items()}
+        return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
+
+    def parts(self) -> Sequence[Callable[[], Block]]:
+        starts = range(0, self.n, self._rows)
+        return [partial(self.take, slice(start, start + self._rows), start) for start in starts]
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
+        order = rng.permutation(self.n)
+        return (self.take(order[start : start + size]) for start in range(0, self.n, size))
