@@ -27,7 +27,8 @@ class Generative(Training):
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row, (n,)."""
-        return np.asarray(self.classes_[most_probable(self.predict_joint_log_proba(X))])
+        log_joint = self.predict_joint_log_proba(X)
+        return np.asarray(self.classes_[most_probable(log_joint)])
 
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
@@ -153,6 +154,11 @@ class GenerativeClassifier(Generative):
 
     families: Sequence[tuple[str, Family, Selection]] | None = None
     priors: Array | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
     def _specifications(self) -> Sequence[tuple[Any, ...]]:
         if self.families is not None:

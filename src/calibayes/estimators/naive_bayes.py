@@ -90,6 +90,11 @@ class CategoricalNB(Discrete):
 
     min_categories: int | Sequence[int] | None = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
     def _specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Categorical(**self._smoothing()), every, Levels(at_least=self.min_categories))]
 
@@ -136,6 +141,11 @@ class BernoulliNB(Discrete):
     """
 
     binarize: float | None = 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on columns that are not binary, as the checks' are
+        return tags
 
     def _specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
@@ -230,6 +240,11 @@ class NaiveBayes(Discrete):
     """
 
     n_bins: int = 5
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
     def _specifications(self) -> Sequence[tuple[Any, ...]]:
         family = Categorical(**self._smoothing())

@@ -22,7 +22,7 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     """Classes and codes. None, NaN and NA mean no label, which only some rules can use."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    values = column_or_1d(y, warn=True) if np.ndim(y) != 1 else np.asarray(y)
+    values = column_or_1d(y, warn=True)
     unknown = missing(values)
     if unknown.any() and not unlabelled:
         raise ValueError(

@@ -14,6 +14,12 @@ from calibayes.families.regularisers import Plain, Regulariser
 from calibayes.families.shapes import Full, Shape
 from calibayes.kernels import moments
 
+ROUNDING = 1e-14
+"""A scatter that is a smaller share of the second moment is rounding, not scatter."""
+SINGULAR = 1e-12
+"""A column of whose second moment no more than this is left is determined by the class and the other columns."""
+COLLAPSING = 1e-8
+"""Below this a variance has lost half of its digits, as second moment minus squared mean."""
 EIGENVALUE_FLOOR = 1e-2
 """Least eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
 
@@ -82,7 +88,8 @@ class Gaussian:
         mean = first / count[:, None]
         size = _like(self._pool(count), second)
         between = self._pool(_like(count, self.shape.square(mean)) * self.shape.square(mean))
-        covariance = self.shape.settle((second - between) / size)
+        scatter = np.where(np.abs(second - between) <= ROUNDING * np.abs(second), 0.0, second - between)
+        covariance = self.shape.settle(scatter / size)
         prior = self.resolved
         if prior is not None:
             mean = (prior.m1[:, None] * prior.mean + first) / (prior.m1 + count)[:, None]
@@ -99,17 +106,29 @@ class Gaussian:
 
     # -- validity ------------------------------------------------------------------------------------------------
 
-    def _determined(self, statistics: Arrays) -> Array:
-        """Columns that have no variance of their own, (g, d), on the covariance that will be used."""
+    def _left(self, statistics: Arrays) -> Array:
+        """What is left of each column's second moment when the means and the columns before it are known, (g, d).
+
+        It is measured on the covariance that will be used.
+        """
         _, covariance = self._estimate(statistics)
         size = self._pool(np.where(statistics["count"] > 0, statistics["count"], 1.0))
         scale = np.abs(self.shape.variances(statistics["second"])) / size[:, None]
-        return self.shape.determined(covariance, np.maximum(scale, np.finfo(float).tiny))
+        return self.shape.pivots(covariance) / np.maximum(scale, np.finfo(float).tiny)
+
+    def _determined(self, statistics: Arrays) -> Array:
+        """Columns that have no variance of their own, (g, d)."""
+        return ~(self._left(statistics) > SINGULAR)
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
-        """A class whose count or covariance would be invalid keeps all its moments; a tied shape keeps all or none."""
+        """A class whose count or covariance would be invalid keeps all its moments; a tied shape keeps all or none.
+
+        Nor may a variance that has lost half of its digits to cancellation shrink further.
+        """
         empty = ~(proposed["count"] > 0)
-        held = self._pool(empty) | self._determined(proposed).any(axis=1)
+        left = self._left(proposed)
+        collapsing = (left < COLLAPSING) & (left < self._left(current))
+        held = self._pool(empty) | (collapsing | ~(left > SINGULAR)).any(axis=1)
         held = np.array(np.broadcast_to(held > 0, empty.shape))
         kept = {
             name: np.where(_like(held[: len(value)], value), current[name], value)
@@ -190,7 +209,7 @@ class Gaussian:
         count = self._pool(start["count"])[group]
         within = replace(self, resolved=None, regulariser=Plain())._estimate(start)[1]
         scale = np.abs(self.shape.variances(start["second"]))[group] / count
-        constant = self.shape.variances(within)[group] <= 1e-12 * np.maximum(scale, np.finfo(float).tiny)
+        constant = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
         if constant.any():
             return f"constant within it: {_listed(self.layout.columns, constant)}"
         if count <= len(self.layout.columns):

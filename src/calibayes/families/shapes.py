@@ -37,8 +37,8 @@ class Shape(Protocol):
     def settle(self, covariance: Array) -> Array:
         """The nearest covariance of this shape."""
 
-    def determined(self, covariance: Array, scale: Array) -> Array:
-        """Columns without a variance of their own, (g, d) booleans."""
+    def pivots(self, covariance: Array) -> Array:
+        """The variance of each column given those before it, (g, d); not positive in a covariance that is none."""
 
     def finish(self, covariance: Array, k: int) -> Arrays:
         """Parameters from the covariance."""
@@ -96,8 +96,8 @@ class Full:
     def settle(self, covariance: Array) -> Array:
         return covariance
 
-    def determined(self, covariance: Array, scale: Array) -> Array:
-        return np.stack([linalg.determined(c, s) for c, s in zip(covariance, scale, strict=True)])
+    def pivots(self, covariance: Array) -> Array:
+        return np.stack([linalg.pivots(matrix) for matrix in covariance])
 
     def finish(self, covariance: Array, k: int) -> Arrays:
         whitener, log_determinant = linalg.whiteners(covariance)
@@ -153,8 +153,8 @@ class Diagonal(Full):
     def variances(self, form: Array) -> Array:
         return form
 
-    def determined(self, covariance: Array, scale: Array) -> Array:
-        return ~(covariance > linalg.SINGULAR * scale)
+    def pivots(self, covariance: Array) -> Array:
+        return covariance
 
     def finish(self, covariance: Array, k: int) -> Arrays:
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}

@@ -7,23 +7,15 @@ from scipy.linalg import lapack
 
 from calibayes.core.protocols import Array
 
-SINGULAR = 1e-12
-"""A column whose variance given the columns before it is below this share of its scale counts as determined by them."""
-
-
 def pivots(matrix: Array) -> Array:
     """Variance of each column given those before it, (d,); not positive from where the matrix is not definite."""
+    if not np.isfinite(matrix).all():
+        return np.zeros(len(matrix))
     factor, failed = lapack.dpotrf(matrix, lower=1)
     left = np.asarray(np.diag(factor) ** 2)
     if failed:
         left[failed - 1 :] = 0.0
     return left
-
-
-def determined(matrix: Array, scale: Array) -> Array:
-    """Columns without a variance of their own, (d,) booleans; any true entry makes the matrix unusable."""
-    usable = np.isfinite(matrix).all()
-    return pivots(matrix) <= SINGULAR * scale if usable else np.ones(len(matrix), dtype=bool)
 
 
 def whiteners(matrices: Array) -> tuple[Array, Array]:

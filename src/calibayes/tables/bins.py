@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels import kmeans
 from calibayes.tables.encode import numbers
 from calibayes.tables.read import Table
 
@@ -60,14 +61,10 @@ class Bins:
 
 def kmeans_edges(column: Array, most: int, weight: Array) -> Array:
     """Midpoints between the centres of k-means in one dimension, started from even spacing."""
-    from sklearn.cluster import KMeans
-
-    values = np.unique(column)
-    if len(values) <= most:
-        centres = values
-    else:
+    values, row = np.unique(column, return_inverse=True)
+    centres = values
+    if len(values) > most:
         even = np.linspace(values[0], values[-1], most + 1)
-        start = ((even[1:] + even[:-1]) / 2)[:, None]
-        found = KMeans(n_clusters=most, init=start, n_init=1).fit(column[:, None], sample_weight=weight)
-        centres = np.unique(found.cluster_centers_[:, 0])
+        start = (even[1:] + even[:-1]) / 2
+        centres = np.unique(kmeans.centres(values, np.bincount(row, weight), start))
     return np.concatenate([values[:1], (centres[1:] + centres[:-1]) / 2, values[-1:]])

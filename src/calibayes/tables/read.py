@@ -65,7 +65,7 @@ def read_frame(frame: Any) -> Table:
     """The columns of a pandas, polars, pyarrow, ... data frame."""
     native = nw.from_native(frame, eager_only=True)
     names = tuple(str(name) for name in native.columns)
-    return Table(names, _together([_series(native[name]) for name in native.columns]))
+    return Table(names, _together([_series(series) for series in native.iter_columns()]))
 
 
 def _series(series: Any) -> Array:
@@ -89,6 +89,9 @@ def _together(columns: list[Array]) -> Array | tuple[Array, ...]:
 def _narrowed(column: Array) -> Array:
     """An array of objects as numbers or booleans, where every one of them is such."""
     kinds = {type(value) for value in column}
+    strange = [kind.__name__ for kind in kinds if issubclass(kind, dict | list | set | tuple | np.ndarray)]
+    if strange:
+        raise TypeError(f"a cell's argument must be a string or a number, not {strange[0]}")
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)
     numbers = (int, float, np.integer, np.floating)

@@ -1,0 +1,25 @@
+"""scikit-learn's own checks, for every public estimator, none expected to fail."""
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import calibayes
+from calibayes import SingularCovarianceWarning
+
+ESTIMATORS = [
+    getattr(calibayes, name)()
+    for name in calibayes.__all__
+    if isinstance(getattr(calibayes, name), type) and hasattr(getattr(calibayes, name), "fit")
+]
+
+
+# The checks fit to noise and to fewer rows than columns: fits that have more to gain and singular covariances are what
+# they ask for, and both say so.
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
+@pytest.mark.filterwarnings(
+    f"ignore::{SingularCovarianceWarning.__module__}.{SingularCovarianceWarning.__name__}"
+)
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
