@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
     from calibayes.core.block import Block
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = Any
+"""An array of NumPy or of another library that speaks the array API."""
 Arrays: TypeAlias = Mapping[str, Any]
 """Name -> array: the statistics or the parameters of one family."""
 Trees: TypeAlias = Mapping[str, Arrays]

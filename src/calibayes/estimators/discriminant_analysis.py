@@ -135,11 +135,13 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
 
     @property
     def _max_components(self) -> int:
-        most = min(len(self.classes_) - 1, self.n_features_in_)
+        most: int = min(len(self.classes_) - 1, self.n_features_in_)
         if self.n_components is None:
             return most
         if not 1 <= self.n_components <= most:
-            raise ValueError(f"n_components={self.n_components} must lie between 1 and min(d, k - 1) = {most}")
+            raise ValueError(
+                f"n_components={self.n_components} must lie between 1 and min(d, k - 1) = {most}"
+            )
         return self.n_components
 
     @property

@@ -48,7 +48,9 @@ class Generative(Training):
         nothing = np.zeros(table.n)
         source = ArraySource(self._bound.encode(table), nothing, nothing, nothing)
         with one_thread():
-            return np.concatenate([self._model.log_joint(load(), self.parameters_) for load in source.parts()])
+            return np.concatenate(
+                [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
+            )
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""

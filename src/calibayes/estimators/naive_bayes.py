@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class CategoricalNB(Discrete):
     @property
     def categories_(self) -> list[Array]:
         """The levels of each column, in the order of their codes."""
-        return list(self._bound.encoders["columns"].levels)
+        return list(cast(Levels, self._bound.encoders["columns"]).levels)
 
     @property
     def n_categories_(self) -> Array:
@@ -211,7 +211,7 @@ class GaussianNB(Generative):
 
     @property
     def epsilon_(self) -> float:
-        return float(self._model.families["columns"].regulariser.epsilon)
+        return float(cast(Any, self._model.families["columns"]).regulariser.epsilon)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

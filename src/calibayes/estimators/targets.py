@@ -91,5 +91,3 @@ def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
     if not held.any():
         raise ValueError(f"validation_fraction={fraction} of {len(codes)} rows holds out no row at all")
     return held
-
-

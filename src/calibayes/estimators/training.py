@@ -47,7 +47,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     rule: str | Rule = "rc"
     start: str | Start = "data"
     max_iter: int = 64
-    stop: str | Stop | Sequence[Stop] | None = "objective"
+    stop: str | Stop | list[Stop] | tuple[Stop, ...] | None = "objective"
     batch_size: int | None = None
     validation_fraction: float | None = None
     refit: bool = True
@@ -65,6 +65,19 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _class_prior(self, k: int) -> ClassPrior:
         return ClassPrior()
+
+    def _bind(self, rule: Rule, table: Table, classes: Array, weight: Array) -> None:
+        self.classes_ = classes
+        self._bound = bind(self._specifications(), table, weight)
+        families = {name: _able(rule, name, family) for name, family in self._bound.families.items()}
+        names = tuple(str(name) for name in classes)
+        product = Product(self._class_prior(len(classes)), families)
+        self._model: Product = product.bind(self._bound.layouts(names), names)
+
+    def _keep(self, state: Trees | None, statistics: Trees | None, parameters: Trees | None) -> None:
+        self._state: Any = state
+        self.statistics_: Any = statistics
+        self.parameters_: Any = parameters
 
     # -- learning --------------------------------------------------------------------------------------------------
 
@@ -95,8 +108,10 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
         if held.any() and self.refit:
-            lane = self._train_again(rule, start, lane, ArraySource(source.columns, target.codes, weight, 0.0 * weight))
-        self._keep(rule, lane.best.state, lane.best.parameters)
+            lane = self._train_again(
+                rule, start, lane, ArraySource(source.columns, target.codes, weight, 0.0 * weight)
+            )
+        self._keep(lane.best.state, rule.statistics(lane.best.state), lane.best.parameters)
         return self
 
     def _lane(self, rule: Rule, start: Start, source: ArraySource, **options: Any) -> Lane:
@@ -106,7 +121,10 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model.prior.prepare(self.data_statistics_[PRIOR])
         begin, limit = self.data_statistics_, 0 if rule.closed_form else self.max_iter
         if not isinstance(start, Data):
-            begin, limit = start_statistics(self._model, source, engine, start, k), limit or min(1, self.max_iter)
+            begin, limit = (
+                start_statistics(self._model, source, engine, start, k),
+                limit or min(1, self.max_iter),
+            )
         self._model = self._model.prepare(begin)
         return Lane(self._model, rule, rule.begin(self._model, begin), **{"limit": limit, **options})
 
@@ -140,7 +158,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if (self.data_statistics_[PRIOR]["count"] > 0).all():
             self._step(rule, source, new)
         else:
-            self._state, self.statistics_, self.parameters_ = None, None, None
+            self._keep(None, None, None)
         return self
 
     def _step(self, rule: Rule, source: ArraySource, new: Trees) -> None:
@@ -154,27 +172,41 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lane = Lane(self._model, rule, state, stop=ToTheEnd(), limit=0 if rule.closed_form else 1)
         if not rule.closed_form:
             learn([lane], source, engine_for(self.n_jobs), self._callbacks())
-        self._keep(rule, lane.best.state, lane.best.parameters)
+        self._keep(lane.best.state, rule.statistics(lane.best.state), lane.best.parameters)
 
     # -- parts of it -----------------------------------------------------------------------------------------------
 
     def _checked_rule(self) -> Rule:
         rule = rule_named(self.rule)
-        if not (isinstance(self.max_iter, int | np.integer) and self.max_iter >= 0):
+        if self.max_iter != int(self.max_iter) or self.max_iter < 0:
             raise ValueError(f"max_iter must be a whole number from 0 on, got {self.max_iter!r}")
         if self.batch_size is not None and not self.batch_size >= 1:
             raise ValueError(f"batch_size must be at least 1, got {self.batch_size!r}")
         if self.validation_fraction is not None and not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}")
+            raise ValueError(
+                f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}"
+            )
         return rule
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """The table, its columns checked against those of the first one."""
+        if isinstance(X, Table):
+            self._match_names(X, reset=reset)
+            return X
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return read_frame(X)
         array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         return read_array(array, getattr(self, "feature_names_in_", None))
+
+    def _match_names(self, table: Table, *, reset: bool) -> None:
+        if reset:
+            self.n_features_in_, self.feature_names_in_ = (
+                len(table.names),
+                np.array(table.names, dtype=object),
+            )
+        elif table.names != tuple(getattr(self, "feature_names_in_", ())):
+            raise ValueError(f"the columns are {', '.join(table.names)}: not those of the training table")
 
     def _training_rows(
         self, X: Any, y: Any, sample_weight: Any, rule: Rule, *, classes: Any = None, reset: bool = True
@@ -195,16 +227,10 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("classes must be passed on the first call to partial_fit.")
         known = np.unique(classes) if classes is not None else self.classes_
         if not first and not np.array_equal(known, self.classes_):
-            raise ValueError(f"classes differ from those of the first call: {known.tolist()}, {self.classes_.tolist()}")
+            raise ValueError(
+                f"classes differ from those of the first call: {known.tolist()}, {self.classes_.tolist()}"
+            )
         return np.asarray(known)
-
-    def _bind(self, rule: Rule, table: Table, classes: Array, weight: Array) -> None:
-        self.classes_ = classes
-        self._bound = bind(self._specifications(), table, weight)
-        families = {name: _able(rule, name, family) for name, family in self._bound.families.items()}
-        names = tuple(str(name) for name in classes)
-        product = Product(self._class_prior(len(classes)), families)
-        self._model = product.bind(self._bound.layouts(names), names)
 
     def _extend(self, table: Table) -> None:
         """Make room for levels that were not there before."""
@@ -228,9 +254,6 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []
         return printing + list(self.callbacks or ())
 
-    def _keep(self, rule: Rule, state: Trees, parameters: Trees) -> None:
-        self._state, self.statistics_, self.parameters_ = state, rule.statistics(state), parameters
-
 
 def _able(rule: Rule, name: str, family: Family) -> Family:
     """The family as the rule needs it; a sentence where it lacks an ability."""
@@ -245,7 +268,10 @@ def _able(rule: Rule, name: str, family: Family) -> Family:
 
 
 def _regrouped(
-    families: Mapping[str, Family], statistics: Trees, moved: Mapping[str, Sequence[Array]], layouts: Mapping[str, Any]
+    families: Mapping[str, Family],
+    statistics: Trees,
+    moved: Mapping[str, Sequence[Array]],
+    layouts: Mapping[str, Any],
 ) -> Trees:
     """Statistics after levels have moved to new codes."""
     changed = {

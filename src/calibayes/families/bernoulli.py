@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
-
 from calibayes.families.class_prior import log_projection
-from calibayes.families.pseudo_counts import COUNT_FLOOR, PseudoCounts
+from calibayes.families.pseudo_counts import PseudoCounts, floored
 from calibayes.kernels import moments
 
 
@@ -30,8 +29,8 @@ class Bernoulli(PseudoCounts):
         return {"zeros": moments.first(1.0 - columns, weights), "ones": moments.first(columns, weights)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        ones = np.maximum(statistics["ones"] + self._pseudo, COUNT_FLOOR)
-        zeros = np.maximum(statistics["zeros"] + self._pseudo, COUNT_FLOOR)
+        ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
+        ones, zeros = floored(ones, ones + zeros), floored(zeros, ones + zeros)
         log_total = np.log(ones + zeros)
         return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
 

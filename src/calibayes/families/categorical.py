@@ -9,8 +9,9 @@ import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
 from calibayes.families.class_prior import log_projection
-from calibayes.families.pseudo_counts import COUNT_FLOOR, PseudoCounts
+from calibayes.families.pseudo_counts import PseudoCounts, floored
 from calibayes.kernels import counts
+
 
 @dataclass(frozen=True)
 class Categorical(PseudoCounts):
@@ -39,7 +40,8 @@ class Categorical(PseudoCounts):
         return {"count": counts.weighted_counts(columns, weights, self._first)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        count = np.maximum(statistics["count"] + self._pseudo_counts, COUNT_FLOOR)
+        count = statistics["count"] + self._pseudo_counts
+        count = floored(count, self._per_column(count))
         return {"log_probability": np.log(count) - np.log(self._per_column(count))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:

@@ -36,7 +36,9 @@ class ClassPrior:
             return replace(self, layout=layout)
         fixed = np.asarray(self.fixed, dtype=np.float64)
         if fixed.shape != (k,):
-            raise ValueError(f"Number of priors must match number of classes: {fixed.size} given, {k} classes")
+            raise ValueError(
+                f"Number of priors must match number of classes: {fixed.size} given, {k} classes"
+            )
         if not (np.isfinite(fixed).all() and (fixed > 0).all()):
             raise ValueError("Priors must be positive: a class that cannot occur should be left out")
         if not np.isclose(fixed.sum(), 1.0):
@@ -44,7 +46,9 @@ class ClassPrior:
         return replace(self, layout=layout, fixed=fixed / fixed.sum())
 
     def prepare(self, start: Arrays) -> ClassPrior:
-        empty = [name for name, count in zip(self.layout.classes, start["count"], strict=True) if not count > 0]
+        empty = [
+            name for name, count in zip(self.layout.classes, start["count"], strict=True) if not count > 0
+        ]
         if empty:
             raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
         return self

@@ -155,7 +155,9 @@ class Gaussian:
         return ResolvedPrior(
             m1=np.full(k, prior.m1),
             m2=np.full(g, prior.m2),
-            mean=mean if prior.mean is None else np.asarray(prior.mean, dtype=np.float64) - self.layout.centre,
+            mean=mean
+            if prior.mean is None
+            else np.asarray(prior.mean, dtype=np.float64) - self.layout.centre,
             covariance=self._prior_covariance(prior.covariance, variances),
         )
 

@@ -11,8 +11,13 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families.priors import Dirichlet
 
-COUNT_FLOOR = 1e-12
-"""Least count of a cell under maximum likelihood: an empty cell is nearly, not wholly, impossible."""
+LEAST_SHARE = 1e-12
+"""Least share of a cell in its column: an empty cell is nearly, not wholly, impossible."""
+
+
+def floored(count: Array, total: Array) -> Array:
+    """Counts with no cell below the least share of its column's total; all equal where the total is nothing."""
+    return np.maximum(count, LEAST_SHARE * np.where(total > 0, total, 1.0))
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,10 @@ class PseudoCounts:
         """Rows added to each level of each column, (d,)."""
         if self.prior is not None:
             return np.array([self.prior.pseudo_count(count) for count in levels])
-        if np.ndim(self.alpha) and np.shape(self.alpha) != (len(levels),):
-            raise ValueError(f"alpha has shape {np.shape(self.alpha)}, but there are {len(levels)} columns")
-        return np.array(np.broadcast_to(self.alpha, len(levels)), dtype=np.float64)
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        if alpha.ndim and alpha.shape != (len(levels),):
+            raise ValueError(f"alpha has shape {alpha.shape}, but there are {len(levels)} columns")
+        return np.array(np.broadcast_to(alpha, len(levels)))
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)

@@ -131,7 +131,9 @@ class Full:
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         log_determinant = np.linalg.slogdet(covariance)[1]
-        trace = np.trace(np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape)), axis1=1, axis2=2)
+        trace = np.trace(
+            np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape)), axis1=1, axis2=2
+        )
         return float(-0.5 * np.sum(size * (log_determinant + trace)))
 
 

@@ -7,6 +7,7 @@ from scipy.linalg import lapack
 
 from calibayes.core.protocols import Array
 
+
 def pivots(matrix: Array) -> Array:
     """Variance of each column given those before it, (d,); not positive from where the matrix is not definite."""
     if not np.isfinite(matrix).all():
@@ -22,7 +23,9 @@ def whiteners(matrices: Array) -> tuple[Array, Array]:
     """Inverse Cholesky factors (g, d, d) and log determinants (g,) of covariance matrices."""
     factors = np.linalg.cholesky(matrices)
     identity = np.eye(matrices.shape[1])
-    inverses = np.stack([lapack.dtrtri(factor, lower=1)[0] * (identity + np.tri(len(identity), k=-1)) for factor in factors])
+    inverses = np.stack(
+        [lapack.dtrtri(factor, lower=1)[0] * (identity + np.tri(len(identity), k=-1)) for factor in factors]
+    )
     return inverses, 2.0 * np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)), axis=1)
 
 

@@ -9,7 +9,7 @@ from calibayes.core.protocols import Array
 def zeroth(weights: Array) -> Array:
     """Sum of the weights, (k,)."""
     xp = namespace(weights)
-    return xp.sum(weights, axis=0)  # type: ignore[no-any-return]
+    return xp.sum(weights, axis=0)
 
 
 def first(x: Array, weights: Array) -> Array:
@@ -25,4 +25,4 @@ def squares(x: Array, weights: Array) -> Array:
 def outer(x: Array, weights: Array) -> Array:
     """Weighted sums of outer products, (k, d, d)."""
     xp = namespace(x, weights)
-    return xp.stack([(x * weights[:, c : c + 1]).T @ x for c in range(weights.shape[1])])  # type: ignore[no-any-return]
+    return xp.stack([(x * weights[:, c : c + 1]).T @ x for c in range(weights.shape[1])])

@@ -91,10 +91,14 @@ class Lane:
         self._passes += 1
         self.size = totals["size"]
         entry = self._entry(totals)
-        if not math.isfinite(entry.objective + entry.log_loss) and not (self.history and self.rule.control.guarded):
-            return self._diverge()
+        if not math.isfinite(entry.objective + entry.log_loss) and not (
+            self.history and self.rule.control.guarded
+        ):
+            self._diverge()
+            return None
         if self.history and self.rule.control.guarded and not self._risen(entry):
-            return self._refuse()
+            self._refuse()
+            return None
         self._accept(entry, totals.get("statistics", {}))
         return entry
 

@@ -23,7 +23,9 @@ def start_statistics(model: Model, source: Source, engine: Engine, start: Start,
     return total
 
 
-def measure(block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False) -> Mapping[str, Any]:
+def measure(
+    block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
+) -> Mapping[str, Any]:
     """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
     log_joint = model.log_joint(block, parameters)
     onehot = block.onehot(log_joint.shape[1])
@@ -58,7 +60,8 @@ def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequ
         totals = engine.total(visit, source)
         for name, lane in active.items():
             entry = lane.receive(totals[name])
-            if entry is not None and any([call(Progress(lane.updates, lane.limit, entry)) for call in callbacks]):
+            answers = [call(Progress(lane.updates, lane.limit, entry)) for call in callbacks if entry]
+            if any(answers):
                 lane.done = lane.converged = True
     for lane in lanes:
         _warn(lane)
@@ -99,5 +102,3 @@ def mini_batches(source: Source, size: int, seed: int) -> Sweep:
         return state, frozen
 
     return sweep
-
-

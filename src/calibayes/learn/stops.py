@@ -139,11 +139,13 @@ class ValidationLoss:
 NAMES: dict[str | None, Stop] = {None: Never(), "objective": NoGain(), "soft_error": SoftErrorRises()}
 
 
-def stop_named(stop: str | Stop | Sequence[Stop] | None) -> Stop:
+def stop_named(stop: str | Stop | list[Stop] | tuple[Stop, ...] | None) -> Stop:
     """The stop of that name, the stop itself, or any of several."""
     if isinstance(stop, str | None):
         if stop not in NAMES:
             names = ", ".join(repr(name) for name in NAMES)
-            raise ValueError(f"unknown stop {stop!r}; the stops are {names} or an object of calibayes.learn such as Patience()")
+            raise ValueError(
+                f"unknown stop {stop!r}; the stops are {names} or an object of calibayes.learn such as Patience()"
+            )
         return NAMES[stop]
-    return AnyOf(tuple(stop)) if isinstance(stop, Sequence) else stop
+    return AnyOf(tuple(stop)) if isinstance(stop, list | tuple) else stop

@@ -13,9 +13,7 @@ from calibayes.rules.risk_based_calibration import RC
 from calibayes.rules.tm import TM
 from calibayes.rules.trade_off import GDT
 
-NAMES: Mapping[str, Callable[[], Rule]] = {
-    rule.name: rule for rule in (ML, MAP, RC, TM, DFE, GDT, EM, GD)
-}
+NAMES: Mapping[str, Callable[[], Rule]] = {rule.name: rule for rule in (ML, MAP, RC, TM, DFE, GDT, EM, GD)}
 
 
 def rule_named(rule: str | Rule) -> Rule:

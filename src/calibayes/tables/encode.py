@@ -112,7 +112,9 @@ class Levels:
 
     def _found(self, table: Table, j: int, at_least: int) -> Array:
         values = distinct(table, j)
-        whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool(np.all(values == np.floor(values))))
+        whole = values.dtype.kind in "iu" or (
+            values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
+        )
         if whole and values[0] >= 0 and values[-1] < len(values) + self.FILLED:
             return np.arange(max(int(values[-1]) + 1, at_least))
         return values
@@ -133,7 +135,9 @@ class Levels:
         return {"levels": tuple(len(levels) for levels in self.levels)}
 
     def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
-        seen = replace(self, at_least=[len(levels) for levels in self.levels]).fit(table, self.indices, np.ones(0))
+        seen = replace(self, at_least=[len(levels) for levels in self.levels]).fit(
+            table, self.indices, np.ones(0)
+        )
         united = [
             np.arange(max(len(old), len(new))) if _is_range(old) and _is_range(new) else np.union1d(old, new)
             for old, new in zip(self.levels, seen.levels, strict=True)

@@ -36,6 +36,20 @@ class Table:
         everything = list(indices) == list(range(self.content.shape[1]))
         return self.content if everything else self.content[:, list(indices)]
 
+    def without(self, name: str) -> tuple[Table, Array]:
+        """The other columns, and this one."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.names)}")
+        gone = self.names.index(name)
+        left = [j for j in range(len(self.names)) if j != gone]
+        return Table(tuple(self.names[j] for j in left), tuple(self.column(j) for j in left)), self.column(
+            gone
+        )
+
+    def complete(self) -> Array:
+        """Which rows have no missing cell, (n,) booleans."""
+        return ~np.any([missing(self.column(j)) for j in range(len(self.names))], axis=0)
+
     def rows(self, keep: Array) -> Table:
         """The rows where ``keep`` is true."""
         if keep.all():
@@ -102,7 +116,9 @@ def _narrowed(column: Array) -> Array:
 
 def is_missing(value: Any) -> bool:
     """None, NaN, NaT or a data-frame library's NA."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def missing(column: Array) -> Array:
@@ -138,7 +154,9 @@ def _read_csv(path: Path) -> Table:
     header, body = rows[0], rows[1:]
     uneven = [number for number, row in enumerate(body, start=2) if len(row) != len(header)]
     if uneven:
-        raise ValueError(f"{path}: row {uneven[0]} has another number of cells than the header ({len(header)})")
+        raise ValueError(
+            f"{path}: row {uneven[0]} has another number of cells than the header ({len(header)})"
+        )
     columns = [_parsed(np.array(cells, dtype=object)) for cells in zip(*body, strict=True)]
     return Table(tuple(header), tuple(columns))
 
@@ -152,4 +170,6 @@ def _parsed(cells: Array) -> Array:
     try:
         return np.array([np.nan if gone else float(cell) for cell, gone in zip(cells, absent, strict=True)])
     except ValueError:
-        return np.array([None if gone else cell for cell, gone in zip(cells, absent, strict=True)], dtype=object)
+        return np.array(
+            [None if gone else cell for cell, gone in zip(cells, absent, strict=True)], dtype=object
+        )

@@ -39,7 +39,7 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        cells = sum(columns.shape[1] for columns in self.columns.values())
+        cells: int = sum(columns.shape[1] for columns in self.columns.values())
         return max(FEWEST_ROWS, CELLS_PER_BLOCK // max(cells, 1))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:

@@ -1,0 +1,5 @@
+"""``python -m calibayes``."""
+
+from calibayes.cli import app
+
+app()

@@ -1,0 +1,183 @@
+"""Models and rules side by side, on the same cross-validation folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from calibayes.core.protocols import Array
+from calibayes.datasets import Dataset
+from calibayes.estimators.columns import categorical, numeric
+from calibayes.estimators.generative import Generative, GenerativeClassifier
+from calibayes.estimators.naive_bayes import NaiveBayes
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
+from calibayes.families.shapes import Shape
+from calibayes.tables.read import Table
+
+RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
+
+
+def _smoothing(rule: str) -> float:
+    """Pseudo-count per level: none for strict maximum likelihood; "map" brings its own."""
+    return 0.0 if rule in ("ml", "map") else 1.0
+
+
+def _naive_bayes(rule: str) -> Generative:
+    return NaiveBayes(rule=rule, alpha=_smoothing(rule))
+
+
+def _gaussian(shape: Shape) -> Callable[[str], Generative]:
+    """Numbers in a Gaussian of some shape, beside independent levels for all other columns."""
+
+    def build(rule: str) -> Generative:
+        numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
+        levels = ("levels", Categorical(alpha=_smoothing(rule)), categorical)
+        return GenerativeClassifier(rule=rule, families=[numbers, levels])
+
+    return build
+
+
+MODELS: Mapping[str, Callable[[str], Generative]] = {
+    "NaiveBayes": _naive_bayes,
+    "GaussianNB": _gaussian(Diagonal()),
+    "Logistic": _gaussian(TiedDiagonal()),
+    "LDA": _gaussian(Tied()),
+    "QDA": _gaussian(Full()),
+}
+"""Name -> the model for a rule. All but the first put a Gaussian of that shape on the columns of numbers."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What one model with one rule did on one fold."""
+
+    model: str
+    rule: str
+    error: float
+    log_loss: float
+    training_error: float
+    soft_error: float
+    updates: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A model with a rule over all folds: averages, and spreads of what was held out."""
+
+    model: str
+    rule: str
+    error: float
+    error_spread: float
+    log_loss: float
+    log_loss_spread: float
+    training_error: float
+    soft_error: float
+    updates: float
+    seconds: float
+
+
+def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """Models and rules that go together on a table.
+
+    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already; DFE needs counts.
+    """
+    usable = [model for model in models if model == "NaiveBayes" or numeric(table)]
+    return [(model, rule) for model in usable for rule in rules if rule != "dfe" or model == "NaiveBayes"]
+
+
+def folds(target: Array, count: int, seed: int) -> list[tuple[Array, Array]]:
+    """Training and held-out rows of stratified folds."""
+    classes, sizes = np.unique(target.astype(str), return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"the target has only one class, {classes[0]!r}")
+    if sizes.min() < count:
+        rare = classes[np.argmin(sizes)]
+        raise ValueError(f"class {rare!r} has {sizes.min()} rows, too few for {count} folds: use fewer folds")
+    splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros(len(target)), target.astype(str)))
+
+
+def run_fold(
+    data: Dataset, model: str, rule: str, split: tuple[Array, Array], jobs: int | None = None
+) -> Fold:
+    """Train on the training rows, measure on the others."""
+    training, held_out = (np.isin(np.arange(data.columns.n), rows) for rows in split)
+    estimator = MODELS[model](rule).set_params(n_jobs=jobs)
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(data.columns.rows(training), data.target[training])
+    seconds = time.perf_counter() - began
+    log_posterior = estimator.predict_log_proba(data.columns.rows(held_out))
+    truth = np.searchsorted(estimator.classes_, data.target[held_out])
+    return Fold(
+        model,
+        rule,
+        error=float(np.mean(np.argmax(log_posterior, axis=1) != truth)),
+        log_loss=float(-np.mean(log_posterior[np.arange(len(truth)), truth])),
+        training_error=float(estimator.history_["error"][estimator.best_iter_]),
+        soft_error=float(estimator.history_["soft_error"][estimator.best_iter_]),
+        updates=len(estimator.history_["error"]) - 1,
+        seconds=seconds,
+        notes=tuple(str(warning.message) for warning in caught),
+    )
+
+
+def compare(
+    data: Dataset,
+    chosen: Sequence[tuple[str, str]],
+    splits: Sequence[tuple[Array, Array]],
+    jobs: int | None = None,
+) -> Iterator[Fold]:
+    """One result after the other, fold by fold."""
+    for model, rule in chosen:
+        for split in splits:
+            yield run_fold(data, model, rule, split, jobs)
+
+
+def ranked(results: Sequence[Fold]) -> list[Line]:
+    """Lines with the least held-out error first, and among equals the least log loss."""
+    found: dict[tuple[str, str], list[Fold]] = {}
+    for fold in results:
+        found.setdefault((fold.model, fold.rule), []).append(fold)
+    lines = [_line(model, rule, group) for (model, rule), group in found.items()]
+    return sorted(lines, key=lambda line: (round(line.error, 12), line.log_loss))
+
+
+def _line(model: str, rule: str, group: Sequence[Fold]) -> Line:
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(fold, name) for fold in group]))
+
+    def spread(name: str) -> float:
+        return float(np.std([getattr(fold, name) for fold in group]))
+
+    return Line(
+        model,
+        rule,
+        mean("error"),
+        spread("error"),
+        mean("log_loss"),
+        spread("log_loss"),
+        mean("training_error"),
+        mean("soft_error"),
+        mean("updates"),
+        mean("seconds"),
+    )
+
+
+def reading(lines: Sequence[Line]) -> str:
+    """The ranking in one sentence."""
+    best = lines[0]
+    told = f"Best on held-out rows: {best.model} trained by {best.rule} ({best.error:.1%} error)"
+    plain = [line for line in lines if line.model == best.model and line.rule == "ml"]
+    if not plain or best.rule == "ml":
+        return f"{told}."
+    verdict = "the same" if plain[0].error == best.error else f"{plain[0].error:.1%}"
+    return f"{told}; maximum likelihood of the same model: {verdict}, log loss {plain[0].log_loss:.3f} against {best.log_loss:.3f}."

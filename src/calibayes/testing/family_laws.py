@@ -1,0 +1,217 @@
+"""One body for each law, whatever the family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from calibayes.core.protocols import Array, Arrays, Conjugate, Counts, Family, Natural, Penalised, Sampling
+from calibayes.core.tree import add, map_leaves, scale, subtract
+
+
+@dataclass(frozen=True)
+class FamilyCase:
+    """A bound family, some rows that it can read, and the number of classes.
+
+    Parameters
+    ----------
+    family : Family
+        Already bound to its columns.
+    columns : (n, d) array
+    k : int
+        Number of classes.
+    support : (points, volume), optional
+        Points that cover all of the density and the volume that each stands for.
+    scale_free : bool
+        Whether the family has no prior, so that its parameters do not depend on the number of rows.
+    """
+
+    family: Family
+    columns: Array
+    k: int
+    support: tuple[Array, float] | None = None
+    scale_free: bool = True
+
+    def labels(self) -> Array:
+        """Rows dealt out to the classes in turn, (n, k)."""
+        return np.eye(self.k)[np.arange(len(self.columns)) % self.k]
+
+    def weights(self, seed: int = 0) -> Array:
+        """Class weights of both signs, (n, k)."""
+        return np.random.default_rng(seed).normal(size=(len(self.columns), self.k))
+
+    def start(self) -> Arrays:
+        return self.family.statistics(self.columns, self.labels())
+
+    def prepared(self) -> Family:
+        return self.family.prepare(self.start())
+
+
+def _same(left: Any, right: Any, tolerance: float = 1e-10) -> None:
+    map_leaves(lambda a, b: assert_allclose(a, b, rtol=tolerance, atol=tolerance), left, right)
+
+
+def linear_in_the_weights(case: FamilyCase) -> None:
+    family, columns, (left, right) = case.family, case.columns, (case.weights(1), case.weights(2))
+    together = family.statistics(columns, 2.0 * left - 0.5 * right)
+    apart = add(scale(2.0, family.statistics(columns, left)), scale(-0.5, family.statistics(columns, right)))
+    _same(together, apart)
+
+
+def additive_over_rows(case: FamilyCase) -> None:
+    family, columns, weights = case.family, case.columns, case.weights()
+    whole = family.statistics(columns, weights)
+    cuts = [0, 1, len(columns) // 3, len(columns)]
+    parts = [family.statistics(columns[a:b], weights[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    _same(whole, add(*parts))
+    _same(subtract(whole, parts[0]), add(*parts[1:]))
+
+
+def indifferent_to_the_order_of_rows(case: FamilyCase) -> None:
+    family, columns, weights = case.family, case.columns, case.weights()
+    order = np.random.default_rng(3).permutation(len(columns))
+    _same(family.statistics(columns, weights), family.statistics(columns[order], weights[order]))
+
+
+def classes_can_be_relabelled(case: FamilyCase) -> None:
+    family, columns, labels = case.prepared(), case.columns, case.labels()
+    order = np.roll(np.arange(case.k), 1)
+    plain = family.log_density(columns, family.parameters(family.statistics(columns, labels)))
+    moved = family.log_density(columns, family.parameters(family.statistics(columns, labels[:, order])))
+    assert_allclose(moved, plain[:, order], rtol=1e-9, atol=1e-9)
+
+
+def rows_are_judged_one_by_one(case: FamilyCase) -> None:
+    family, columns = case.prepared(), case.columns
+    parameters = family.parameters(case.start())
+    whole = family.log_density(columns, parameters)
+    assert whole.shape == (len(columns), case.k)
+    assert_allclose(family.log_density(columns[3:5], parameters), whole[3:5], rtol=1e-12, atol=1e-12)
+
+
+def indifferent_to_the_number_of_rows(case: FamilyCase) -> None:
+    if case.scale_free:
+        family = case.prepared()
+        _same(family.parameters(scale(7.0, case.start())), family.parameters(case.start()))
+
+
+def likelihood_is_highest_at_its_own_parameters(case: FamilyCase) -> None:
+    if not case.scale_free:
+        return
+    family, labels = case.prepared(), case.labels()
+    mixed = 0.9 * labels + 0.1 / case.k
+    own = family.parameters(case.start())
+    other = family.parameters(family.statistics(case.columns, mixed))
+    likelihood = [float(np.sum(labels * family.log_density(case.columns, p))) for p in (own, other)]
+    assert likelihood[0] > likelihood[1]
+
+
+def density_sums_to_one(case: FamilyCase) -> None:
+    if case.support is not None:
+        points, volume = case.support
+        family = case.prepared()
+        density = np.exp(family.log_density(points, family.parameters(case.start())))
+        assert_allclose(density.sum(axis=0) * volume, 1.0, rtol=1e-3)
+
+
+def valid_statistics_are_admitted(case: FamilyCase) -> None:
+    family, start = case.prepared(), case.start()
+    admission = family.admit(start, scale(1.5, start))
+    _same(admission.statistics, scale(1.5, start))
+    assert admission.frozen == 0
+    assert not admission.held.any()
+
+
+def admitted_statistics_have_finite_parameters(case: FamilyCase) -> None:
+    family, start = case.prepared(), case.start()
+    for seed in range(5):
+        direction = family.statistics(case.columns, case.weights(seed))
+        for step in (0.1, 1.0, 100.0):
+            admission = family.admit(start, add(start, scale(step, direction)))
+            parameters = family.parameters(admission.statistics)
+            map_leaves(lambda leaf: _finite(leaf), parameters)
+            _finite(family.log_density(case.columns, parameters))
+
+
+def _finite(leaf: Array) -> None:
+    assert np.isfinite(leaf).all()
+
+
+def a_refused_step_leaves_everything(case: FamilyCase) -> None:
+    family, start = case.prepared(), case.start()
+    admission = family.admit(start, scale(-1.0, start))
+    _same(family.parameters(admission.statistics), family.parameters(start))
+    assert admission.frozen > 0
+
+
+def samples_have_the_density_they_came_from(case: FamilyCase) -> None:
+    family = case.prepared()
+    if isinstance(family, Sampling):
+        parameters = family.parameters(case.start())
+        classes = np.arange(20_000) % case.k
+        drawn = family.sample(parameters, classes, np.random.default_rng(0))
+        assert drawn.shape == (len(classes), case.columns.shape[1])
+        again = family.prepare(family.statistics(drawn, np.eye(case.k)[classes]))
+        learned = again.parameters(again.statistics(drawn, np.eye(case.k)[classes]))
+        true, found = (
+            family.log_density(drawn, p)[np.arange(len(classes)), classes] for p in (parameters, learned)
+        )
+        assert abs(float(np.mean(true - found))) < 0.02 + 10.0 / len(case.columns)
+
+
+def counts_add_up_to_the_weights(case: FamilyCase) -> None:
+    if isinstance(case.family, Counts):
+        cells = case.family.cells(case.family.statistics(case.columns, case.weights()))
+        assert_allclose(cells.sum(axis=1), case.weights().sum(axis=0) * case.columns.shape[1], atol=1e-9)
+
+
+def a_gradient_step_raises_the_conditional_likelihood(case: FamilyCase) -> None:
+    family = case.prepared()
+    if not isinstance(family, Natural):
+        return
+    labels, columns = case.labels(), case.columns
+    parameters = family.ascend(family.parameters(case.start()), scale(0.0, case.start()), 0.0).parameters
+    before, posterior = _conditional(family.log_density(columns, parameters), labels)
+    direction = family.statistics(columns, labels - posterior)
+    after = family.ascend(parameters, direction, 1e-6)
+    log_density = family.log_density(columns, after.parameters)
+    log_density = log_density if after.offset is None else log_density + after.offset
+    assert _conditional(log_density, labels)[0] > before
+
+
+def _conditional(log_joint: Array, labels: Array) -> tuple[float, Array]:
+    log_posterior = log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+    return float(np.sum(labels * log_posterior)), np.exp(log_posterior)
+
+
+def a_default_prior_is_a_prior(case: FamilyCase) -> None:
+    if isinstance(case.family, Conjugate):
+        family: Any = case.family.conjugate().prepare(case.start())
+        assert isinstance(family, Penalised)
+        parameters = family.parameters(case.start())
+        map_leaves(_finite, parameters)
+        assert np.isfinite(family.log_prior(parameters))
+        assert type(family.conjugate()) is type(family)
+
+
+FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
+    linear_in_the_weights,
+    additive_over_rows,
+    indifferent_to_the_order_of_rows,
+    classes_can_be_relabelled,
+    rows_are_judged_one_by_one,
+    indifferent_to_the_number_of_rows,
+    likelihood_is_highest_at_its_own_parameters,
+    density_sums_to_one,
+    valid_statistics_are_admitted,
+    admitted_statistics_have_finite_parameters,
+    a_refused_step_leaves_everything,
+    samples_have_the_density_they_came_from,
+    counts_add_up_to_the_weights,
+    a_gradient_step_raises_the_conditional_likelihood,
+    a_default_prior_is_a_prior,
+)

@@ -1,0 +1,115 @@
+"""One case for each component; the laws run over all of them."""
+
+from itertools import product
+
+import numpy as np
+
+from calibayes import rules
+from calibayes.core.protocols import Layout
+from calibayes.families import (
+    Bernoulli,
+    Categorical,
+    Diagonal,
+    Dirichlet,
+    Full,
+    Gaussian,
+    NormalInverseWishart,
+    Spherical,
+    Tied,
+    TiedDiagonal,
+    TiedSpherical,
+)
+from calibayes.families.regularisers import TowardsDiagonal, TowardsIdentity, VarianceSmoothing
+from calibayes.testing import FamilyCase
+
+K = 3
+CLASSES = ("a", "b", "c")
+LEVELS = (2, 4, 3)
+N = 120
+
+
+def _names(d):
+    return tuple(f"x{j}" for j in range(d))
+
+
+def _codes():
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, r, N) for r in LEVELS], axis=1)
+    codes[:, 1] = np.where(np.arange(N) % K == 0, np.minimum(codes[:, 1], 1), codes[:, 1])
+    return codes
+
+
+def _flags():
+    rng = np.random.default_rng(1)
+    return (rng.random((N, 3)) < np.array([0.2, 0.5, 0.8])[(np.arange(N) % K)][:, None]).astype(float)
+
+
+def _numbers(d=2):
+    rng = np.random.default_rng(2)
+    mixing = np.array([[1.0, 0.6], [0.0, 0.8]])
+    shift = np.array([[0.0, 0.0], [1.5, -1.0], [-1.0, 2.0]])
+    return rng.normal(size=(N, d)) @ mixing + shift[np.arange(N) % K] + 5.0
+
+
+def _everything(levels):
+    return np.array(list(product(*(range(r) for r in levels))))
+
+
+def _grid():
+    side = np.linspace(-7.0, 17.0, 241)
+    points = np.array(list(product(side, side)))
+    return points, float((side[1] - side[0]) ** 2)
+
+
+def categorical(**options):
+    layout = Layout(CLASSES, _names(3), levels=LEVELS)
+    return FamilyCase(
+        Categorical(**options).bind(layout), _codes(), K, (_everything(LEVELS), 1.0), scale_free=not options
+    )
+
+
+def bernoulli(**options):
+    layout = Layout(CLASSES, _names(3))
+    support = (_everything((2, 2, 2)).astype(float), 1.0)
+    return FamilyCase(Bernoulli(**options).bind(layout), _flags(), K, support, scale_free=not options)
+
+
+def gaussian(shape, **options):
+    columns = _numbers()
+    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0))
+    return FamilyCase(
+        Gaussian(shape, **options).bind(layout), columns, K, _grid(), scale_free="prior" not in options
+    )
+
+
+SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
+
+FAMILIES = {
+    "categorical": categorical(),
+    "categorical-alpha": categorical(alpha=1.0),
+    "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
+    "bernoulli": bernoulli(),
+    "bernoulli-alpha": bernoulli(alpha=0.5),
+    **{f"gaussian-{type(shape).__name__}": gaussian(shape) for shape in SHAPES},
+    **{
+        f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())
+        for shape in SHAPES
+    },
+    "gaussian-auto": gaussian(Full(), prior="auto"),
+    "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
+    "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
+    "gaussian-diagonal": gaussian(Tied(), regulariser=TowardsDiagonal(0.0)),
+}
+
+RULES = {
+    "ml": rules.ML(),
+    "map": rules.MAP(),
+    "rc": rules.RC(),
+    "rc-fixed": rules.RC(step=0.1),
+    "rc-schedule": rules.RC(step=rules.Schedule(lambda update: 1.0 / update)),
+    "tm": rules.TM(),
+    "dfe": rules.DFE(),
+    "gdt": rules.GDT(lam=0.5),
+    "em": rules.EM(),
+    "gd": rules.GD(),
+}

@@ -1,0 +1,24 @@
+"""Where the tests' data sets lie, and scikit-learn's array API checks switched on."""
+
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_file():
+    """Path of a data set in the folder that CALIBAYES_DATA names; without that variable the test is skipped."""
+
+    def find(name: str) -> Path:
+        folder = os.environ.get("CALIBAYES_DATA")
+        if folder is None:
+            pytest.skip("CALIBAYES_DATA is not set")
+        path = Path(folder) / f"{name}.csv.gz"
+        assert path.exists(), f"CALIBAYES_DATA is set, but {path} is not there"
+        return path
+
+    return find
