@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def additive_over_rows(case: FamilyCase) -> None:
     family, columns, weights = case.family, case.columns, case.weights()
     whole = family.statistics(columns, weights)
     cuts = [0, 1, len(columns) // 3, len(columns)]
-    parts = [family.statistics(columns[a:b], weights[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    parts = [family.statistics(columns[a:b], weights[a:b]) for a, b in pairwise(cuts)]
     _same(whole, add(*parts))
     _same(subtract(whole, parts[0]), add(*parts[1:]))
 
@@ -190,12 +191,11 @@ def _conditional(log_joint: Array, labels: Array) -> tuple[float, Array]:
 
 def a_default_prior_is_a_prior(case: FamilyCase) -> None:
     if isinstance(case.family, Conjugate):
-        family: Any = case.family.conjugate().prepare(case.start())
-        assert isinstance(family, Penalised)
+        family = case.family.conjugate().prepare(case.start())
         parameters = family.parameters(case.start())
         map_leaves(_finite, parameters)
+        assert isinstance(family, Penalised)
         assert np.isfinite(family.log_prior(parameters))
-        assert type(family.conjugate()) is type(family)
 
 
 FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
