@@ -19,7 +19,7 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
 )
-from calibayes.families.regularisers import TowardsDiagonal, TowardsIdentity, VarianceSmoothing
+from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.testing import FamilyCase
 
 K = 3
@@ -98,7 +98,7 @@ FAMILIES = {
     "gaussian-auto": gaussian(Full(), prior="auto"),
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
-    "gaussian-diagonal": gaussian(Tied(), regulariser=TowardsDiagonal(0.0)),
+    "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
 }
 
 RULES = {

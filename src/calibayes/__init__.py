@@ -1,5 +1,6 @@
 """Generative classifiers that are trained to decide well."""
 
+from calibayes import datasets, families, learn, rules
 from calibayes._version import __version__
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.discriminant_analysis import (
@@ -23,6 +24,10 @@ __all__ = [
     "SingularCovarianceWarning",
     "__version__",
     "categorical",
+    "datasets",
     "every",
+    "families",
+    "learn",
     "numeric",
+    "rules",
 ]

@@ -122,10 +122,12 @@ class PlainLR(Plain):
     def psi(self, x):
         return np.concatenate([[1.0], x, x**2])
 
-    def parameters(self, S, d=3):
-        p = S[:, 0] / S[:, 0].sum()
-        mean = S[:, 1 : 1 + d] / S[:, :1]
-        variance = S[:, 1 + d :].sum(axis=0) / S[:, 0].sum() - p @ mean**2
+    def moments(self, S, d=3):
+        p, mean = S[:, 0] / S[:, 0].sum(), S[:, 1 : 1 + d] / S[:, :1]
+        return p, mean, S[:, 1 + d :].sum(axis=0) / S[:, 0].sum() - p @ mean**2
+
+    def parameters(self, S):
+        p, mean, variance = self.moments(S)
         return np.c_[np.log(p) - (mean**2 / variance).sum(axis=1) / 2, mean / variance]
 
     def log_joint(self, theta, x):
@@ -135,7 +137,7 @@ class PlainLR(Plain):
         return theta
 
     def keep_valid(self, old, new):
-        return new
+        return new if (new[:, 0] > 0).all() and (self.moments(new)[2] > 0).all() else old
 
 
 def reference(model, rule, X, Y, T, step=1.0, lam=None, weight=None):

@@ -15,7 +15,7 @@ from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
 from calibayes.families.product import PRIOR
-from calibayes.families.regularisers import Plain, Regulariser, TowardsDiagonal, TowardsIdentity
+from calibayes.families.regularisers import Plain, Regulariser, TowardsIdentity, TowardsSphere
 from calibayes.families.shapes import Shape
 from calibayes.tables.encode import numbers
 
@@ -84,7 +84,8 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
     Parameters
     ----------
     shrinkage : float, optional
-        Share of the covariance's diagonal in the covariance, as scikit-learn's "lsqr" solver shrinks.
+        Share of an even sphere of the same average variance in the covariance, as in scikit-learn; "auto" is not
+        offered, since it is no function of sums.
     priors : (k,) array, optional
         Class probabilities that stay fixed.
     n_components : int, optional
@@ -115,7 +116,7 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
     _shape: ClassVar[Shape] = Tied()
 
     def _regulariser(self) -> Regulariser:
-        return Plain() if self.shrinkage is None else TowardsDiagonal(_share("shrinkage", self.shrinkage))
+        return Plain() if self.shrinkage is None else TowardsSphere(_share("shrinkage", self.shrinkage))
 
     @property
     def covariance_(self) -> Array:
@@ -178,7 +179,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     reg_param : float, default=0
         Share of the identity in each covariance, as in scikit-learn.
     shrinkage : float, optional
-        Share of each covariance's diagonal in it.
+        Share of an even sphere of the same average variance in each covariance, as in scikit-learn.
     priors : (k,) array, optional
         Class probabilities that stay fixed.
     prior : NormalInverseWishart, "auto" or None, default="auto"
@@ -210,7 +211,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         if self.shrinkage is not None:
             if self.reg_param:
                 raise ValueError("give reg_param or shrinkage, not both")
-            return TowardsDiagonal(_share("shrinkage", self.shrinkage))
+            return TowardsSphere(_share("shrinkage", self.shrinkage))
         return TowardsIdentity(_share("reg_param", self.reg_param)) if self.reg_param else Plain()
 
     @property

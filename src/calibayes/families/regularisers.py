@@ -59,8 +59,8 @@ class TowardsIdentity:
 
 
 @dataclass(frozen=True)
-class TowardsDiagonal:
-    """``(1 - share) * covariance + share * its diagonal`` (LinearDiscriminantAnalysis's ``shrinkage``)."""
+class TowardsSphere:
+    """``(1 - share) * covariance + share * its average variance * I`` (scikit-learn's ``shrinkage``)."""
 
     share: float
 
@@ -68,5 +68,7 @@ class TowardsDiagonal:
         return self
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
-        diagonals = np.stack([shape.diagonal(v) for v in shape.variances(covariance)])
-        return np.asarray((1.0 - self.share) * covariance + self.share * diagonals)
+        variances = shape.variances(covariance)
+        even = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
+        spheres = np.stack([shape.diagonal(variance) for variance in even])
+        return np.asarray((1.0 - self.share) * covariance + self.share * spheres)
