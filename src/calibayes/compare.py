@@ -96,9 +96,9 @@ def folds(target: Array, count: int, seed: int) -> list[tuple[Array, Array]]:
     """Training and held-out rows of stratified folds."""
     classes, sizes = np.unique(target.astype(str), return_counts=True)
     if len(classes) < 2:
-        raise ValueError(f"the target has only one class, {classes[0]!r}")
+        raise ValueError(f"the target has only one class, {str(classes[0])!r}")
     if sizes.min() < count:
-        rare = classes[np.argmin(sizes)]
+        rare = str(classes[np.argmin(sizes)])
         raise ValueError(f"class {rare!r} has {sizes.min()} rows, too few for {count} folds: use fewer folds")
     splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
     return list(splitter.split(np.zeros(len(target)), target.astype(str)))

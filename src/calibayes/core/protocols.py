@@ -139,7 +139,10 @@ class Regrouped(Protocol):
     """Statistics that can move to more levels."""
 
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``."""
+        """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``.
+
+        A negative code is a level that is no more, since it never occurred.
+        """
 
 
 class Model(Protocol):

@@ -72,8 +72,10 @@ class Categorical(PseudoCounts):
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         grown = np.zeros((len(self.layout.classes), sum(levels)))
         first = counts.offsets(tuple(levels))
-        cells = [new + start for new, start in zip(codes, first[:-1], strict=True)]
-        grown[:, np.concatenate(cells)] = statistics["count"]
+        cells = np.concatenate(
+            [np.where(new < 0, -1, new + start) for new, start in zip(codes, first, strict=False)]
+        )
+        grown[:, cells[cells >= 0]] = statistics["count"][:, cells >= 0]
         return {"count": grown}
 
 

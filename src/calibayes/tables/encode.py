@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -100,33 +101,24 @@ class Levels:
 
     at_least: int | Sequence[int] | None = None
     indices: tuple[int, ...] = ()
-    levels: tuple[Array, ...] = ()
-
-    FILLED = 1000
-    """Most levels that never occur; whole numbers with more gaps than that are plain values."""
+    seen: tuple[Array, ...] = ()
+    """Distinct values of each column, ascending."""
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Levels:
-        least = np.broadcast_to(0 if self.at_least is None else np.asarray(self.at_least), len(indices))
-        levels = [self._found(table, j, int(few)) for j, few in zip(indices, least, strict=True)]
-        return replace(self, indices=tuple(indices), levels=tuple(levels))
+        return replace(self, indices=tuple(indices), seen=tuple(distinct(table, j) for j in indices))
 
-    def _found(self, table: Table, j: int, at_least: int) -> Array:
-        values = distinct(table, j)
-        whole = values.dtype.kind in "iu" or (
-            values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
-        )
-        if whole and values[0] >= 0 and values[-1] < len(values) + self.FILLED:
-            return np.arange(max(int(values[-1]) + 1, at_least))
-        return values
+    @cached_property
+    def levels(self) -> tuple[Array, ...]:
+        """The levels of each column, in the order of their codes."""
+        least = np.broadcast_to(0 if self.at_least is None else np.asarray(self.at_least), len(self.indices))
+        return tuple(_filled(values, int(few)) for values, few in zip(self.seen, least, strict=True))
 
     def encode(self, table: Table) -> Array:
-        codes = [self._codes(table, j, levels) for j, levels in zip(self.indices, self.levels, strict=True)]
+        codes = []
+        for j, levels in zip(self.indices, self.levels, strict=True):
+            values, inverse = distinct_inverse(table, j)
+            codes.append(_positions(values, levels)[inverse])
         return np.stack(codes, axis=1)
-
-    def _codes(self, table: Table, j: int, levels: Array) -> Array:
-        values, inverse = distinct_inverse(table, j)
-        position = {level: code for code, level in enumerate(levels.tolist())}
-        return np.array([position.get(value, -1) for value in values.tolist()], dtype=np.int32)[inverse]
 
     def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
         return [levels[codes] for levels, codes in zip(self.levels, encoded.T, strict=True)]
@@ -135,21 +127,32 @@ class Levels:
         return {"levels": tuple(len(levels) for levels in self.levels)}
 
     def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
-        seen = replace(self, at_least=[len(levels) for levels in self.levels]).fit(
-            table, self.indices, np.ones(0)
-        )
-        united = [
-            np.arange(max(len(old), len(new))) if _is_range(old) and _is_range(new) else np.union1d(old, new)
-            for old, new in zip(self.levels, seen.levels, strict=True)
-        ]
-        if all(len(new) == len(old) for new, old in zip(united, self.levels, strict=True)):
-            return self, None
-        codes = [np.searchsorted(new, old) for new, old in zip(united, self.levels, strict=True)]
-        return replace(self, levels=tuple(united)), codes
+        found = [distinct(table, j) for j in self.indices]
+        united = [np.union1d(old, new) for old, new in zip(self.seen, found, strict=True)]
+        grown = replace(self, seen=tuple(united))
+        codes = [_positions(old, new) for old, new in zip(self.levels, grown.levels, strict=True)]
+        same = all(len(new) == len(old) for new, old in zip(grown.levels, self.levels, strict=True))
+        return grown, None if same else codes
 
 
-def _is_range(levels: Array) -> bool:
-    return levels.dtype.kind in "iu" and np.array_equal(levels, np.arange(len(levels)))
+MOST_FILLED = 1000
+"""Most levels that never occur; whole numbers with more gaps than that are plain values."""
+
+
+def _filled(values: Array, at_least: int) -> Array:
+    """The levels that distinct values stand for: whole numbers from 0 on with those between them."""
+    whole = values.dtype.kind in "iu" or (
+        values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
+    )
+    if whole and values[0] >= 0 and values[-1] < len(values) + MOST_FILLED:
+        return np.arange(max(int(values[-1]) + 1, at_least))
+    return values
+
+
+def _positions(values: Array, levels: Array) -> Array:
+    """The code of each value, -1 for one that is no level."""
+    position = {level: code for code, level in enumerate(levels.tolist())}
+    return np.array([position.get(value, -1) for value in values.tolist()], dtype=np.int32)
 
 
 def distinct(table: Table, j: int) -> Array:
@@ -182,8 +185,9 @@ def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> 
             )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    if not (np.abs(matrix) <= LARGEST).all():
-        bad = int(np.argmin((np.abs(matrix) <= LARGEST).all(axis=0)))
+    fine = np.abs(matrix) <= min(LARGEST, float(np.finfo(matrix.dtype).max))
+    if not fine.all():
+        bad = int(np.argmin(fine.all(axis=0)))
         values, name = matrix[:, bad], table.names[indices[bad]]
         if np.isnan(values).any():
             raise ValueError(f"column {name!r} contains NaN, which is not supported here")

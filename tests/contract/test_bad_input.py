@@ -1,0 +1,250 @@
+"""Bad input ends in a sentence that names the column or class."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import calibayes as cb
+from calibayes.families import Bernoulli, Categorical, Dirichlet, Full, Gaussian
+from calibayes.rules import DFE, GDT, RC, Backtracking, Fixed
+from tests.contract.test_scikit_learn import ESTIMATORS
+
+NUMERIC = (
+    cb.GaussianNB,
+    cb.LinearDiscriminantAnalysis,
+    cb.QuadraticDiscriminantAnalysis,
+    cb.GenerativeLogisticRegression,
+)
+
+
+def frame(n=30):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"age": rng.normal(50, 9, n), "dose": rng.normal(5, 2, n), "pulse": rng.normal(70, 5, n)}
+    )
+    return X, np.array(["ill", "well"])[np.arange(n) % 2]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+class TestEveryEstimator:
+    def test_one_class(self, estimator):
+        X, _ = frame()
+        with pytest.raises(ValueError, match="only one class, 'ill'"):
+            estimator.fit(X, ["ill"] * 30)
+
+    def test_target_with_missing_labels(self, estimator):
+        X, y = frame()
+        for nothing in (None, np.nan, pd.NA):
+            labels = y.astype(object)
+            labels[3] = nothing
+            with pytest.raises(ValueError, match="missing labels \\(1 rows\\)"):
+                estimator.fit(X, labels)
+
+    @pytest.mark.parametrize(
+        ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+    )
+    def test_numbers_that_are_not_finite(self, estimator, value, word):
+        X, y = frame()
+        X.loc[4, "dose"] = value
+        with pytest.raises(ValueError, match=f"column 'dose' contains {word}"):
+            estimator.fit(X, y)
+
+    def test_numbers_that_are_not_finite_at_predict(self, estimator):
+        X, y = frame()
+        estimator = estimator.set_params(rule="ml").fit(X, y)
+        estimator.set_params(rule="rc")
+        X.loc[4, "dose"] = np.nan
+        with pytest.raises(ValueError, match="column 'dose' contains NaN"):
+            estimator.predict(X)
+
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (-1.0, "Negative values in data passed to `sample_weight`: row 2"),
+            (np.nan, "sample_weight contains NaN"),
+        ],
+    )
+    def test_bad_weight(self, estimator, weight, message):
+        X, y = frame()
+        weights = np.ones(30)
+        weights[2] = weight
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(X, y, sample_weight=weights)
+
+    def test_no_weight_at_all(self, estimator):
+        X, y = frame()
+        with pytest.raises(ValueError, match="at least one non-zero"):
+            estimator.fit(X, y, sample_weight=np.zeros(30))
+
+    def test_class_without_weight(self, estimator):
+        X, y = frame()
+        with pytest.raises(ValueError, match="no rows \\(or no weight\\) in class 'well'"):
+            estimator.fit(X, y, sample_weight=(y == "ill").astype(float))
+
+    def test_other_columns_at_predict(self, estimator):
+        X, y = frame()
+        estimator.set_params(rule="ml").fit(X, y)
+        estimator.set_params(rule="rc")
+        with pytest.raises(ValueError, match=r"features|feature names"):
+            estimator.predict(X[["age", "dose"]])
+        with pytest.raises(ValueError, match="feature names"):
+            estimator.predict(X.rename(columns={"age": "height"}))
+        estimator.set_params(rule="ml").fit(X.to_numpy(), y)
+        estimator.set_params(rule="rc")
+        with pytest.raises(ValueError, match="3 features"):
+            estimator.predict(X.to_numpy()[:, :2])
+
+    def test_not_fitted(self, estimator):
+        for method in ("predict", "score_samples", "predict_joint_log_proba"):
+            with pytest.raises(NotFittedError):
+                getattr(type(estimator)(), method)([[0.0, 1.0, 2.0]])
+        with pytest.raises(NotFittedError):
+            type(estimator)().sample(3)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"rule": "rcc"}, "unknown rule 'rcc'; the rules are ml, map, rc"),
+            ({"rule": RC}, "rule must be a name or a rule such as RC"),
+            ({"stop": "soon"}, "unknown stop 'soon'"),
+            ({"start": "anywhere"}, "unknown start 'anywhere'"),
+            ({"max_iter": -1}, "max_iter"),
+            ({"max_iter": 2.5}, "max_iter"),
+            ({"batch_size": 0}, "batch_size"),
+            ({"validation_fraction": 1.5}, "validation_fraction"),
+        ],
+    )
+    def test_bad_training_parameters(self, estimator, options, message):
+        X, y = frame()
+        with pytest.raises(ValueError, match=message):
+            type(estimator)(**options).fit(X, y)
+
+    def test_partial_fit_without_classes(self, estimator):
+        X, y = frame()
+        with pytest.raises(ValueError, match="classes must be passed on the first call"):
+            type(estimator)().partial_fit(X, y)
+
+
+def test_a_class_that_never_came():
+    X, y = frame()
+    model = cb.GaussianNB(rule="ml").partial_fit(X, y, classes=["dead", "ill", "well"])
+    with pytest.raises(ValueError, match="no rows of class 'dead' have been seen yet"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="not among the classes: \\['other'\\]"):
+        model.partial_fit(X[:2], ["ill", "other"])
+
+
+@pytest.mark.parametrize("estimator", [cb.GaussianNB, cb.QuadraticDiscriminantAnalysis])
+def test_column_that_is_constant_within_a_class(estimator):
+    X, y = frame()
+    X.loc[y == "well", "dose"] = 3.0
+    options = {"var_smoothing": 0.0} if estimator is cb.GaussianNB else {}
+    with pytest.raises(ValueError, match=r"class 'well'.*constant within it: column 'dose'.*prior.*tied"):
+        estimator(prior=None, **options).fit(X, y)
+    with pytest.warns(cb.SingularCovarianceWarning, match="class 'well'.*column 'dose'"):
+        model = estimator(prior="auto", rule="ml", **options).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 20)), np.arange(12) % 2
+    with pytest.raises(ValueError, match=r"class '0', '1'.*6 rows for 20 columns"):
+        cb.QuadraticDiscriminantAnalysis(prior=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"all classes together.*12 rows for 20 columns"):
+        cb.LinearDiscriminantAnalysis(prior=None).fit(X, y)
+    with pytest.warns(cb.SingularCovarianceWarning):
+        cb.LinearDiscriminantAnalysis(rule="ml").fit(X, y)
+
+
+def test_columns_that_determine_each_other():
+    X, y = frame()
+    X["double"] = 2 * X["dose"]
+    with pytest.raises(ValueError, match="determined by the other columns: column 'double'"):
+        cb.QuadraticDiscriminantAnalysis(prior=None).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", NUMERIC)
+def test_strings_where_numbers_belong(estimator):
+    X, y = frame()
+    X["dose"] = "much"
+    with pytest.raises(ValueError, match="column 'dose' does not hold numbers"):
+        estimator().fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", NUMERIC)
+def test_numbers_whose_squares_overflow(estimator):
+    X, y = frame()
+    X.loc[0, "age"] = 1e300
+    with pytest.raises(ValueError, match="column 'age' contains values beyond 1e\\+150"):
+        estimator().fit(X, y)
+
+
+def test_dates():
+    X, y = frame()
+    X["born"] = pd.Timestamp("2020-01-01")
+    with pytest.raises(ValueError, match="column 'born' holds dates or times"):
+        cb.NaiveBayes().fit(X, y)
+
+
+def test_an_unseen_level_says_nothing():
+    X = pd.DataFrame({"colour": ["red", "red", "blue", "blue"], "form": ["a", "b", "a", "b"]})
+    y = [0, 0, 1, 1]
+    for estimator in (cb.CategoricalNB, cb.NaiveBayes, cb.GenerativeClassifier):
+        model = estimator(rule="ml").fit(X, y)
+        odd = pd.DataFrame({"colour": ["green", "green"], "form": ["a", "zz"]})
+        np.testing.assert_allclose(model.predict_proba(odd)[1], [0.5, 0.5])
+        np.testing.assert_allclose(
+            model.predict_joint_log_proba(odd)[0], np.log([0.5 * 0.5, 0.5 * 0.5]), rtol=0.5
+        )
+
+
+def test_a_rule_that_a_family_cannot_follow():
+    X, y = frame()
+    with pytest.raises(ValueError, match=r"rule 'dfe' needs families with .*counts.*'columns' \(Gaussian\)"):
+        cb.GaussianNB(rule="dfe").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Categorical(alpha=-1.0), "alpha must not be negative"),
+        (lambda: Bernoulli(alpha=1.0, prior=Dirichlet()), "not both"),
+        (lambda: Dirichlet(-2.0), "must not be negative"),
+        (lambda: GDT(lam=1.5), "between 0 and 1"),
+        (lambda: DFE(step=Backtracking()), "no objective to guard"),
+        (lambda: Fixed(0.0), "must be positive"),
+        (lambda: RC(step=-0.1).control, "must be positive"),
+        (lambda: Backtracking(start=9.0), "start <= most"),
+    ],
+)
+def test_bad_parts(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (cb.GaussianNB(priors=[0.5, 0.3]), "sum of the priors should be 1"),
+        (cb.GaussianNB(priors=[0.5, 0.3, 0.2]), "Number of priors must match number of classes"),
+        (cb.GaussianNB(priors=[1.0, 0.0]), "must be positive"),
+        (cb.CategoricalNB(alpha=0.5, prior=Dirichlet()), "not both"),
+        (cb.CategoricalNB(alpha=[1.0, 2.0]), "alpha has shape"),
+        (cb.QuadraticDiscriminantAnalysis(reg_param=2.0), "reg_param must be a number between 0 and 1"),
+        (cb.LinearDiscriminantAnalysis(shrinkage="auto"), "shrinkage must be a number between 0 and 1"),
+        (cb.LinearDiscriminantAnalysis(n_components=5), "n_components=5 must lie between 1"),
+        (cb.BernoulliNB(binarize=None), "column 'age' has values other than 0 and 1"),
+        (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), ["height"])]), "no column 'height'"),
+        (
+            cb.GenerativeClassifier(families=[("a", Gaussian(Full()), [0]), ("b", Gaussian(Full()), [0, 1])]),
+            "'age' is bound to 'a' and to 'b'",
+        ),
+        (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), [])]), "no family has any columns"),
+    ],
+)
+def test_bad_model_parameters(model, message):
+    X, y = frame()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)

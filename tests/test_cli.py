@@ -1,0 +1,99 @@
+"""The command, as a person would call it."""
+
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from calibayes import __version__
+from calibayes.cli import app
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def flowers(tmp_path):
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    frame = pl.DataFrame(X, schema=["a", "b", "c", "d"]).with_columns(
+        pl.Series("kind", np.array(["setosa", "versicolor", "virginica"])[y]),
+        pl.Series("tall", np.where(X[:, 0] > 5.8, "yes", "no")),
+    )
+    frame.write_csv(tmp_path / "flowers.csv")
+    frame.write_parquet(tmp_path / "flowers.parquet")
+    with gzip.open(tmp_path / "flowers.csv.gz", "wt", encoding="utf-8") as file:
+        file.write(frame.write_csv())
+    return tmp_path
+
+
+def test_the_main_job():
+    result = call("compare", "--folds", 3)
+    assert result.exit_code == 0, result.output
+    assert "penguins: 333 rows, 7 columns, 3 classes; 11 incomplete rows left out" in result.output
+    assert "Best on held-out rows: " in result.output
+    lines = [line.split() for line in result.output.splitlines() if "±" in line]
+    assert len(lines) == 31  # five models with six rules, and one more rule for the one that counts
+    errors = [float(line[2]) for line in lines]
+    assert errors == sorted(errors)
+    by_name = {(line[0], line[1]): float(line[2]) for line in lines}
+    assert by_name["LDA", "rc"] <= by_name["LDA", "ml"]
+
+
+@pytest.mark.parametrize("name", ["flowers.csv", "flowers.csv.gz", "flowers.parquet"])
+def test_a_table_of_ones_own(flowers, name):
+    result = call(
+        "compare", flowers / name, "--target", "kind", "--model", "LDA", "--rule", "rc", "--rule", "ml"
+    )
+    assert result.exit_code == 0, result.output
+    assert "flowers: 150 rows, 5 columns, 3 classes" in result.output
+    assert "left out" not in result.output
+
+
+def test_columns_of_levels_only(tmp_path):
+    path = tmp_path / "play.csv"
+    path.write_text(
+        "sky,wind,play\n" + "sun,no,yes\nrain,yes,no\nsun,yes,yes\nrain,no,no\n" * 5, encoding="utf-8-sig"
+    )
+    result = call("compare", path, "--target", "play", "--folds", 2)
+    assert result.exit_code == 0, result.output
+    assert "NaiveBayes" in result.output
+    assert "QDA" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("", ["--target", "y"], "no rows below its header"),
+        ("a,y\n", ["--target", "y"], "no rows below its header"),
+        ("a,y\n1,2,3\n", ["--target", "y"], "row 2 has another number of cells"),
+        ("a,y\n1,p\n2,q\n", [], "say which column to predict: --target NAME"),
+        ("a,y\n1,p\n2,q\n", ["--target", "z"], "has no column 'z'; its columns are a, y"),
+        ("y\np\nq\n", ["--target", "y"], "no column but the target"),
+        ("a,y\n1,p\n2,p\n", ["--target", "y"], "only one class, 'p'"),
+        ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 rows, too few for 5 folds"),
+        ("a,y\n,p\n2,\n", ["--target", "y"], "every row has a missing cell"),
+        ("a,y\n1,p\n2,q\n", ["--target", "y", "--model", "SVM"], "unknown: SVM; choose from NaiveBayes"),
+    ],
+)
+def test_bad_files_end_in_a_sentence(tmp_path, content, options, message):
+    path = tmp_path / "table.csv"
+    path.write_text(content, encoding="utf-8")
+    result = call("compare", path, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_no_such_file(tmp_path):
+    result = call("compare", tmp_path / "none.csv", "--target", "y")
+    assert result.exit_code == 2
+    assert "there is no file" in result.output
+
+
+def test_version():
+    assert __version__ in call("--version").output
