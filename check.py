@@ -1,0 +1,28 @@
+"""Everything that must hold before a change goes in: style, types, layers, tests. Stops at the first failure."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PYTHON = sys.executable
+CHECKS = (
+    ("style", [PYTHON, "-m", "ruff", "check", "."]),
+    ("format", [PYTHON, "-m", "ruff", "format", "--check", "."]),
+    ("types", [PYTHON, "-m", "mypy"]),
+    ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
+    ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
+)
+
+
+def main() -> int:
+    for name, command in CHECKS:
+        print(f"== {name}", flush=True)
+        done = subprocess.run(command, cwd=Path(__file__).parent, check=False)
+        if done.returncode:
+            print(f"== {name} failed", flush=True)
+            return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

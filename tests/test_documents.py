@@ -1,0 +1,66 @@
+"""What the documents say is true: their code runs, and every public name is in the reference."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import calibayes
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(calibayes.__path__, "calibayes.")
+    if "__main__" not in module.name
+)
+
+
+def code_blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [(name, number) for name in ("README.md", "CONTRIBUTING.md") for number in range(len(code_blocks(name)))],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_code_in_documents_runs(name, number, tmp_path):
+    script = tmp_path / "document.py"
+    script.write_text(code_blocks(name)[number], encoding="utf-8")
+    runpy.run_path(str(script))
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_examples_in_docstrings_run(name):
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert failures == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["calibayes", *(f"calibayes.{part}" for part in ("families", "rules", "learn", "engines", "testing"))],
+)
+def test_every_public_name_is_in_the_reference(name):
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    missing = [public for public in importlib.import_module(name).__all__ if f"`{public}`" not in text]
+    assert [public for public in missing if public != "__version__"] == []
+
+
+def test_the_ignore_list_of_the_layers_is_empty():
+    assert "ignore_imports" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_every_public_function_has_a_docstring():
+    from inspect import isclass, isfunction
+
+    for name in MODULES:
+        module = importlib.import_module(name)
+        assert module.__doc__, name
+        for public in getattr(module, "__all__", []):
+            thing = getattr(module, public)
+            assert not (isclass(thing) or isfunction(thing)) or thing.__doc__, f"{name}.{public}"
