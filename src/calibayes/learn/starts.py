@@ -19,6 +19,8 @@ WORDS = 4
 
 
 class Start(Protocol):
+    """Where learning begins."""
+
     def weights(self, block: Block, k: int) -> Array:
         """Class weights of the rows at the start, (n, k)."""
 

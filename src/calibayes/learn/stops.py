@@ -11,6 +11,8 @@ from calibayes.learn.history import Entry
 
 
 class Stop(Protocol):
+    """When learning ends, and which state it ends with."""
+
     def score(self, entry: Entry) -> float:
         """The state with the least score is the one that is returned."""
 
