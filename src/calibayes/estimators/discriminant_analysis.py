@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array
 from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative
-from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
+from calibayes.families import Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
 from calibayes.families.product import PRIOR
 from calibayes.families.regularisers import Plain, Regulariser, TowardsIdentity, TowardsSphere
 from calibayes.families.shapes import Shape
@@ -36,8 +36,8 @@ class Discriminant(Generative):
         family = Gaussian(self._shape, prior=self.prior, regulariser=self._regulariser())
         return [("columns", family, every)]
 
-    def _class_prior(self, k: int) -> ClassPrior:
-        return ClassPrior(fixed=self.priors)
+    def _fixed_priors(self, k: int) -> Array | None:
+        return self.priors
 
     @property
     def means_(self) -> Array:

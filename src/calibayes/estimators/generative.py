@@ -15,7 +15,7 @@ from calibayes.decision import log_odds, most_probable
 from calibayes.engines.blas import one_thread
 from calibayes.estimators.columns import Selection, categorical, numeric
 from calibayes.estimators.training import Training
-from calibayes.families import Categorical, ClassPrior, Diagonal, Gaussian
+from calibayes.families import Categorical, Diagonal, Gaussian
 from calibayes.families.product import PRIOR
 from calibayes.posterior import log_normalise
 from calibayes.tables.sources import ArraySource
@@ -116,6 +116,8 @@ class GenerativeClassifier(Generative):
         Share of each class's rows held out inside `fit`: their log loss says which state is the best.
     refit : bool, default=True
         Whether to train again on all rows, as far as the best state had come, after a validation.
+    class_alpha : float, default=0
+        Pseudo-count per class in the class probabilities; 1 is the papers' maximum a posteriori.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
     callbacks : list of functions, optional
@@ -170,5 +172,5 @@ class GenerativeClassifier(Generative):
             ("levels", Categorical(alpha=1.0), categorical),
         ]
 
-    def _class_prior(self, k: int) -> ClassPrior:
-        return ClassPrior(fixed=self.priors)
+    def _fixed_priors(self, k: int) -> Array | None:
+        return self.priors

@@ -14,7 +14,6 @@ from calibayes.estimators.generative import Generative
 from calibayes.families import (
     Bernoulli,
     Categorical,
-    ClassPrior,
     Diagonal,
     Dirichlet,
     Gaussian,
@@ -39,10 +38,8 @@ class Discrete(Generative):
     class_prior: Array | None = None
     prior: Dirichlet | None = None
 
-    def _class_prior(self, k: int) -> ClassPrior:
-        if self.class_prior is not None:
-            return ClassPrior(fixed=self.class_prior)
-        return ClassPrior() if self.fit_prior else ClassPrior(fixed=np.full(k, 1.0 / k))
+    def _fixed_priors(self, k: int) -> Array | None:
+        return np.full(k, 1.0 / k) if self.class_prior is None and not self.fit_prior else self.class_prior
 
     def _smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
@@ -190,8 +187,8 @@ class GaussianNB(Generative):
         smoothing = VarianceSmoothing(self.var_smoothing)
         return [("columns", Gaussian(Diagonal(), prior=self.prior, regulariser=smoothing), every)]
 
-    def _class_prior(self, k: int) -> ClassPrior:
-        return ClassPrior(fixed=self.priors)
+    def _fixed_priors(self, k: int) -> Array | None:
+        return self.priors
 
     @property
     def class_count_(self) -> Array:

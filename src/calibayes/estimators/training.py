@@ -51,6 +51,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     batch_size: int | None = None
     validation_fraction: float | None = None
     refit: bool = True
+    class_alpha: float = 0.0
     class_weight: Mapping[Any, float] | str | None = None
     callbacks: Sequence[Callback] | None = None
     random_state: int | np.random.RandomState | None = None
@@ -63,15 +64,17 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(name, family, columns) or (name, family, columns, encoder) of each family."""
         raise TypeError(f"{type(self).__name__} names no families")
 
-    def _class_prior(self, k: int) -> ClassPrior:
-        return ClassPrior()
+    def _fixed_priors(self, k: int) -> Array | None:
+        """Class probabilities that stay fixed, or None to count them."""
+        return None
 
     def _bind(self, rule: Rule, table: Table, classes: Array, weight: Array) -> None:
         self.classes_ = classes
         self._bound = bind(self._specifications(), table, weight)
         families = {name: _able(rule, name, family) for name, family in self._bound.families.items()}
         names = tuple(str(name) for name in classes)
-        product = Product(self._class_prior(len(classes)), families)
+        prior = ClassPrior(fixed=self._fixed_priors(len(classes)), alpha=self.class_alpha)
+        product = Product(prior, families)
         self._model: Product = product.bind(self._bound.layouts(names), names)
 
     def _keep(self, state: Trees | None, statistics: Trees | None, parameters: Trees | None) -> None:

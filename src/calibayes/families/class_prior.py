@@ -32,6 +32,8 @@ class ClassPrior:
 
     def bind(self, layout: Layout) -> ClassPrior:
         k = len(layout.classes)
+        if not self.alpha >= 0:
+            raise ValueError(f"the pseudo-count of classes must not be negative, got {self.alpha}")
         if self.fixed is None:
             return replace(self, layout=layout)
         fixed = np.asarray(self.fixed, dtype=np.float64)

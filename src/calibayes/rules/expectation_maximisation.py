@@ -9,30 +9,22 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.logspace import log_normalise
-from calibayes.rules.steps import Fixed
-from calibayes.rules.update import Update, joint_log_likelihood
+from calibayes.rules.maximum_likelihood import ML
 
 
 @dataclass(frozen=True)
-class EM(Update):
+class EM(ML):
     """W = Y where the label is known, else P: maximum likelihood of labelled and unlabelled rows together."""
 
     name: ClassVar[str] = "em"
+    closed_form: ClassVar[bool] = False
     unlabelled: ClassVar[bool] = True
-
-    @property
-    def control(self) -> Fixed:
-        return Fixed(1.0)
-
-    @property
-    def shrink(self) -> float:
-        return 1.0
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot + _unknown(onehot)[:, None] * posterior
 
     def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return joint_log_likelihood(log_joint, onehot) + _unknown(onehot) * log_normalise(log_joint)[1]
+        return super().objective(log_joint, onehot) + _unknown(onehot) * log_normalise(log_joint)[1]
 
 
 def _unknown(onehot: Array) -> Array:

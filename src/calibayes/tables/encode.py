@@ -135,6 +135,8 @@ class Levels:
         return grown, None if same else codes
 
 
+MOST_COUNTED = 2**16
+"""Whole numbers up to this are sorted by counting them."""
 MOST_FILLED = 1000
 """Most levels that never occur; whole numbers with more gaps than that are plain values."""
 
@@ -166,6 +168,9 @@ def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
         raise ValueError(f"column {name!r} contains NaN or missing cells, which are not supported here")
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"column {name!r} contains infinity")
+    if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= MOST_COUNTED:
+        present = np.bincount(column) > 0  # far quicker than sorting
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[column]
     try:
         return np.unique(column, return_inverse=True)
     except TypeError as error:
