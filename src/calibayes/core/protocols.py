@@ -39,6 +39,8 @@ class Layout:
     """Number of levels of each column, for families over levels."""
     centre: Array = field(default_factory=lambda: np.zeros(0))
     """Point about which moments are summed, (d,), for families over numbers."""
+    variance: Array = field(default_factory=lambda: np.zeros(0))
+    """Variance of each column, (d,), for families over numbers: what a missing cell may be at the start."""
 
 
 class Admission(NamedTuple):
@@ -116,6 +118,14 @@ class Sampling(Protocol):
 
     def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
         """One row of columns for each class code."""
+
+
+@runtime_checkable
+class Incomplete(Protocol):
+    """Missing cells: NaN among numbers, a negative code among levels."""
+
+    def hidden(self, columns: Any) -> bool:
+        """Whether the statistics of these rows depend on the parameters, so that no closed form ends at once."""
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ class Generative(Training):
             raise ValueError(f"no rows of class {', '.join(map(repr, empty.tolist()))} have been seen yet")
         table = self._read(X, reset=False)
         nothing = np.zeros(table.n)
-        source = ArraySource(self._bound.encode(table), nothing, nothing, nothing)
+        source = ArraySource(self._encode(table), nothing, nothing, nothing)
         with one_thread():
             return np.concatenate(
                 [self._model.log_joint(load(), self.parameters_) for load in source.parts()]

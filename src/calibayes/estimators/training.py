@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from calibayes.core.protocols import Array, Conjugate, Family, Regrouped, Rule, Trees
+from calibayes.core.protocols import Array, Conjugate, Family, Incomplete, Regrouped, Rule, Trees
 from calibayes.core.tree import add
 from calibayes.engines import engine_for
 from calibayes.estimators.columns import bind
@@ -58,6 +58,11 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
     verbose: int = 0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     # -- what a preset says ----------------------------------------------------------------------------------------
 
     def _specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -99,7 +104,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._bind(rule, table, target.classes, weight)
         rng = check_random_state(self.random_state)
         held = self._held_out(target.codes, rng)
-        source = ArraySource(self._bound.encode(table), target.codes, weight * ~held, weight * held)
+        source = ArraySource(self._encode(table), target.codes, weight * ~held, weight * held)
         seed = int(rng.randint(2**31 - 1))
         start = start_named(self.start, seed)
         stop = stop_named(self.stop)
@@ -122,7 +127,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         engine, k = engine_for(self.n_jobs), len(self.classes_)
         self.data_statistics_ = start_statistics(self._model, source, engine, Data(), k)
         self._model.prior.prepare(self.data_statistics_[PRIOR])
-        begin, limit = self.data_statistics_, 0 if rule.closed_form else self.max_iter
+        begin, limit = self.data_statistics_, 0 if self._closed(rule, source) else self.max_iter
         if not isinstance(start, Data):
             begin, limit = (
                 start_statistics(self._model, source, engine, start, k),
@@ -154,7 +159,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._bind(rule, table, target.classes, weight)
         else:
             self._extend(table)
-        source = ArraySource(self._bound.encode(table), target.codes, weight, 0.0 * weight)
+        source = ArraySource(self._encode(table), target.codes, weight, 0.0 * weight)
         new = start_statistics(self._model, source, engine_for(self.n_jobs), Data(), len(target.classes))
         self.data_statistics_ = new if first else add(self.data_statistics_, new)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
@@ -168,12 +173,13 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """One step of the rule on further rows; a closed form needs none."""
         self._model = self._model.prepare(self.data_statistics_)
         state = getattr(self, "_state", None)
-        if state is None or rule.closed_form:
+        closed = self._closed(rule, source)
+        if state is None or closed:
             state = rule.begin(self._model, self.data_statistics_)
         else:
             state = rule.absorb(state, new)
-        lane = Lane(self._model, rule, state, stop=ToTheEnd(), limit=0 if rule.closed_form else 1)
-        if not rule.closed_form:
+        lane = Lane(self._model, rule, state, stop=ToTheEnd(), limit=0 if closed else 1)
+        if not closed:
             learn([lane], source, engine_for(self.n_jobs), self._callbacks())
         self._keep(lane.best.state, rule.statistics(lane.best.state), lane.best.parameters)
 
@@ -235,6 +241,22 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return np.asarray(known)
 
+    def _encode(self, table: Table) -> dict[str, Array]:
+        """The columns of each family; a sentence where one cannot use missing cells."""
+        encoded = self._bound.encode(table)
+        for name, family in self._model.families.items():
+            absent = _absent(encoded[name]).any(axis=0)
+            if absent.any() and not isinstance(family, Incomplete):
+                column = self._bound.names[self._bound.chosen[name][int(np.argmax(absent))]]
+                raise ValueError(f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells")
+        return encoded
+
+    def _closed(self, rule: Rule, source: ArraySource) -> bool:
+        """Whether the rule ends in closed form on these rows: not where a family must guess missing cells."""
+        families = self._model.families.items()
+        hidden = [isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families]
+        return rule.closed_form and not any(hidden)
+
     def _extend(self, table: Table) -> None:
         """Make room for levels that were not there before."""
         before = self._model
@@ -256,6 +278,11 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _callbacks(self) -> list[Callback]:
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []
         return printing + list(self.callbacks or ())
+
+
+def _absent(columns: Array) -> Array:
+    """Which cells of encoded columns are missing, (n, d) booleans."""
+    return np.isnan(columns) if columns.dtype.kind == "f" else columns < 0
 
 
 def _able(rule: Rule, name: str, family: Family) -> Family:

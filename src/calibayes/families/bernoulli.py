@@ -9,7 +9,7 @@ import numpy as np
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
 from calibayes.families.class_prior import log_projection
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import moments
+from calibayes.kernels import missing, moments
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Bernoulli(PseudoCounts):
         return self.pseudo_counts([2] * len(self.layout.columns))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return {"zeros": moments.first(1.0 - columns, weights), "ones": moments.first(columns, weights)}
+        known, ones = missing.known_and_filled(columns)
+        return {"zeros": moments.first(known - ones, weights), "ones": moments.first(ones, weights)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
         ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
@@ -36,7 +37,8 @@ class Bernoulli(PseudoCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
-        return np.asarray(columns @ (log_one - log_zero).T + log_zero.sum(axis=1))
+        known, ones = missing.known_and_filled(columns)
+        return np.asarray(ones @ (log_one - log_zero).T + known @ log_zero.T)
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A count that would fall below zero keeps its value."""

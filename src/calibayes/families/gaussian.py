@@ -11,8 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent, Layout
 from calibayes.families.priors import NormalInverseWishart
 from calibayes.families.regularisers import Plain, Regulariser
-from calibayes.families.shapes import Full, Shape
-from calibayes.kernels import moments
+from calibayes.families.shapes import Expected, Full, Shape
 
 ROUNDING = 1e-14
 """A scatter that is a smaller share of the second moment is rounding, not scatter."""
@@ -70,31 +69,38 @@ class Gaussian:
     # -- statistics ----------------------------------------------------------------------------------------------
 
     def _pool(self, per_class: Array) -> Array:
-        """Sum over classes where the covariance is tied, (g, ...)."""
-        return per_class.sum(axis=0, keepdims=True) if self.shape.tied else per_class
+        return self.shape.pool(per_class)
+
+    def hidden(self, columns: Array) -> bool:
+        return self.shape.hidden(columns)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         x = np.asarray(columns, dtype=np.float64) - self.layout.centre
-        return {
-            "count": moments.zeroth(weights),
-            "first": moments.first(x, weights),
-            "second": self.shape.second(x, self._pool(weights.T).T),
-        }
+        count, first, second = self.shape.moments(x, weights, self._expected(parameters, weights.shape[1]))
+        return {"count": count, "first": first, "second": second}
+
+    def _expected(self, parameters: Arrays | None, k: int) -> Expected:
+        """What missing cells are taken for: by the parameters, or at the start by each column alone."""
+        if parameters is None:
+            return Expected(np.zeros((k, len(self.layout.columns))), np.diag(self.layout.variance)[None])
+        return Expected(parameters["mean"] - self.layout.centre, self.shape.covariance(parameters))
 
     def _estimate(self, statistics: Arrays) -> tuple[Array, Array]:
         """Mean about the centre (k, d) and covariance (g, ...); nonsense where a count is not positive."""
-        count = np.where(statistics["count"] > 0, statistics["count"], 1.0)
         first, second = statistics["first"], statistics["second"]
-        mean = first / count[:, None]
-        size = _like(self._pool(count), second)
-        between = self._pool(_like(count, self.shape.square(mean)) * self.shape.square(mean))
+        count = _rows(statistics["count"])
+        some = np.where(count > 0, count, 1.0)
+        mean, size = first / some, self._pool(some)
+        squares = self.shape.square(mean)
+        between = self._pool(_like(some, squares) * squares)
         scatter = np.where(np.abs(second - between) <= ROUNDING * np.abs(second), 0.0, second - between)
-        covariance = self.shape.settle(scatter / size)
+        covariance = self.shape.settle(scatter / _like(size, second), size)
         prior = self.resolved
         if prior is not None:
-            mean = (prior.m1[:, None] * prior.mean + first) / (prior.m1 + count)[:, None]
-            m2 = _like(prior.m2, second)
-            covariance = (m2 * prior.covariance + size * covariance) / (m2 + size)
+            weight = prior.m1[:, None] + count
+            mean = (prior.m1[:, None] * prior.mean + first) / np.where(weight > 0, weight, 1.0)
+            m2, size = _like(prior.m2, second), _like(self._pool(count), second)
+            covariance = (m2 * prior.covariance + size * covariance) / np.where(m2 + size > 0, m2 + size, 1.0)
         return mean, self.regulariser.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:
@@ -112,8 +118,9 @@ class Gaussian:
         It is measured on the covariance that will be used.
         """
         _, covariance = self._estimate(statistics)
-        size = self._pool(np.where(statistics["count"] > 0, statistics["count"], 1.0))
-        scale = np.abs(self.shape.variances(statistics["second"])) / size[:, None]
+        count = _rows(statistics["count"])
+        size = self._pool(np.where(count > 0, count, 1.0))
+        scale = np.abs(self.shape.variances(statistics["second"])) / size
         return self.shape.pivots(covariance) / np.maximum(scale, np.finfo(float).tiny)
 
     def _determined(self, statistics: Arrays) -> Array:
@@ -125,10 +132,10 @@ class Gaussian:
 
         Nor may a variance that has lost half of its digits to cancellation shrink further.
         """
-        empty = ~(proposed["count"] > 0)
+        empty = ~(_rows(proposed["count"]) > 0).all(axis=1)
         left = self._left(proposed)
         collapsing = (left < COLLAPSING) & (left < self._left(current))
-        held = self._pool(empty) | (collapsing | ~(left > SINGULAR)).any(axis=1)
+        held = self._pool(empty[:, None])[:, 0] | (collapsing | ~(left > SINGULAR)).any(axis=1)
         held = np.array(np.broadcast_to(held > 0, empty.shape))
         kept = {
             name: np.where(_like(held[: len(value)], value), current[name], value)
@@ -138,7 +145,7 @@ class Gaussian:
         return Admission(kept, int(held.sum() * sum(sizes)), held)
 
     def prepare(self, start: Arrays) -> Gaussian:
-        count = start["count"].sum()
+        count = _rows(start["count"]).sum(axis=0)
         mean = start["first"].sum(axis=0) / count
         variances = np.maximum(self.shape.variances(start["second"]).sum(axis=0) / count - mean**2, 0.0)
         bare = replace(self, regulariser=self.regulariser.prepare(variances), resolved=None)
@@ -172,7 +179,7 @@ class Gaussian:
             raise ValueError(f"prior covariance has shape {given.shape}, expected {(d,)} or {(d, d)}")
         plain = self.shape.diagonal(given if given.ndim == 1 else np.diag(given))
         form = given if given.shape == plain.shape else plain
-        return np.asarray(self.shape.settle(form[None])[0])
+        return np.asarray(self.shape.settle(form[None], np.ones((1, 1)))[0])
 
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
         singular = self._determined(start).any(axis=1)
@@ -208,9 +215,12 @@ class Gaussian:
         """The first singular class's reason, in words."""
         determined = self._determined(start)
         group = int(np.argmax(determined.any(axis=1)))
-        count = self._pool(start["count"])[group]
+        counts = self._pool(_rows(start["count"]))[group]
+        if not (counts > 0).all():
+            return f"no known cell in it: {_listed(self.layout.columns, np.broadcast_to(counts <= 0, self.layout.centre.shape))}"
+        count = counts.min()
         within = replace(self, resolved=None, regulariser=Plain())._estimate(start)[1]
-        scale = np.abs(self.shape.variances(start["second"]))[group] / count
+        scale = np.abs(self.shape.variances(start["second"]))[group] / counts
         constant = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
         if constant.any():
             return f"constant within it: {_listed(self.layout.columns, constant)}"
@@ -224,8 +234,8 @@ class Gaussian:
         """Gradient in (covariance^-1 mean, -1/2 covariance^-1); a tied covariance stays, as in logistic regression."""
         shape, mean, centre = self.shape, parameters["mean"], self.layout.centre
         covariance = shape.covariance(parameters)
-        count, first = direction["count"], direction["first"]
-        sums = first + count[:, None] * centre
+        count, first = _rows(direction["count"]), direction["first"]
+        sums = first + count * centre
         natural = shape.precision_times(covariance, mean)
         if shape.tied:
             moved = natural + rate * sums
@@ -236,7 +246,7 @@ class Gaussian:
         squares = direction["second"] + shape.cross(first, centres)
         squares = squares + _like(count, squares) * shape.square(centres)
         gradient = squares - _like(count, squares) * (shape.square(mean) + covariance)
-        moved = natural + rate * (sums - count[:, None] * mean)
+        moved = natural + rate * (sums - count * mean)
         covariance = shape.ascend(covariance, rate * gradient, EIGENVALUE_FLOOR)
         means = shape.covariance_times(covariance, moved)
         return Ascent({"mean": means, **shape.finish(covariance, len(means))}, None)
@@ -255,9 +265,14 @@ class Gaussian:
         return np.asarray(parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes))
 
 
+def _rows(count: Array) -> Array:
+    """Counts of rows (k, 1), or of known cells (k, d)."""
+    return count[:, None] if count.ndim == 1 else count
+
+
 def _like(per_class: Array, value: Array) -> Array:
     """Per-class numbers with as many axes as the value they multiply."""
-    return per_class.reshape(per_class.shape + (1,) * (value.ndim - 1))
+    return per_class.reshape(per_class.shape + (1,) * (value.ndim - per_class.ndim))
 
 
 def _listed(names: tuple[str, ...], chosen: Array, most: int = 5) -> str:

@@ -6,12 +6,12 @@ the tied ones; matrices, variances, or a single variance. ``g`` below is k, or 1
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.kernels import densities, linalg, moments
+from calibayes.kernels import densities, linalg, missing, moments
 
 
 class Shape(Protocol):
@@ -19,8 +19,11 @@ class Shape(Protocol):
 
     tied: ClassVar[bool]
 
-    def second(self, x: Array, weights: Array) -> Array:
-        """Second moments of centred numbers, for weights (n, g)."""
+    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
+        """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
+
+    def hidden(self, x: Array) -> bool:
+        """Whether moments of these rows depend on the parameters."""
 
     def square(self, vectors: Array) -> Array:
         """The form of v v' for each row v, (rows, ...)."""
@@ -34,8 +37,8 @@ class Shape(Protocol):
     def variances(self, form: Array) -> Array:
         """The variances in a covariance or second moment, (g, d)."""
 
-    def settle(self, covariance: Array) -> Array:
-        """The nearest covariance of this shape."""
+    def settle(self, covariance: Array, size: Array) -> Array:
+        """The nearest covariance of this shape, its columns known in ``size`` rows, (g, 1) or (g, d)."""
 
     def pivots(self, covariance: Array) -> Array:
         """The variance of each column given those before it, (g, d); not positive in a covariance that is none."""
@@ -63,6 +66,13 @@ class Shape(Protocol):
         """log of an inverse Wishart prior of given equivalent sizes (g,) about a prior covariance."""
 
 
+class Expected(NamedTuple):
+    """What is taken for missing cells: means about the centre (k, d) and covariances (1 or k, d, d)."""
+
+    mean: Array
+    covariance: Array
+
+
 class Full:
     """One covariance matrix a class."""
 
@@ -77,8 +87,23 @@ class Full:
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def second(self, x: Array, weights: Array) -> Array:
-        return moments.outer(x, weights)
+    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
+        count = moments.zeroth(weights)
+        if not self.hidden(x):
+            return count, moments.first(x, weights), moments.outer(x, self.pool(weights.T).T)
+        covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
+        parts = [
+            missing.expected_moments(x, weight, mean, covariance)
+            for weight, mean, covariance in zip(weights.T, expected.mean, covariances, strict=True)
+        ]
+        return count, np.stack([first for first, _ in parts]), self.pool(np.stack([second for _, second in parts]))
+
+    def pool(self, per_class: Array) -> Array:
+        """Sum over classes where the covariance is tied, (g, ...)."""
+        return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
+
+    def hidden(self, x: Array) -> bool:
+        return bool(np.isnan(x).any())
 
     def square(self, vectors: Array) -> Array:
         return np.asarray(vectors[:, :, None] * vectors[:, None, :])
@@ -93,7 +118,7 @@ class Full:
     def variances(self, form: Array) -> Array:
         return np.diagonal(form, axis1=1, axis2=2)
 
-    def settle(self, covariance: Array) -> Array:
+    def settle(self, covariance: Array, size: Array) -> Array:
         return covariance
 
     def pivots(self, covariance: Array) -> Array:
@@ -104,8 +129,12 @@ class Full:
         return {"covariance": covariance, "whitener": whitener, "log_determinant": log_determinant}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        return densities.full_gaussian(
-            x, parameters["mean"], parameters["whitener"], parameters["log_determinant"]
+        mean = parameters["mean"]
+        if not self.hidden(x):
+            return densities.full_gaussian(x, mean, parameters["whitener"], parameters["log_determinant"])
+        covariances = np.broadcast_to(parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:]))
+        return np.stack(
+            [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)], axis=1
         )
 
     def covariance(self, parameters: Arrays) -> Array:
@@ -140,8 +169,13 @@ class Full:
 class Diagonal(Full):
     """One variance for each class and column: Gaussian naive Bayes."""
 
-    def second(self, x: Array, weights: Array) -> Array:
-        return moments.squares(x, weights)
+    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
+        known, filled = missing.known_and_filled(x)
+        second = moments.squares(filled, self.pool(weights.T).T)
+        return moments.first(known, weights), moments.first(filled, weights), second
+
+    def hidden(self, x: Array) -> bool:
+        return False
 
     def square(self, vectors: Array) -> Array:
         return np.asarray(vectors * vectors)
@@ -162,7 +196,8 @@ class Diagonal(Full):
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        return densities.diagonal_gaussian(x, parameters["mean"], parameters["variance"])
+        density = missing.marginal_diagonal if np.isnan(x).any() else densities.diagonal_gaussian
+        return density(x, parameters["mean"], parameters["variance"])
 
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])
@@ -187,8 +222,10 @@ class Diagonal(Full):
 class Spherical(Diagonal):
     """One variance a class, the same for all columns."""
 
-    def settle(self, covariance: Array) -> Array:
-        return np.broadcast_to(covariance.mean(axis=1, keepdims=True), covariance.shape)
+    def settle(self, covariance: Array, size: Array) -> Array:
+        size = np.broadcast_to(size, covariance.shape)
+        average = np.sum(size * covariance, axis=1, keepdims=True) / np.sum(size, axis=1, keepdims=True)
+        return np.broadcast_to(average, covariance.shape)
 
     def ascend(self, covariance: Array, gradient: Array, floor: float) -> Array:
         # One natural parameter stands for all columns, so their gradients add up.

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import kmeans
-from calibayes.tables.encode import numbers
+from calibayes.tables.encode import numbers, refuse_empty
 from calibayes.tables.read import Table
 
 
@@ -34,13 +34,18 @@ class Bins:
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Bins:
         columns = numbers(table, indices).astype(np.float64)
-        edges = tuple(kmeans_edges(column, self.most, weight) for column in columns.T)
+        known = ~np.isnan(columns)
+        refuse_empty(table, indices, ~known)
+        edges = tuple(
+            kmeans_edges(column[there], self.most, weight[there])
+            for column, there in zip(columns.T, known.T, strict=True)
+        )
         return replace(self, indices=tuple(indices), edges=edges)
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices)
         codes = [
-            np.searchsorted(edges[1:-1], column, side="right")
+            np.where(np.isnan(column), -1, np.searchsorted(edges[1:-1], column, side="right"))
             for edges, column in zip(self.edges, columns.T, strict=True)
         ]
         return np.stack(codes, axis=1)

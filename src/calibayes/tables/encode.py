@@ -43,10 +43,13 @@ class Numbers:
 
     indices: tuple[int, ...] = ()
     centre: Array = field(default_factory=lambda: np.zeros(0))
+    variance: Array = field(default_factory=lambda: np.zeros(0))
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Numbers:
-        chosen = replace(self, indices=tuple(indices))
-        return replace(chosen, centre=chosen.encode(table).mean(axis=0, dtype=np.float64))
+        columns = numbers(table, indices)
+        refuse_empty(table, indices, np.isnan(columns))
+        centre = np.nanmean(columns, axis=0, dtype=np.float64)
+        return Numbers(tuple(indices), centre, np.nanvar(columns, axis=0, dtype=np.float64))
 
     def encode(self, table: Table) -> Array:
         return numbers(table, self.indices)
@@ -55,7 +58,7 @@ class Numbers:
         return list(encoded.T)
 
     def layout(self) -> Mapping[str, Any]:
-        return {"centre": self.centre}
+        return {"centre": self.centre, "variance": self.variance}
 
     def extend(self, table: Table) -> tuple[Self, None]:
         return self, None
@@ -69,13 +72,15 @@ class Flags:
     indices: tuple[int, ...] = ()
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Flags:
+        refuse_empty(table, indices, np.isnan(numbers(table, indices, booleans=True)))
         return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices, booleans=True)
+        absent = np.isnan(columns)
         if self.threshold is not None:
-            return (columns > self.threshold).astype(np.float64)
-        odd = ~np.isin(columns, (0, 1)).all(axis=0)
+            return np.where(absent, np.nan, columns > self.threshold)
+        odd = ~(np.isin(columns, (0, 1)) | absent).all(axis=0)
         if odd.any():
             name = table.names[self.indices[int(np.argmax(odd))]]
             raise ValueError(f"column {name!r} has values other than 0 and 1: give a threshold (binarize)")
@@ -105,6 +110,8 @@ class Levels:
     """Distinct values of each column, ascending."""
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Levels:
+        absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
+        refuse_empty(table, indices, absent)
         return replace(self, indices=tuple(indices), seen=tuple(distinct(table, j) for j in indices))
 
     @cached_property
@@ -117,7 +124,7 @@ class Levels:
         codes = []
         for j, levels in zip(self.indices, self.levels, strict=True):
             values, inverse = distinct_inverse(table, j)
-            codes.append(_positions(values, levels)[inverse])
+            codes.append(np.append(_positions(values, levels), np.int32(-1))[inverse])
         return np.stack(codes, axis=1)
 
     def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
@@ -157,15 +164,27 @@ def _positions(values: Array, levels: Array) -> Array:
     return np.array([position.get(value, -1) for value in values.tolist()], dtype=np.int32)
 
 
+def refuse_empty(table: Table, indices: Sequence[int], absent: Array) -> None:
+    """A column with no known cell at all cannot be learned from."""
+    for j, gone in zip(indices, absent.T, strict=True):
+        if gone.all():
+            raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
+
+
 def distinct(table: Table, j: int) -> Array:
     return distinct_inverse(table, j)[0]
 
 
 def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
-    """Sorted values of a column and where each cell's value is among them."""
+    """Sorted values of a column and where each cell's value is among them; behind the last for a missing cell."""
     column, name = table.column(j), table.names[j]
-    if missing(column).any():
-        raise ValueError(f"column {name!r} contains NaN or missing cells, which are not supported here")
+    absent = missing(column)
+    if absent.any():
+        there = Table((name,), (column[~absent],))
+        values, inverse = distinct_inverse(there, 0)
+        whole = np.full(len(column), len(values))
+        whole[~absent] = inverse
+        return values, whole
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"column {name!r} contains infinity")
     if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= MOST_COUNTED:
@@ -179,7 +198,7 @@ def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
 
 
 def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
-    """Some columns as finite numbers, float32 where they are so already."""
+    """Some columns as numbers, NaN for missing cells, float32 where they are so already."""
     allowed = "fiub" if booleans else "fiu"
     for j in indices:
         kind = table.column(j).dtype.kind
@@ -190,12 +209,10 @@ def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> 
             )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    fine = np.abs(matrix) <= min(LARGEST, float(np.finfo(matrix.dtype).max))
+    fine = ~(np.abs(matrix) > min(LARGEST, float(np.finfo(matrix.dtype).max)))
     if not fine.all():
         bad = int(np.argmin(fine.all(axis=0)))
         values, name = matrix[:, bad], table.names[indices[bad]]
-        if np.isnan(values).any():
-            raise ValueError(f"column {name!r} contains NaN, which is not supported here")
         what = "infinity" if np.isinf(values).any() else f"values beyond {LARGEST:g}, whose squares overflow"
         raise ValueError(f"column {name!r} contains {what}")
     return matrix

@@ -89,7 +89,8 @@ def _series(series: Any) -> Array:
             "turn it into numbers (days since ...) or levels (weekday, month) first"
         )
     if series.dtype.is_numeric():
-        values = np.asarray(series.to_numpy())
+        whole = series.cast(nw.Float64) if series.null_count() else series
+        values = np.asarray(whole.to_numpy())
         return values.astype(np.float64) if values.dtype.kind == "O" else values
     return _narrowed(np.asarray(series.to_numpy(), dtype=object))
 
