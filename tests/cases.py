@@ -76,7 +76,7 @@ def bernoulli(**options):
 
 def gaussian(shape, **options):
     columns = _numbers()
-    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0))
+    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0))
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, _grid(), scale_free="prior" not in options
     )

@@ -10,46 +10,35 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Conjugate
 from calibayes.datasets import Dataset
-from calibayes.estimators.columns import categorical, numeric
+from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
+from calibayes.rules import rule_named
 from calibayes.tables.read import Table
 
+MANY_CLASSES = 20
 RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
 
 
-def _smoothing(rule: str) -> float:
-    """Pseudo-count per level: none for strict maximum likelihood; "map" brings its own."""
-    return 0.0 if rule in ("ml", "map") else 1.0
-
-
-def _naive_bayes(rule: str) -> Generative:
-    return NaiveBayes(rule=rule, alpha=_smoothing(rule))
-
-
-def _gaussian(shape: Shape) -> Callable[[str], Generative]:
+def _gaussian(shape: Shape) -> Callable[[], Generative]:
     """Numbers in a Gaussian of some shape, beside independent levels for all other columns."""
-
-    def build(rule: str) -> Generative:
-        numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
-        levels = ("levels", Categorical(alpha=_smoothing(rule)), categorical)
-        return GenerativeClassifier(rule=rule, families=[numbers, levels])
-
-    return build
+    numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return lambda: GenerativeClassifier(families=[numbers, levels])
 
 
-MODELS: Mapping[str, Callable[[str], Generative]] = {
-    "NaiveBayes": _naive_bayes,
+MODELS: Mapping[str, Callable[[], Generative]] = {
+    "NaiveBayes": NaiveBayes,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
 }
-"""Name -> the model for a rule. All but the first put a Gaussian of that shape on the columns of numbers."""
+"""Name -> the model. All but the first put a Gaussian of that shape on the columns of numbers."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +75,28 @@ class Line:
 def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Models and rules that go together on a table.
 
-    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already; DFE needs counts.
+    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already. A rule must have
+    what it needs of every family, and must not be maximum likelihood under another name ("map" where every family has
+    a prior already).
     """
-    usable = [model for model in models if model == "NaiveBayes" or numeric(table)]
-    return [(model, rule) for model in usable for rule in rules if rule != "dfe" or model == "NaiveBayes"]
+    usable = [model for model in models if MODELS[model] is NaiveBayes or numeric(table)]
+    return [(model, rule) for model in usable for rule in rules if _goes_with(model, rule, table)]
+
+
+def _goes_with(model: str, rule_name: str, table: Table) -> bool:
+    rule = rule_named(rule_name)
+    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n)).families.values()
+    able = all(isinstance(family, need) for family in bound for need in rule.needs)
+    return able and (Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in bound))
 
 
 def folds(target: Array, count: int, seed: int) -> list[tuple[Array, Array]]:
     """Training and held-out rows of stratified folds."""
     classes, sizes = np.unique(target.astype(str), return_counts=True)
+    if target.dtype.kind == "f" and len(classes) > MANY_CLASSES and sizes.min() < count:
+        raise ValueError(
+            f"the target has {len(classes)} different numbers: it looks like a quantity, not like classes"
+        )
     if len(classes) < 2:
         raise ValueError(f"the target has only one class, {str(classes[0])!r}")
     if sizes.min() < count:
@@ -109,7 +111,7 @@ def run_fold(
 ) -> Fold:
     """Train on the training rows, measure on the others."""
     training, held_out = (np.isin(np.arange(data.columns.n), rows) for rows in split)
-    estimator = MODELS[model](rule).set_params(n_jobs=jobs)
+    estimator = MODELS[model]().set_params(rule=rule, n_jobs=jobs)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

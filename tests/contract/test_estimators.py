@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -252,6 +253,9 @@ def test_validation_rows_choose_the_state():
         ([NoGain(1e-3), MaxPasses(30)], lambda h: h["passes"][-1] <= 30),
     ],
 )
+@pytest.mark.filterwarnings(
+    "ignore:the objective of rule 'rc' was still rising:sklearn.exceptions.ConvergenceWarning"
+)
 def test_stops(stop, check):
     X, y = table()
     model = cb.CategoricalNB(rule=RC(step=0.3), stop=stop, max_iter=50).fit(X, y)
@@ -281,6 +285,8 @@ def test_an_interrupted_fit_leaves_an_estimator_that_can_be_fitted():
     model = cb.GaussianNB(callbacks=[interrupt])
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
     assert model.set_params(callbacks=None, rule="ml").fit(X, y).score(X, y) > 0.4
 
 
@@ -289,6 +295,218 @@ def test_class_weight_is_sample_weight():
     weighted = cb.GaussianNB(rule="ml", class_weight={"x": 2.0, "y": 1.0, "z": 1.0}).fit(X, y)
     by_row = cb.GaussianNB(rule="ml").fit(X, y, sample_weight=np.where(y == "x", 2.0, 1.0))
     assert_array_equal(weighted.predict_proba(X), by_row.predict_proba(X))
+
+
+@pytest.mark.parametrize("rule", ["em", GDT(lam=1.0)])
+@pytest.mark.parametrize("estimator", [cb.GaussianNB, cb.CategoricalNB, cb.LinearDiscriminantAnalysis])
+def test_partial_fit_of_rules_that_contain_maximum_likelihood(estimator, rule):
+    X, y = table()
+    model = estimator(rule=rule)
+    for low, high in pairwise([0, 150, 170, 400]):
+        model.partial_fit(X[low:high], y[low:high], classes=["x", "y", "z"])
+    assert_same_trees(model.parameters_, estimator(rule="ml").fit(X, y).parameters_, 1e-9)
+    assert model.statistics_["class_prior"]["count"].sum() == pytest.approx(400)
+
+
+def test_partial_fit_with_rows_without_labels():
+    X, y = table()
+    labels = y.astype(object)
+    labels[100:] = None
+    model = cb.GaussianNB(rule="em").partial_fit(X[:100], labels[:100], classes=["x", "y", "z"])
+    for low in (100, 200, 300):
+        model.partial_fit(X[low : low + 100], labels[low : low + 100])
+    assert model.statistics_["class_prior"]["count"].sum() == pytest.approx(400)
+    assert model.data_statistics_["class_prior"]["count"].sum() == 100
+
+
+def test_partial_fit_waits_for_enough_rows():
+    X, y = table()
+    model = cb.QuadraticDiscriminantAnalysis(rule="ml", prior=None)
+    model.partial_fit(X[:6], y[:6], classes=["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"not enough rows have been seen yet: .*singular"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="not enough rows"):
+        model.sample(2)
+    model.partial_fit(X[6:], y[6:])
+    assert_allclose(model.means_, cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y).means_, rtol=1e-10)
+
+
+def test_partial_fit_after_the_rule_was_changed_starts_from_the_data():
+    X, y = table()
+    for before, after in (("rc", "gd"), ("gd", "rc"), ("ml", "tm")):
+        model = cb.GaussianNB(rule=before).partial_fit(X[:200], y[:200], classes=["x", "y", "z"])
+        model.set_params(rule=after).partial_fit(X[200:], y[200:])
+        assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    X, y = table()
+    for estimator in (cb.GaussianNB(prior=None, var_smoothing=0.0), cb.CategoricalNB()):
+        model = estimator.set_params(rule="ml").fit(X, y)
+        expected = model.predict_log_proba(X)
+        with pytest.raises(ValueError, match=r".+"):
+            model.fit(X[:3, :2], ["p", "q", None])
+
+        def interrupt(progress):
+            raise KeyboardInterrupt
+
+        model.set_params(callbacks=[interrupt])
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X[:, :2] + 1, np.where(y == "x", "p", "q"))
+        assert_array_equal(model.predict_log_proba(X), expected)
+        counts = model.data_statistics_["class_prior"]["count"].copy()
+        with pytest.raises(ValueError, match="not among the classes"):
+            model.partial_fit(X[:3], ["x", "y", "other"])
+        assert_array_equal(model.data_statistics_["class_prior"]["count"], counts)
+
+
+def test_levels_of_earlier_rows_keep_their_counts():
+    model = cb.CategoricalNB(rule="ml").partial_fit([[0], [2]], [0, 1], classes=[0, 1])
+    model.partial_fit([[-1], [2]], [0, 1])
+    whole = cb.CategoricalNB(rule="ml").fit([[0], [2], [-1], [2]], [0, 1, 0, 1])
+    assert_array_equal(model.category_count_[0], whole.category_count_[0])
+    with pytest.raises(ValueError, match="column 'x0' had numbers as levels"):
+        model.partial_fit([["a"], ["b"]], [0, 1])
+
+
+def test_unlabelled_rows_have_no_class_weight():
+    X, y = table()
+    labels = np.where(np.arange(400) % 3 == 0, None, y)
+    by_class = cb.GaussianNB(rule="em", class_weight={"x": 1.0, "y": 1.0, "z": 5.0}).fit(X, labels)
+    by_row = cb.GaussianNB(rule="em").fit(X, labels, sample_weight=np.where(labels == "z", 5.0, 1.0))
+    assert_array_equal(by_class.predict_proba(X), by_row.predict_proba(X))
+
+
+def test_balanced_classes_count_weighted_rows():
+    X, y = table()
+    weight = np.where((y == "x") & (np.arange(400) % 3 > 0), 0.0, 1.0)
+    model = cb.GaussianNB(rule="ml", class_weight="balanced").fit(X, y, weight)
+    assert_allclose(model.class_prior_, 1 / 3)
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        cb.GaussianNB(class_weight="balanced").partial_fit(X, y, classes=["x", "y", "z"])
+
+
+@pytest.mark.parametrize("stop", [None, TimeLimit(60.0), MaxPasses(40)])
+def test_expectation_maximisation_returns_its_end(stop):
+    X, y = table()
+    labels = np.where(np.arange(400) % 5 == 0, y, None)
+    model = cb.GaussianNB(rule="em", stop=stop, max_iter=10).fit(X, labels)
+    assert model.best_iter_ == 10
+    plain = cb.GaussianNB(rule="ml", start="bootstrap", stop=stop, random_state=2).fit(X, y)
+    assert_allclose(plain.theta_, cb.GaussianNB(rule="ml").fit(X, y).theta_, rtol=1e-10)
+
+
+def test_a_random_start_does_not_hide_singular_data():
+    X, y = table()
+    X[y == "x", 0] = 3.0
+    options = {"rule": "ml", "start": "random", "random_state": 0}
+    with pytest.raises(ValueError, match="class 'x'"):
+        cb.QuadraticDiscriminantAnalysis(prior=None, **options).fit(X, y)
+    with pytest.warns(cb.SingularCovarianceWarning, match="class 'x'"):
+        model = cb.QuadraticDiscriminantAnalysis(**options).fit(X, y)
+    with pytest.warns(cb.SingularCovarianceWarning, match="class 'x'"):
+        assert_allclose(
+            model.means_, cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y).means_, rtol=1e-10
+        )
+
+
+def test_refit_trains_as_the_validation_run_did():
+    X, y = table()
+    options = {
+        "validation_fraction": 0.3,
+        "random_state": 0,
+        "max_iter": 5,
+        "stop": None,
+        "rule": RC(step=0.2),
+    }
+    full, batches = (cb.GaussianNB(batch_size=size, **options).fit(X, y) for size in (None, 16))
+    assert not np.array_equal(full.predict_proba(X), batches.predict_proba(X))
+
+
+def test_validation_rows_shape_no_bins():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), np.arange(200) % 2
+    kept = cb.NaiveBayes(validation_fraction=0.5, refit=False, random_state=0).fit(X, y)
+    whole = cb.NaiveBayes(validation_fraction=0.5, random_state=0).fit(X, y)
+    assert not np.array_equal(
+        kept._bound.encoders["binned"].edges[0], whole._bound.encoders["binned"].edges[0]
+    )
+
+
+def test_the_default_prior_keeps_each_columns_own_scale():
+    X, y = table()
+    X = X * np.array([1e4, 1e-4, 1.0, 1.0, 1.0])
+    mapped = cb.GaussianNB(rule="map").fit(X, y)
+    plain = cb.GaussianNB(rule="ml", var_smoothing=0.0).fit(X, y)
+    ratio = np.sqrt((mapped.var_ - mapped.epsilon_) / plain.var_)
+    assert (np.abs(np.log(ratio)) < 0.5).all()
+
+
+def test_one_far_value_leaves_the_other_classes_alone():
+    X, y = table()
+    far = X.copy()
+    far[np.flatnonzero(y == "x")[0], 0] = 1e9
+    model = cb.GaussianNB(rule="ml", var_smoothing=0.0).fit(far, y)
+    plain = cb.GaussianNB(rule="ml", var_smoothing=0.0).fit(X, y)
+    assert_allclose(model.var_[1:], plain.var_[1:], rtol=1e-10)
+
+
+def test_rows_as_lists_keep_their_types():
+    rows = [["a", 1.5, 1], ["b", 2.5, 0], ["a", 3.5, 1], ["b", 0.5, 0]] * 5
+    model = cb.NaiveBayes(rule="ml").fit(rows, [0, 1, 0, 1] * 5)
+    assert model._bound.chosen == {"binned": (1, 2), "levels": (0,)}
+
+
+def test_declared_categories_are_levels():
+    frame = pd.DataFrame({"a": pd.Categorical(np.arange(120) % 12), "b": np.arange(120) % 7})
+    model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(120) % 2)
+    assert model._bound.chosen == {"binned": (1,), "levels": (0,)}
+
+
+def test_targets_keep_their_type():
+    X, y = table()
+    codes = np.searchsorted(["x", "y", "z"], y)
+    assert cb.GaussianNB().fit(X, pd.Series(codes + 2**60, dtype="Int64")).classes_.dtype.kind == "i"
+    assert cb.GaussianNB().fit(X, pd.Series(codes > 0, dtype="boolean")).classes_.dtype.kind == "b"
+
+
+def test_two_fits_at_once_do_not_disturb_the_number_of_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    X, y = table()
+    before, alone = threads(), cb.QuadraticDiscriminantAnalysis(max_iter=20, stop=None).fit(X, y)
+    with ThreadPoolExecutor(4) as pool:
+        models = list(
+            pool.map(lambda _: cb.QuadraticDiscriminantAnalysis(max_iter=20, stop=None).fit(X, y), range(8))
+        )
+    assert threads() == before
+    for model in models:
+        assert_array_equal(model.predict_log_proba(X), alone.predict_log_proba(X))
+
+
+def test_an_engine_of_ones_own():
+    from calibayes.engines import Serial
+
+    class Counting:
+        passes = 0
+
+        def total(self, function, source):
+            self.passes += 1
+            return Serial().total(function, source)
+
+    X, y = table()
+    engine = Counting()
+    model = cb.GaussianNB(rule=RC(step=0.1), engine=engine, max_iter=5, stop=None).fit(X, y)
+    assert engine.passes == 7
+    assert_array_equal(
+        model.predict_proba(X),
+        cb.GaussianNB(rule=RC(step=0.1), max_iter=5, stop=None).fit(X, y).predict_proba(X),
+    )
 
 
 def test_partial_fit_takes_one_step_of_an_iterative_rule():

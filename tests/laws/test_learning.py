@@ -1,6 +1,7 @@
 """Every family under every rule whose needs it meets, on every engine."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from calibayes.core.tree import map_leaves
 from calibayes.engines import Serial, Threads
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Bootstrap, Data, Lane, Never, RandomLabels, learn, mini_batches, start_statistics
+from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
 from tests.cases import CLASSES, FAMILIES, RULES
 
@@ -31,14 +33,21 @@ def source_of(case, rows=None):
     return ArraySource({"x": case.columns}, labels, rng.uniform(0.5, 2.0, n), np.zeros(n), rows)
 
 
-def run(case, rule, engine, source, start=STARTS["data"], updates=6, **options):
+def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha=0.0, **options):
     """A lane after some updates."""
-    model = Product(ClassPrior().bind(Layout(CLASSES, ())), {"x": case.family})
+    prior = ClassPrior(alpha=class_alpha).bind(Layout(CLASSES, ()))
+    model = Product(prior, {"x": rule.adapt(case.family)})
     begin = start_statistics(model, source, engine, start, case.k)
-    model = model.prepare(begin)
+    model = model.prepare(start_statistics(model, source, engine, Data(), case.k))
     lane = Lane(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options)
     learn([lane], source, engine)
     return lane
+
+
+# Columns that are not standardised make the papers' gradient descent run off, and it says so.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the first steps of rule 'gd':sklearn.exceptions.ConvergenceWarning"
+)
 
 
 def assert_trees_equal(left, right):
@@ -92,8 +101,7 @@ def test_step_control_never_lowers_the_objective(family, rule):
     assert objective[-1] > objective[0]
 
 
-# The papers leave a term out of a Gaussian's prior, so what EM climbs there is not exactly a posterior.
-@pytest.mark.parametrize("family", [name for name in FAMILIES if not name.endswith("-map")])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_expectation_maximisation_never_lowers_its_objective(family):
     case = FAMILIES[family]
     source = source_of(case)
@@ -104,17 +112,22 @@ def test_expectation_maximisation_never_lowers_its_objective(family):
 
 
 @pytest.mark.parametrize("rule", ["rc-fixed", "gdt", "gd", "tm", "em"])
-def test_mini_batches_approach_the_full_pass(rule):
-    """One batch of all rows is the full update; small steps on single rows come close to it."""
+def test_one_batch_of_all_rows_is_the_full_update(rule):
     case = FAMILIES["categorical-alpha"]
     source = source_of(case)
     full = run(case, RULES[rule], Serial(), source, updates=1)
     whole = run(case, RULES[rule], Serial(), source, updates=1, sweep=mini_batches(source, source.n, 0))
     assert_allclose(whole.history[1].log_loss, full.history[1].log_loss, rtol=1e-10)
-    single = run(case, RULES[rule], Serial(), source, updates=1, sweep=mini_batches(source, 1, 0))
-    gain = full.history[1].log_loss - full.history[0].log_loss
-    if rule != "em":
-        assert abs(single.history[1].log_loss - full.history[1].log_loss) < max(abs(gain), 0.01)
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_small_steps_on_small_batches_approach_the_full_update(size):
+    case, step = FAMILIES["categorical-alpha"], 1e-3
+    source = source_of(case)
+    full = run(case, RC(step=step), Serial(), source, updates=1)
+    small = run(case, RC(step=step), Serial(), source, updates=1, sweep=mini_batches(source, size, 0))
+    gain = full.history[0].log_loss - full.history[1].log_loss
+    assert small.history[0].log_loss - small.history[1].log_loss == pytest.approx(gain, rel=0.01)
 
 
 def test_lanes_share_passes_and_do_not_disturb_each_other():
@@ -125,6 +138,32 @@ def test_lanes_share_passes_and_do_not_disturb_each_other():
     learn(together, source, Serial())
     for one, other in zip(alone, together, strict=True):
         assert_trees_equal(one.best.parameters, other.best.parameters)
+
+
+def test_lanes_can_see_different_rows():
+    """Cross-validation in one pass: each lane trains on its own rows and is measured on the others."""
+    case = FAMILIES["gaussian-Full"]
+    source = source_of(case)
+    fold = np.arange(source.n) % 3
+
+    def view(number):
+        def see(block):
+            mine = fold[block.first : block.first + len(block.weight)] != number
+            return replace(block, weight=block.weight * mine, held_out=block.weight * ~mine)
+
+        return see
+
+    lanes = []
+    for number in range(3):
+        kept = ArraySource(
+            source.columns, source.labels, source.weight * (fold != number), source.weight * (fold == number)
+        )
+        alone = run(case, RULES["rc"], Serial(), kept)
+        lanes.append((alone, Lane(alone.model, alone.rule, alone.state, limit=6, view=view(number))))
+    learn([lane for _, lane in lanes], source, Serial())
+    for alone, lane in lanes:
+        assert_trees_equal(lane.best.parameters, alone.best.parameters)
+        assert lane.history[-1].validation_log_loss == alone.history[-1].validation_log_loss
 
 
 def test_the_sum_of_steps_ends_at_the_horizon():

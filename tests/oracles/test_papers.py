@@ -32,7 +32,7 @@ class KnownVariance:
     def bind(self, layout):
         return replace(self, layout=layout)
 
-    def prepare(self, start):
+    def prepare(self, start, pooled=None):
         return self
 
     def statistics(self, columns, weights, parameters=None):

@@ -59,17 +59,18 @@ def compare_command(
         _announce(data)
         results = _run(data, chosen, count, seed, jobs)
     except (ValueError, TypeError, OSError) as error:
-        errors.print(f"[red]error:[/red] {error}", highlight=False)
+        errors.print("error:", style="red", end=" ")
+        errors.print(str(error), markup=False, highlight=False)
         raise typer.Exit(2) from None
     lines = ranked(results)
     console.print(_table(lines, count))
-    console.print(reading(lines), highlight=False)
+    console.print(reading(lines), markup=False, highlight=False)
     _print_notes(results)
 
 
 def _data(file: Path | None, target: str | None) -> Dataset:
     if file is None:
-        return load_penguins()
+        return load_penguins(target or "species")
     if target is None:
         raise ValueError("say which column to predict: --target NAME")
     return load_file(file, target)
@@ -87,7 +88,9 @@ def _announce(data: Dataset) -> None:
     classes = len(set(data.target.tolist()))
     console.print(
         f"{data.name}: {data.columns.n} rows, {len(data.columns.names)} columns, {classes} classes"
-        + (f"; {data.left_out} incomplete rows left out" if data.left_out else ""),
+        + (f"; {gaps} cells missing" if (gaps := data.columns.gaps()) else "")
+        + (f"; {data.left_out} rows without a label left out" if data.left_out else ""),
+        markup=False,
         highlight=False,
     )
 
@@ -140,4 +143,6 @@ def _print_notes(results: list[Fold]) -> None:
     """Warnings of the fits, each once, with how often it came."""
     seen = Counter((fold.model, fold.rule, note) for fold in results for note in fold.notes)
     for (model, rule, note), times in seen.items():
-        console.print(f"note: {model} {rule} ({times} of its folds): {note}", style="dim", highlight=False)
+        console.print(
+            f"note: {model} {rule} ({times} of its folds): {note}", style="dim", markup=False, highlight=False
+        )

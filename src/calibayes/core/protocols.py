@@ -63,8 +63,10 @@ class Family(Protocol):
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""
 
-    def prepare(self, start: Arrays) -> Family:
-        """Fix, from the statistics at the start, what stays fixed: default priors, floors, structure.
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Family:
+        """Fix, from the statistics of the data, what stays fixed: default priors, floors, structure.
+
+        ``pooled`` are the statistics of all rows with even class weights, where some rows have no label.
 
         Raises ValueError, naming class and column, where the statistics have no valid parameters.
         """
@@ -108,8 +110,11 @@ class Ascent(NamedTuple):
 class Natural(Protocol):
     """Natural parameters that a gradient can move, with a projection back to valid ones."""
 
-    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
-        """Add ``rate`` times the gradient that belongs to ``direction = statistics(X, Y - P)``, then project."""
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
+        """Add ``rate`` times the gradient that belongs to ``direction = statistics(X, Y - P)``, then project.
+
+        ``absorbed`` says whether the class prior can take over changes of the normalisers.
+        """
 
 
 @runtime_checkable
@@ -138,7 +143,10 @@ class Conjugate(Protocol):
 
 @runtime_checkable
 class Penalised(Protocol):
-    """A prior on the parameters."""
+    """A prior on the parameters whose density is known."""
+
+    def exact(self) -> Family:
+        """This family with a prior whose posterior mode is exactly what `parameters` gives."""
 
     def log_prior(self, parameters: Arrays) -> float:
         """Log prior density of the parameters, up to a constant."""
@@ -208,11 +216,21 @@ class Rule(Protocol):
         """Whether one update from anywhere is the end."""
 
     @property
+    def climbs(self) -> bool:
+        """Whether the best state is that of the highest objective; else it is that of the least soft error."""
+
+    @property
     def unlabelled(self) -> bool:
         """Whether rows without a label take part."""
 
+    def adapt(self, family: Family) -> Family:
+        """The family as this rule needs it."""
+
     def weights(self, onehot: Array, posterior: Array) -> Array:
         """W(Y, P), (n, k)."""
+
+    def brings(self, onehot: Array, posterior: Array) -> Array:
+        """Class weights with which further rows enter the state before a step is taken on them, (n, k)."""
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
         """What the rule climbs, row by row, (n,); None where nothing is known to rise."""

@@ -7,12 +7,12 @@ from importlib import resources
 from pathlib import Path
 
 from calibayes.core.protocols import Array
-from calibayes.tables.read import Table, read_file
+from calibayes.tables.read import Table, missing, read_file
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table, the column to predict, and how many incomplete rows were left out."""
+    """A table, the column to predict, and how many rows without a label were left out."""
 
     name: str
     columns: Table
@@ -20,25 +20,26 @@ class Dataset:
     left_out: int = 0
 
 
-def load_penguins() -> Dataset:
-    """Palmer penguins: three species from four measurements, island, sex and year; rows with missing cells left out.
+def load_penguins(target: str = "species") -> Dataset:
+    """Palmer penguins: three species from four measurements, island, sex and year; some cells are missing.
 
     Data of Gorman, Williams and Fraser (2014), PLoS ONE 9(3): e90081, as in the package palmerpenguins of Horst, Hill
     and Gorman (2020); CC0.
     """
     with resources.as_file(resources.files(__name__) / "penguins.csv") as path:
-        return load_file(Path(path), "species")
+        return load_file(Path(path), target)
 
 
 def load_file(path: Path, target: str) -> Dataset:
-    """A table from a CSV or Parquet file; rows with missing cells are left out."""
+    """A table from a CSV or Parquet file; rows without a label are left out."""
     table = read_file(path)
     if target not in table.names:
         raise ValueError(f"{path.name} has no column {target!r}; its columns are {', '.join(table.names)}")
-    complete = table.complete()
-    if not complete.any():
-        raise ValueError(f"{path.name}: every row has a missing cell")
-    columns, labels = table.rows(complete).without(target)
+    columns, labels = table.without(target)
     if not columns.names:
         raise ValueError(f"{path.name} has no column but the target {target!r}")
-    return Dataset(path.stem.removesuffix(".csv"), columns, labels, int((~complete).sum()))
+    labelled = ~missing(labels)
+    if not labelled.any():
+        raise ValueError(f"{path.name}: no row has a {target!r}")
+    name = path.stem.removesuffix(".csv")
+    return Dataset(name, columns.rows(labelled), labels[labelled], int((~labelled).sum()))

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from calibayes.core.protocols import Array, Family, Layout
+from calibayes.families.product import PRIOR
 from calibayes.tables.encode import Encoder, Flags, Levels, Numbers
 from calibayes.tables.read import Table
 
@@ -39,20 +42,25 @@ def categorical(table: Table) -> list[int]:
 def positions(selection: Selection, table: Table) -> list[int]:
     """The positions that a selection means in a table."""
     if callable(selection):
-        return list(selection(table))
+        return [_position(name, table) for name in selection(table)]
     if isinstance(selection, slice):
         return list(range(len(table.names)))[selection]
-    if isinstance(selection, str):
-        raise ValueError(f"columns must be a list, not the string {selection!r}")
+    if isinstance(selection, str) or np.ndim(selection) != 1:
+        raise ValueError(f"columns must be a list, a slice or a function of the table, got {selection!r}")
+    chosen = np.asarray(selection)
+    if chosen.dtype == bool:
+        if len(chosen) != len(table.names):
+            raise ValueError(f"a mask of {len(chosen)} columns for a table of {len(table.names)}")
+        return np.flatnonzero(chosen).tolist()
     return [_position(name, table) for name in selection]
 
 
-def _position(name: str | int, table: Table) -> int:
+def _position(name: Any, table: Table) -> int:
     if isinstance(name, str):
         if name not in table.names:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
         return table.names.index(name)
-    if not -len(table.names) <= name < len(table.names):
+    if not isinstance(name, int | np.integer) or not -len(table.names) <= name < len(table.names):
         raise ValueError(f"there is no column {name}: the table has {len(table.names)} columns")
     return int(name) % len(table.names)
 
@@ -88,7 +96,7 @@ def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array)
 
     A family whose selection is empty is left out.
     """
-    names = [name for name, *_ in specifications]
+    names = [_checked_specification(entry)[0] for entry in specifications]
     if len(set(names)) < len(names):
         raise ValueError(f"family names must differ: {', '.join(names)}")
     families, encoders, chosen = {}, {}, {}
@@ -106,3 +114,22 @@ def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array)
     if not families:
         raise ValueError("no family has any columns")
     return Bound(families, encoders, chosen, table.names)
+
+
+METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "admit", "reads")
+
+
+def _checked_specification(entry: Any) -> tuple[Any, ...]:
+    """An entry of ``families``, or a sentence that says what is wrong with it."""
+    if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
+        raise ValueError(
+            f"families must be (name, family, columns) or (name, family, columns, encoder), got {entry!r}"
+        )
+    name, family = entry[0], entry[1]
+    if not isinstance(name, str) or name == PRIOR:
+        raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
+    if isinstance(family, type) or not all(hasattr(family, method) for method in METHODS):
+        raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}")
+    if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
+        raise ValueError(f"the encoder of {name!r} must be one such as Bins(), got {entry[3]!r}")
+    return tuple(entry)

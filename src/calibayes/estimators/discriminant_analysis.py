@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative
 from calibayes.families import Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
@@ -32,7 +33,7 @@ class Discriminant(Generative):
     def _regulariser(self) -> Regulariser:
         return Plain()
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
         family = Gaussian(self._shape, prior=self.prior, regulariser=self._regulariser())
         return [("columns", family, every)]
 
@@ -71,10 +72,11 @@ class Linear:
         return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
 
 
-def _share(name: str, value: Any) -> float:
-    if not isinstance(value, int | float | np.integer | np.floating) or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
-    return float(value)
+def _refuse(covariance_estimator: Any) -> None:
+    if covariance_estimator is not None:
+        raise ValueError(
+            "covariance_estimator is not supported: a covariance here is a function of sums over rows"
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -94,7 +96,7 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
         Prior of means and covariance; "auto" puts one on a singular covariance, None is strict maximum likelihood.
     solver, store_covariance, tol
         Accepted so that code written for scikit-learn runs, without effect: there is one closed form and the
-        covariance is always there.
+        covariance is always there. ``covariance_estimator`` must be None.
     rule, start, max_iter, stop, ...
         How to train; see `GenerativeClassifier`.
 
@@ -107,16 +109,22 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
     (150, 2)
     """
 
-    solver: str = "svd"
-    shrinkage: float | None = None
+    solver: str = field(default="svd", kw_only=False)
+    shrinkage: float | None = field(default=None, kw_only=False)
     n_components: int | None = None
     store_covariance: bool = False
     tol: float = 1e-4
+    covariance_estimator: None = None
 
     _shape: ClassVar[Shape] = Tied()
 
     def _regulariser(self) -> Regulariser:
-        return Plain() if self.shrinkage is None else TowardsSphere(_share("shrinkage", self.shrinkage))
+        _refuse(self.covariance_estimator)
+        return (
+            Plain()
+            if self.shrinkage is None
+            else TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
+        )
 
     @property
     def covariance_(self) -> Array:
@@ -139,7 +147,7 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
         most: int = min(len(self.classes_) - 1, self.n_features_in_)
         if self.n_components is None:
             return most
-        if not 1 <= self.n_components <= most:
+        if not 1 <= whole_number("n_components", self.n_components, 1) <= most:
             raise ValueError(
                 f"n_components={self.n_components} must lie between 1 and min(d, k - 1) = {most}"
             )
@@ -204,15 +212,17 @@ class QuadraticDiscriminantAnalysis(Discriminant):
     reg_param: float = 0.0
     store_covariance: bool = False
     tol: float = 1e-4
+    covariance_estimator: None = None
 
     _shape: ClassVar[Shape] = Full()
 
     def _regulariser(self) -> Regulariser:
+        _refuse(self.covariance_estimator)
         if self.shrinkage is not None:
             if self.reg_param:
                 raise ValueError("give reg_param or shrinkage, not both")
-            return TowardsSphere(_share("shrinkage", self.shrinkage))
-        return TowardsIdentity(_share("reg_param", self.reg_param)) if self.reg_param else Plain()
+            return TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
+        return TowardsIdentity(number("reg_param", self.reg_param, 0.0, 1.0)) if self.reg_param else Plain()
 
     @property
     def covariance_(self) -> list[Array]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Family, Sampling
 from calibayes.decision import log_odds, most_probable
 from calibayes.engines.blas import one_thread
+from calibayes.estimators.checks import whole_number
 from calibayes.estimators.columns import Selection, categorical, numeric
 from calibayes.estimators.training import Training
 from calibayes.families import Categorical, Diagonal, Gaussian
@@ -40,17 +41,19 @@ class Generative(Training):
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, class), (n, k)."""
-        check_is_fitted(self)
-        if self.parameters_ is None:
-            empty = self.classes_[~(self.data_statistics_[PRIOR]["count"] > 0)]
-            raise ValueError(f"no rows of class {', '.join(map(repr, empty.tolist()))} have been seen yet")
+        self._check_learned()
         table = self._read(X, reset=False)
         nothing = np.zeros(table.n)
-        source = ArraySource(self._encode(table), nothing, nothing, nothing)
+        source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
         with one_thread():
             return np.concatenate(
                 [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
             )
+
+    def _check_learned(self) -> None:
+        check_is_fitted(self)
+        if self.parameters_ is None:
+            raise ValueError(f"not enough rows have been seen yet: {self._unready}")
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
@@ -66,7 +69,8 @@ class Generative(Training):
 
         Columns that no family models come back as NaN.
         """
-        check_is_fitted(self)
+        self._check_learned()
+        n_samples = whole_number("n_samples", n_samples, 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         probability = np.exp(self.parameters_[PRIOR]["log_probability"])
         codes = np.sort(rng.choice(len(self.classes_), size=n_samples, p=probability / probability.sum()))
@@ -109,7 +113,8 @@ class GenerativeClassifier(Generative):
     stop : {"objective", "soft_error", None} or stop, or several, default="objective"
         When the objective gains no more than 1e-4 a row; when the soft error rises (as in the papers); never; or an
         object of `calibayes.learn`. It also says which state is the best: that of the highest objective, or of the
-        least soft error.
+        least soft error. Where it has no opinion (None, a limit of time) the rule has one: the highest objective for
+        "ml", "map", "gdt" and "em", the least soft error for the others.
     batch_size : int, optional
         Rows of a mini-batch; 1 is a stochastic pass. By default an update sees all rows.
     validation_fraction : float, optional
@@ -123,6 +128,8 @@ class GenerativeClassifier(Generative):
     callbacks : list of functions, optional
         Called after each update with a `calibayes.learn.Progress`; a true answer stops.
     random_state : int or RandomState, optional
+    engine : Engine, optional
+        Where sums over blocks run, such as those of `calibayes.engines`; by default ``n_jobs`` decides.
     n_jobs : int, optional
         Threads over blocks of rows. The result is the same for any number, bit for bit.
     verbose : int, default=0
@@ -164,7 +171,7 @@ class GenerativeClassifier(Generative):
         tags.input_tags.string = True
         return tags
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
         if self.families is not None:
             return self.families
         return [

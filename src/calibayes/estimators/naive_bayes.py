@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.generative import Generative
 from calibayes.families import (
@@ -48,7 +49,8 @@ class Discrete(Generative):
                 raise ValueError("give alpha or prior, not both")
             return {"prior": self.prior}
         alpha = np.asarray(self.alpha, dtype=np.float64)
-        alpha = alpha if self.force_alpha else np.maximum(alpha, LEAST_ALPHA)
+        if not self.force_alpha and (alpha >= 0).all():
+            alpha = np.maximum(alpha, LEAST_ALPHA)
         return {"alpha": float(alpha) if alpha.ndim == 0 else alpha}
 
     @property
@@ -92,7 +94,7 @@ class CategoricalNB(Discrete):
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Categorical(**self._smoothing()), every, Levels(at_least=self.min_categories))]
 
     @property
@@ -144,7 +146,7 @@ class BernoulliNB(Discrete):
         tags.classifier_tags.poor_score = True  # on columns that are not binary, as the checks' are
         return tags
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
 
     @property
@@ -183,8 +185,8 @@ class GaussianNB(Generative):
     var_smoothing: float = 1e-9
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
-        smoothing = VarianceSmoothing(self.var_smoothing)
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))
         return [("columns", Gaussian(Diagonal(), prior=self.prior, regulariser=smoothing), every)]
 
     def _fixed_priors(self, k: int) -> Array | None:
@@ -243,6 +245,9 @@ class NaiveBayes(Discrete):
         tags.input_tags.string = True
         return tags
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
         family = Categorical(**self._smoothing())
-        return [("binned", family, numeric, Bins(self.n_bins)), ("levels", family, categorical)]
+        return [
+            ("binned", family, numeric, Bins(whole_number("n_bins", self.n_bins, 1))),
+            ("levels", family, categorical),
+        ]

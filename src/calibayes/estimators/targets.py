@@ -22,7 +22,9 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     """Classes and codes. None, NaN and NA mean no label, which only some rules can use."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    values = column_or_1d(y, warn=True)
+    values = np.asarray(y)
+    if values.ndim != 1:
+        values = column_or_1d(values, warn=True)
     unknown = missing(values)
     if unknown.any() and not unlabelled:
         raise ValueError(
@@ -31,10 +33,11 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     known = values[~unknown]
     if known.dtype.kind == "f" and not np.isfinite(known).all():
         raise ValueError("Input y contains infinity")
-    if len(known) == 0:
+    if len(known) == 0 and classes is None:
         raise ValueError("the target has no labels at all")
     known = _narrowed(known)
-    check_classification_targets(known)
+    if len(known):
+        check_classification_targets(known)
     found = np.unique(known)
     if classes is None:
         classes = found
@@ -48,6 +51,14 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     codes = np.full(len(values), -1)
     codes[~unknown] = np.searchsorted(classes, known)
     return Target(classes, codes)
+
+
+def read_classes(classes: Any) -> Array:
+    """Classes that a person lists: distinct, ascending, none missing."""
+    listed = np.asarray(classes)
+    if listed.ndim != 1 or missing(listed).any():
+        raise ValueError(f"classes must be a list of labels, none of them missing, got {classes!r}")
+    return np.unique(_narrowed(listed))
 
 
 def _narrowed(labels: Array) -> Array:
@@ -65,7 +76,7 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     """Row weights as floats: one for all, or not negative, finite and not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.array(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, weight)
     if weight.ndim != 1:
@@ -80,6 +91,21 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     if not (weight > 0).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weight
+
+
+def class_factors(class_weight: Any, classes: Array, codes: Array, weight: Array) -> Array:
+    """What multiplies the weight of each row, (n,): 1 for a row without a label."""
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be a dictionary or 'balanced', got {class_weight!r}")
+        mass = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=len(classes))
+        factors = mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
+    else:
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes")
+        factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+    return np.where(codes < 0, 1.0, factors[codes])
 
 
 def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:

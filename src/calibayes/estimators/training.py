@@ -1,26 +1,27 @@
-"""Learning: from a table, labels and weights to a model, by the one loop."""
+"""Learning: from rows to a model, by the one loop."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_consistent_length, validate_data
 
-from calibayes.core.protocols import Array, Conjugate, Family, Incomplete, Regrouped, Rule, Trees
+from calibayes.core.protocols import Array, Engine, Family, Incomplete, Regrouped, Rule, Trees
 from calibayes.core.tree import add
 from calibayes.engines import engine_for
-from calibayes.estimators.columns import bind
-from calibayes.estimators.targets import Target, hold_out, read_target, read_weight
+from calibayes.estimators import checks
+from calibayes.estimators.columns import Bound, bind
+from calibayes.estimators.reading import Reading, Rows
+from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
-from calibayes.families.product import PRIOR
 from calibayes.learn import (
     Data,
+    Even,
     Lane,
     PrintProgress,
     Start,
@@ -28,6 +29,7 @@ from calibayes.learn import (
     ToTheEnd,
     ValidationLoss,
     as_arrays,
+    brought_statistics,
     learn,
     mini_batches,
     start_named,
@@ -36,12 +38,28 @@ from calibayes.learn import (
 )
 from calibayes.learn.progress import Callback
 from calibayes.rules import rule_named
-from calibayes.tables.read import Table, is_frame, read_array, read_frame
+from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
+
+PRIVATE = ("_bound", "_model", "_state", "_rule_name", "_unready")
+
+
+class Kept(Reading):
+    """What learning leaves behind."""
+
+    classes_: Array
+    data_statistics_: Trees
+    statistics_: Any
+    parameters_: Any
+    _bound: Bound
+    _model: Product
+    _state: Any
+    _rule_name: str
+    _unready: str
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     """The training parameters that all estimators share, `fit` and `partial_fit`."""
 
     rule: str | Rule = "rc"
@@ -55,6 +73,7 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight: Mapping[Any, float] | str | None = None
     callbacks: Sequence[Callback] | None = None
     random_state: int | np.random.RandomState | None = None
+    engine: Engine | None = None
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -65,197 +84,153 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- what a preset says ----------------------------------------------------------------------------------------
 
-    def _specifications(self) -> Sequence[tuple[Any, ...]]:
-        """(name, family, columns) or (name, family, columns, encoder) of each family."""
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        """The families that these parameters stand for: (name, family, columns) or (name, family, columns, encoder)."""
         raise TypeError(f"{type(self).__name__} names no families")
 
     def _fixed_priors(self, k: int) -> Array | None:
         """Class probabilities that stay fixed, or None to count them."""
         return None
 
-    def _bind(self, rule: Rule, table: Table, classes: Array, weight: Array) -> None:
-        self.classes_ = classes
-        self._bound = bind(self._specifications(), table, weight)
-        families = {name: _able(rule, name, family) for name, family in self._bound.families.items()}
-        names = tuple(str(name) for name in classes)
-        prior = ClassPrior(fixed=self._fixed_priors(len(classes)), alpha=self.class_alpha)
-        product = Product(prior, families)
-        self._model: Product = product.bind(self._bound.layouts(names), names)
-
-    def _keep(self, state: Trees | None, statistics: Trees | None, parameters: Trees | None) -> None:
-        self._state: Any = state
-        self.statistics_: Any = statistics
-        self.parameters_: Any = parameters
-
-    # -- learning --------------------------------------------------------------------------------------------------
+    # -- fit -------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a table.
+        """Learn from a table. A fit that fails or is interrupted leaves the estimator as it was.
 
         Parameters
         ----------
         X : array or data frame of shape (n, d)
+            Missing cells are NaN, None or NA.
         y : (n,) labels
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
+        return self._adopt(self._blank()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
-        table, target, weight = self._training_rows(X, y, sample_weight, rule)
-        self._bind(rule, table, target.classes, weight)
+        self.classes_, rows = self._training_rows(
+            (X, y, sample_weight), self.class_weight, unlabelled=rule.unlabelled
+        )
         rng = check_random_state(self.random_state)
-        held = self._held_out(target.codes, rng)
-        source = ArraySource(self._encode(table), target.codes, weight * ~held, weight * held)
+        held = self._held_out(rows.codes, rng)
         seed = int(rng.randint(2**31 - 1))
-        start = start_named(self.start, seed)
+        self._bind(rule, rows.only(~held))
         stop = stop_named(self.stop)
-        lane = self._lane(rule, start, source, stop=ValidationLoss(stop) if held.any() else stop)
-        if self.batch_size is not None:
-            lane.sweep = mini_batches(source, self.batch_size, seed)
-        learn([lane], source, engine_for(self.n_jobs), self._callbacks())
+        lane = self._run(rule, self._source(rows, held), seed, ValidationLoss(stop) if held.any() else stop)
         self.history_ = as_arrays(lane.history)
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
         if held.any() and self.refit:
-            lane = self._train_again(
-                rule, start, lane, ArraySource(source.columns, target.codes, weight, 0.0 * weight)
-            )
-        self._keep(lane.best.state, rule.statistics(lane.best.state), lane.best.parameters)
+            # On all rows, as far as the best state on the held-out rows had come: to the same sum of steps.
+            self._bind(rule, rows)
+            horizon = lane.history[lane.best_iter].tau
+            lane = self._run(rule, self._source(rows), seed, ToTheEnd(), horizon)
+        self._keep(rule, lane)
         return self
 
-    def _lane(self, rule: Rule, start: Start, source: ArraySource, **options: Any) -> Lane:
-        """A lane at the start, its model prepared for it; the statistics of the data are kept."""
-        engine, k = engine_for(self.n_jobs), len(self.classes_)
+    def _run(
+        self, rule: Rule, source: ArraySource, seed: int, stop: Stop, horizon: float = float("inf")
+    ) -> Lane:
+        """A lane from the start to its end. The model is prepared on the data, whatever the start."""
+        engine, k = self._engine(), len(self.classes_)
+        start, closed = start_named(self.start, seed), self._closed(rule, source)
         self.data_statistics_ = start_statistics(self._model, source, engine, Data(), k)
-        self._model.prior.prepare(self.data_statistics_[PRIOR])
-        begin, limit = self.data_statistics_, 0 if self._closed(rule, source) else self.max_iter
-        if not isinstance(start, Data):
-            begin, limit = (
-                start_statistics(self._model, source, engine, start, k),
-                limit or min(1, self.max_iter),
-            )
-        self._model = self._model.prepare(begin)
-        return Lane(self._model, rule, rule.begin(self._model, begin), **{"limit": limit, **options})
+        self._prepare(source, engine)
+        begin = self.data_statistics_
+        from_data = start == Data()
+        if not from_data:
+            begin = start_statistics(self._model, source, engine, start, k)
+            if self._model.admit(begin, begin)[1]:
+                raise ValueError(
+                    f"start={self.start!r} gives statistics without valid parameters: a prior helps"
+                )
+        most = int(not from_data) if closed else self.max_iter
+        lane = Lane(
+            self._model,
+            rule,
+            rule.begin(self._model, begin),
+            stop=ToTheEnd() if closed else stop,
+            limit=min(most, self.max_iter) if horizon else 0,
+            horizon=horizon or float("inf"),
+            sweep=None if self.batch_size is None else mini_batches(source, self.batch_size, seed),
+        )
+        learn([lane], source, engine, self._callbacks())
+        return lane
 
-    def _train_again(self, rule: Rule, start: Start, lane: Lane, source: ArraySource) -> Lane:
-        """On all rows, as far as the best state on the held-out rows had come: to the same sum of steps."""
-        horizon = lane.history[lane.best_iter].tau
-        limit = lane.limit if horizon else 0
-        again = self._lane(rule, start, source, stop=ToTheEnd(), limit=limit, horizon=horizon)
-        learn([again], source, engine_for(self.n_jobs))
-        return again
+    def _prepare(self, source: ArraySource, engine: Engine) -> None:
+        """Fix what stays fixed, from all rows that take part, labelled or not."""
+        pooled = None
+        if (source.labels < 0).any():
+            pooled = start_statistics(self._model, source, engine, Even(), len(self.classes_))
+        self._model = self._model.prepare(self.data_statistics_, pooled)
+
+    # -- partial_fit -----------------------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far. For other rules the rows' statistics are added
         and one step of the rule is taken on them. The first call needs all classes, and settles the bins of
-        discretised columns; levels may be added later.
+        discretised columns; levels may be added later (gradient descent then starts anew from the data so far).
+        Until every class has enough rows the model cannot predict, and says what it lacks.
         """
+        return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once: give weights to partial_fit instead"
+            )
         first = not hasattr(self, "data_statistics_")
         known = self._known_classes(classes, first)
-        table, target, weight = self._training_rows(X, y, sample_weight, rule, classes=known, reset=first)
+        self.classes_, rows = self._training_rows(
+            (X, y, sample_weight), self.class_weight, unlabelled=rule.unlabelled, classes=known, reset=first
+        )
         if first:
-            self._bind(rule, table, target.classes, weight)
+            self._bind(rule, rows)
         else:
-            self._extend(table)
-        source = ArraySource(self._encode(table), target.codes, weight, 0.0 * weight)
-        new = start_statistics(self._model, source, engine_for(self.n_jobs), Data(), len(target.classes))
+            self._extend(rows.table)
+        source, engine = self._source(rows), self._engine()
+        new = start_statistics(self._model, source, engine, Data(), len(known))
         self.data_statistics_ = new if first else add(self.data_statistics_, new)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
-        if (self.data_statistics_[PRIOR]["count"] > 0).all():
-            self._step(rule, source, new)
-        else:
-            self._keep(None, None, None)
+        for stale in ("history_", "best_iter_"):
+            self.__dict__.pop(stale, None)
+        try:
+            self._prepare(source, engine)
+        except ValueError as lacking:
+            self._not_yet(str(lacking))
+            return self
+        self._step(rule, source, engine)
         return self
 
-    def _step(self, rule: Rule, source: ArraySource, new: Trees) -> None:
+    def _step(self, rule: Rule, source: ArraySource, engine: Engine) -> None:
         """One step of the rule on further rows; a closed form needs none."""
-        self._model = self._model.prepare(self.data_statistics_)
-        state = getattr(self, "_state", None)
+        before: Any = getattr(self, "_state", None)
         closed = self._closed(rule, source)
-        if state is None or closed:
-            state = rule.begin(self._model, self.data_statistics_)
+        if before is None or closed or self._rule_name != rule.name:
+            brought, state = None, rule.begin(self._model, self.data_statistics_)
         else:
-            state = rule.absorb(state, new)
-        lane = Lane(self._model, rule, state, stop=ToTheEnd(), limit=0 if closed else 1)
+            parameters = rule.parameters(self._model, before)
+            brought = brought_statistics(self._model, source, engine, rule, parameters)
+            state = rule.absorb(before, brought)
+        lane = Lane(self._model, rule, state, stop=ToTheEnd(), limit=int(not closed), brought=brought)
         if not closed:
-            learn([lane], source, engine_for(self.n_jobs), self._callbacks())
-        self._keep(lane.best.state, rule.statistics(lane.best.state), lane.best.parameters)
-
-    # -- parts of it -----------------------------------------------------------------------------------------------
-
-    def _checked_rule(self) -> Rule:
-        rule = rule_named(self.rule)
-        if self.max_iter != int(self.max_iter) or self.max_iter < 0:
-            raise ValueError(f"max_iter must be a whole number from 0 on, got {self.max_iter!r}")
-        if self.batch_size is not None and not self.batch_size >= 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.batch_size!r}")
-        if self.validation_fraction is not None and not 0 < self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}"
-            )
-        return rule
-
-    def _read(self, X: Any, *, reset: bool) -> Table:
-        """The table, its columns checked against those of the first one."""
-        if isinstance(X, Table):
-            self._match_names(X, reset=reset)
-            return X
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return read_frame(X)
-        array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        return read_array(array, getattr(self, "feature_names_in_", None))
-
-    def _match_names(self, table: Table, *, reset: bool) -> None:
-        if reset:
-            self.n_features_in_, self.feature_names_in_ = (
-                len(table.names),
-                np.array(table.names, dtype=object),
-            )
-        elif table.names != tuple(getattr(self, "feature_names_in_", ())):
-            raise ValueError(f"the columns are {', '.join(table.names)}: not those of the training table")
-
-    def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, rule: Rule, *, classes: Any = None, reset: bool = True
-    ) -> tuple[Table, Target, Array]:
-        """Rows that carry weight; a row of weight zero is as if it were not there."""
-        table = self._read(X, reset=reset)
-        target = read_target(y, unlabelled=rule.unlabelled, classes=classes)
-        check_consistent_length(target.codes, np.empty(table.n))
-        weight = read_weight(sample_weight, table.n)
-        if self.class_weight is not None:
-            labels = target.classes[target.codes]
-            weight = weight * compute_sample_weight(self.class_weight, labels)
-        carries = weight > 0
-        return table.rows(carries), Target(target.classes, target.codes[carries]), weight[carries]
+            learn([lane], source, engine, self._callbacks())
+            self.history_, self.best_iter_ = as_arrays(lane.history), lane.best_iter
+        self._keep(rule, lane)
 
     def _known_classes(self, classes: Any, first: bool) -> Array:
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        known = np.unique(classes) if classes is not None else self.classes_
+        known = read_classes(classes) if classes is not None else self.classes_
         if not first and not np.array_equal(known, self.classes_):
             raise ValueError(
                 f"classes differ from those of the first call: {known.tolist()}, {self.classes_.tolist()}"
             )
-        return np.asarray(known)
-
-    def _encode(self, table: Table) -> dict[str, Array]:
-        """The columns of each family; a sentence where one cannot use missing cells."""
-        encoded = self._bound.encode(table)
-        for name, family in self._model.families.items():
-            absent = _absent(encoded[name]).any(axis=0)
-            if absent.any() and not isinstance(family, Incomplete):
-                column = self._bound.names[self._bound.chosen[name][int(np.argmax(absent))]]
-                raise ValueError(f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells")
-        return encoded
-
-    def _closed(self, rule: Rule, source: ArraySource) -> bool:
-        """Whether the rule ends in closed form on these rows: not where a family must guess missing cells."""
-        families = self._model.families.items()
-        hidden = [isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families]
-        return rule.closed_form and not any(hidden)
+        return known
 
     def _extend(self, table: Table) -> None:
         """Make room for levels that were not there before."""
@@ -266,35 +241,97 @@ class Training(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = tuple(str(name) for name in self.classes_)
         layouts = self._bound.layouts(names)
         self._model = before.bind(layouts, names)
-        statistics = getattr(self, "statistics_", None)
         self.data_statistics_ = _regrouped(before.families, self.data_statistics_, moved, layouts)
+        statistics = self.statistics_
         self._state = None if statistics is None else _regrouped(before.families, statistics, moved, layouts)
+
+    # -- parts of both ---------------------------------------------------------------------------------------------
+
+    def _checked_rule(self) -> Rule:
+        checks.whole_number("max_iter", self.max_iter, 0)
+        checks.number("class_alpha", self.class_alpha, 0.0, 1e300)
+        checks.jobs(self.n_jobs)
+        if self.batch_size is not None:
+            checks.whole_number("batch_size", self.batch_size, 1)
+        if self.validation_fraction is not None:
+            checks.open_fraction("validation_fraction", self.validation_fraction)
+        return rule_named(self.rule)
+
+    def _bind(self, rule: Rule, rows: Rows) -> None:
+        self._bound = bind(self.specifications(), rows.table, rows.weight)
+        for name, family in self._bound.families.items():
+            checks.needs_met(rule, name, family)
+        families = {name: rule.adapt(family) for name, family in self._bound.families.items()}
+        prior = ClassPrior(fixed=self._fixed_priors(len(self.classes_)), alpha=self.class_alpha)
+        names = tuple(str(name) for name in self.classes_)
+        self._model = Product(prior, families).bind(self._bound.layouts(names), names)
+
+    def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
+        held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
+        encoded = self._encode(rows.table)
+        return ArraySource(encoded, rows.codes, rows.weight * ~held, rows.weight * held, k=len(self.classes_))
+
+    def _encode(self, table: Table) -> dict[str, Array]:
+        """The columns of each family; a sentence where one cannot use missing cells."""
+        encoded = self._bound.encode(table)
+        for name, family in self._model.families.items():
+            absent = _absent(encoded[name]).any(axis=0)
+            if absent.any() and not isinstance(family, Incomplete):
+                column = self._bound.names[self._bound.chosen[name][int(np.argmax(absent))]]
+                raise ValueError(
+                    f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"
+                )
+        return encoded
+
+    def _closed(self, rule: Rule, source: ArraySource) -> bool:
+        """Whether the rule ends in closed form on these rows: not where a family must guess missing cells."""
+        families = self._model.families.items()
+        hidden = [isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families]
+        return rule.closed_form and not any(hidden)
 
     def _held_out(self, codes: Array, rng: np.random.RandomState) -> Array:
         if self.validation_fraction is None:
             return np.zeros(len(codes), dtype=bool)
         return hold_out(codes, self.validation_fraction, np.random.default_rng(rng.randint(2**31 - 1)))
 
+    def _engine(self) -> Engine:
+        return engine_for(self.n_jobs) if self.engine is None else self.engine
+
     def _callbacks(self) -> list[Callback]:
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []
-        return printing + list(self.callbacks or ())
+        return printing + checks.listed_callbacks(self.callbacks)
+
+    # -- what is kept ----------------------------------------------------------------------------------------------
+
+    def _keep(self, rule: Rule, lane: Lane) -> None:
+        self._state = lane.best.state
+        self._rule_name = rule.name
+        self._unready = ""
+        self.statistics_ = rule.statistics(lane.best.state)
+        self.parameters_ = lane.best.parameters
+
+    def _not_yet(self, reason: str) -> None:
+        """There are rows, but not enough for parameters."""
+        self._state = self.statistics_ = self.parameters_ = None
+        self._rule_name, self._unready = "", reason
+
+    def _blank(self) -> Self:
+        """A copy with the constructor parameters alone."""
+        blank = copy.copy(self)
+        for name in [name for name in vars(self) if name.endswith("_") or name in PRIVATE]:
+            delattr(blank, name)
+        return blank
+
+    def _adopt(self, trained: Self) -> Self:
+        """Take over what a copy has learned."""
+        self.__dict__.clear()
+        self.__dict__.update(vars(trained))
+        return self
 
 
 def _absent(columns: Array) -> Array:
     """Which cells of encoded columns are missing, (n, d) booleans."""
     return np.isnan(columns) if columns.dtype.kind == "f" else columns < 0
-
-
-def _able(rule: Rule, name: str, family: Family) -> Family:
-    """The family as the rule needs it; a sentence where it lacks an ability."""
-    for need in rule.needs:
-        if not isinstance(family, need):
-            doc = (need.__doc__ or need.__name__).strip().rstrip(".").lower()
-            raise ValueError(
-                f"rule {rule.name!r} needs families with {doc}, and {name!r} ({type(family).__name__}) is not one: "
-                "choose another rule, or another family for these columns"
-            )
-    return family.conjugate() if Conjugate in rule.needs and isinstance(family, Conjugate) else family
 
 
 def _regrouped(

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
-from calibayes.families.class_prior import log_projection
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import missing, moments
+from calibayes.kernels import missing, moments, simplex
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,10 @@ class Bernoulli(PseudoCounts):
     def cells(self, statistics: Arrays) -> Array:
         return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
 
-    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
         zero = parameters["log_zero"] + rate * direction["zeros"]
         one = parameters["log_one"] + rate * direction["ones"]
-        moved = log_projection(np.stack([zero.ravel(), one.ravel()], axis=1))
+        moved = simplex.log_project(np.stack([zero.ravel(), one.ravel()], axis=1))
         return Ascent(
             {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
         )

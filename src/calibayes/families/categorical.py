@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
-from calibayes.families.class_prior import log_projection
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import counts
+from calibayes.kernels import counts, simplex
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,12 @@ class Categorical(PseudoCounts):
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])
 
-    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
         moved = parameters["log_probability"] + rate * direction["count"]
         tables = np.split(moved, self._first[1:-1], axis=1)
-        return Ascent({"log_probability": np.concatenate([log_projection(t) for t in tables], axis=1)}, None)
+        return Ascent(
+            {"log_probability": np.concatenate([simplex.log_project(t) for t in tables], axis=1)}, None
+        )
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))

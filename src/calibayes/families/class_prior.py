@@ -8,10 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.kernels import moments
-from calibayes.kernels.simplex import project
-
-PROBABILITY_FLOOR = 1e-12
-"""Least probability after a projection onto the simplex: its logarithm must stay finite."""
+from calibayes.kernels.simplex import log_project
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class ClassPrior:
             raise ValueError(f"The sum of the priors should be 1, not {fixed.sum():g}")
         return replace(self, layout=layout, fixed=fixed / fixed.sum())
 
-    def prepare(self, start: Arrays) -> ClassPrior:
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> ClassPrior:
         empty = [
             name for name, count in zip(self.layout.classes, start["count"], strict=True) if not count > 0
         ]
@@ -77,10 +74,7 @@ class ClassPrior:
         if offset is not None:
             moved = moved + offset
             return {"log_probability": moved - np.logaddexp.reduce(moved)}
-        return {"log_probability": log_projection(moved[None, :])[0]}
+        return {"log_probability": log_project(moved[None, :])[0]}
 
-
-def log_projection(log_rows: Array) -> Array:
-    """Logarithms of the nearest probability vectors to exp(rows), floored."""
-    probability = np.maximum(project(np.exp(log_rows)), PROBABILITY_FLOOR)
-    return np.asarray(np.log(probability / probability.sum(axis=1, keepdims=True)))
+    def log_prior(self, parameters: Arrays) -> float:
+        return 0.0 if self.fixed is not None else self.alpha * float(np.sum(parameters["log_probability"]))

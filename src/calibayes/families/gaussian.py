@@ -50,21 +50,34 @@ class Gaussian:
         covariance is singular, the default prior with a warning.
     regulariser : Regulariser
         What is done to the covariance after it was estimated.
+    exactly : bool
+        Whether the prior keeps the term in (sample mean - prior mean) of the covariance. The papers leave it out; with
+        it the parameters are the exact mode of a posterior, which rules that climb a posterior need.
     """
 
     shape: Shape = field(default_factory=Full)
     prior: NormalInverseWishart | Literal["auto"] | None = None
     regulariser: Regulariser = field(default_factory=Plain)
+    exactly: bool = False
     layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
     resolved: ResolvedPrior | None = field(default=None, repr=False)
 
     reads = "numbers"
+
+    def __post_init__(self) -> None:
+        if not (self.prior is None or isinstance(self.prior, NormalInverseWishart) or self.prior == "auto"):
+            raise ValueError(
+                f"the prior of a Gaussian is a NormalInverseWishart(), 'auto' or None, got {self.prior!r}"
+            )
 
     def bind(self, layout: Layout) -> Gaussian:
         return replace(self, layout=layout, resolved=None)
 
     def conjugate(self) -> Gaussian:
         return replace(self, prior=NormalInverseWishart()) if self.prior in (None, "auto") else self
+
+    def exact(self) -> Gaussian:
+        return replace(self, exactly=True)
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
@@ -94,13 +107,17 @@ class Gaussian:
         squares = self.shape.square(mean)
         between = self._pool(_like(some, squares) * squares)
         scatter = np.where(np.abs(second - between) <= ROUNDING * np.abs(second), 0.0, second - between)
-        covariance = self.shape.settle(scatter / _like(size, second), size)
         prior = self.resolved
         if prior is not None:
-            weight = prior.m1[:, None] + count
-            mean = (prior.m1[:, None] * prior.mean + first) / np.where(weight > 0, weight, 1.0)
-            m2, size = _like(prior.m2, second), _like(self._pool(count), second)
-            covariance = (m2 * prior.covariance + size * covariance) / np.where(m2 + size > 0, m2 + size, 1.0)
+            m1, m2 = prior.m1[:, None], prior.m2[:, None]
+            weight = np.where(m1 + count > 0, m1 + count, 1.0)
+            scatter = scatter + _like(m2, second) * prior.covariance
+            if self.exactly:
+                away = self.shape.square(mean - prior.mean)
+                scatter = scatter + self._pool(_like(m1 * count / weight, away) * away)
+            mean, size = (m1 * prior.mean + first) / weight, m2 + self._pool(count)
+            size = np.where(size > 0, size, 1.0)
+        covariance = self.shape.settle(scatter / _like(size, second), size)
         return mean, self.regulariser.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:
@@ -144,10 +161,11 @@ class Gaussian:
         sizes = [value.size / len(value) for value in proposed.values()]
         return Admission(kept, int(held.sum() * sum(sizes)), held)
 
-    def prepare(self, start: Arrays) -> Gaussian:
-        count = _rows(start["count"]).sum(axis=0)
-        mean = start["first"].sum(axis=0) / count
-        variances = np.maximum(self.shape.variances(start["second"]).sum(axis=0) / count - mean**2, 0.0)
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Gaussian:
+        rows = start if pooled is None else pooled
+        count = _rows(rows["count"]).sum(axis=0)
+        mean = rows["first"].sum(axis=0) / count
+        variances = np.maximum(self.shape.variances(rows["second"]).sum(axis=0) / count - mean**2, 0.0)
         bare = replace(self, regulariser=self.regulariser.prepare(variances), resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
             prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
@@ -162,21 +180,25 @@ class Gaussian:
         return ResolvedPrior(
             m1=np.full(k, prior.m1),
             m2=np.full(g, prior.m2),
-            mean=mean
-            if prior.mean is None
-            else np.asarray(prior.mean, dtype=np.float64) - self.layout.centre,
+            mean=mean if prior.mean is None else self._prior_mean(prior.mean),
             covariance=self._prior_covariance(prior.covariance, variances),
         )
+
+    def _prior_mean(self, given: Array) -> Array:
+        given, d = np.asarray(given, dtype=np.float64), len(self.layout.columns)
+        if given.shape != (d,):
+            raise ValueError(f"the prior mean has shape {given.shape}, expected {(d,)}")
+        return given - self.layout.centre
 
     def _prior_covariance(self, given: Array | None, variances: Array) -> Array:
         if given is None:
             # A column that never varies still needs some width; its own scale is unknown.
-            floor = 1e-9 * variances.max() if variances.max() > 0 else 1.0
-            given = np.maximum(variances, floor)
+            width = variances[variances > 0].min(initial=1.0)
+            given = np.where(variances > 0, variances, width)
         given = np.asarray(given, dtype=np.float64)
         d = len(variances)
-        if given.shape not in ((d,), (d, d)):
-            raise ValueError(f"prior covariance has shape {given.shape}, expected {(d,)} or {(d, d)}")
+        if given.shape not in ((d,), (d, d)) or not np.array_equal(given, given.T):
+            raise ValueError(f"the prior covariance must have shape {(d,)} or {(d, d)} and be symmetric")
         plain = self.shape.diagonal(given if given.ndim == 1 else np.diag(given))
         form = given if given.shape == plain.shape else plain
         return np.asarray(self.shape.settle(form[None], np.ones((1, 1)))[0])
@@ -223,14 +245,14 @@ class Gaussian:
         scale = np.abs(self.shape.variances(start["second"]))[group] / counts
         constant = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
         if constant.any():
-            return f"constant within it: {_listed(self.layout.columns, constant)}"
+            return f"no spread left within it: {_listed(self.layout.columns, constant)}"
         if count <= len(self.layout.columns):
             return f"{count:g} rows for {len(self.layout.columns)} columns"
         return f"determined by the other columns: {_listed(self.layout.columns, determined[group])}"
 
     # -- abilities -----------------------------------------------------------------------------------------------
 
-    def ascend(self, parameters: Arrays, direction: Arrays, rate: float) -> Ascent:
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
         """Gradient in (covariance^-1 mean, -1/2 covariance^-1); a tied covariance stays, as in logistic regression."""
         shape, mean, centre = self.shape, parameters["mean"], self.layout.centre
         covariance = shape.covariance(parameters)
@@ -238,10 +260,11 @@ class Gaussian:
         sums = first + count * centre
         natural = shape.precision_times(covariance, mean)
         if shape.tied:
-            moved = natural + rate * sums
+            # With fixed class probabilities the normaliser belongs to the density, and so to the gradient.
+            moved = natural + rate * (sums if absorbed else sums - count * mean)
             means = shape.covariance_times(covariance, moved)
             offset = 0.5 * (np.sum(moved * means, axis=1) - np.sum(natural * mean, axis=1))
-            return Ascent({**parameters, "mean": means}, offset)
+            return Ascent({**parameters, "mean": means}, offset if absorbed else None)
         centres = np.broadcast_to(centre, first.shape)
         squares = direction["second"] + shape.cross(first, centres)
         squares = squares + _like(count, squares) * shape.square(centres)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from calibayes.core.protocols import Array
 
@@ -20,8 +23,10 @@ class Dirichlet:
     size: float | None = None
 
     def __post_init__(self) -> None:
-        if self.size is not None and not self.size >= 0:
-            raise ValueError(f"Dirichlet(size={self.size}): the equivalent sample size must not be negative")
+        if self.size is not None and not 0 <= self.size < math.inf:
+            raise ValueError(
+                f"Dirichlet(size={self.size}): the equivalent sample size must be finite and not negative"
+            )
 
     def pseudo_count(self, levels: int) -> float:
         """Rows added to each of the levels."""
@@ -50,5 +55,10 @@ class NormalInverseWishart:
     covariance: Array | None = None
 
     def __post_init__(self) -> None:
-        if not (self.m1 >= 0 and self.m2 >= 0):
-            raise ValueError(f"NormalInverseWishart(m1={self.m1}, m2={self.m2}): sizes must not be negative")
+        if not (0 <= self.m1 < math.inf and 0 <= self.m2 < math.inf):
+            raise ValueError(
+                f"NormalInverseWishart(m1={self.m1}, m2={self.m2}): sizes must be finite and not negative"
+            )
+        for name, given in (("mean", self.mean), ("covariance", self.covariance)):
+            if given is not None and not np.isfinite(np.asarray(given, dtype=np.float64)).all():
+                raise ValueError(f"NormalInverseWishart: the {name} must be finite")

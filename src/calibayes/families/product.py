@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -26,9 +27,11 @@ class Product:
         bound = {name: family.bind(layouts[name]) for name, family in self.families.items()}
         return Product(self.prior.bind(Layout(classes, ())), bound)
 
-    def prepare(self, start: Trees) -> Product:
+    def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
+        given = pooled or {}
         prior = self.prior.prepare(start[PRIOR])
-        return Product(prior, {name: family.prepare(start[name]) for name, family in self.families.items()})
+        families = {name: f.prepare(start[name], given.get(name)) for name, f in self.families.items()}
+        return Product(prior, families)
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
         given = parameters or {}
@@ -58,10 +61,10 @@ class Product:
         return {PRIOR: prior, **kept}, frozen + sum(admission.frozen for admission in admissions.values())
 
     def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees:
+        free = self.prior.fixed is None
         steps = {
-            name: family.ascend(parameters[name], direction[name], rate)
+            name: cast(Natural, family).ascend(parameters[name], direction[name], rate, absorbed=free)
             for name, family in self.families.items()
-            if isinstance(family, Natural)
         }
         offsets = [step.offset for step in steps.values() if step.offset is not None]
         prior = self.prior.ascend(
@@ -71,7 +74,6 @@ class Product:
 
     def log_prior(self, parameters: Trees) -> float:
         penalised = [(name, f) for name, f in self.families.items() if isinstance(f, Penalised)]
-        return sum(family.log_prior(parameters[name]) for name, family in penalised)
-
-    def with_families(self, families: Mapping[str, Family]) -> Product:
-        return replace(self, families=families)
+        return self.prior.log_prior(parameters[PRIOR]) + sum(
+            f.log_prior(parameters[name]) for name, f in penalised
+        )

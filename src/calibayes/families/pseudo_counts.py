@@ -36,10 +36,12 @@ class PseudoCounts:
     layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
 
     def __post_init__(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, Dirichlet):
+            raise ValueError(f"the prior of counts is a Dirichlet(), got {self.prior!r}")
         if self.prior is not None and np.any(self.alpha):
             raise ValueError("give alpha or prior, not both")
-        if not np.all(np.asarray(self.alpha) >= 0):
-            raise ValueError(f"alpha must not be negative, got {self.alpha}")
+        if not (np.isfinite(self.alpha).all() and np.all(np.asarray(self.alpha) >= 0)):
+            raise ValueError(f"alpha must be finite and must not be negative, got {self.alpha}")
 
     def pseudo_counts(self, levels: Sequence[int]) -> Array:
         """Rows added to each level of each column, (d,)."""
@@ -53,7 +55,10 @@ class PseudoCounts:
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)
 
-    def prepare(self, start: Arrays) -> Self:
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
+        return self
+
+    def exact(self) -> Self:
         return self
 
     def hidden(self, columns: Array) -> bool:

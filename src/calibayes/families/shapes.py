@@ -19,6 +19,9 @@ class Shape(Protocol):
 
     tied: ClassVar[bool]
 
+    def pool(self, per_class: Array) -> Array:
+        """Sum over classes where the covariance is tied, (g, ...)."""
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
 
@@ -96,7 +99,11 @@ class Full:
             missing.expected_moments(x, weight, mean, covariance)
             for weight, mean, covariance in zip(weights.T, expected.mean, covariances, strict=True)
         ]
-        return count, np.stack([first for first, _ in parts]), self.pool(np.stack([second for _, second in parts]))
+        return (
+            count,
+            np.stack([first for first, _ in parts]),
+            self.pool(np.stack([second for _, second in parts])),
+        )
 
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
@@ -132,7 +139,9 @@ class Full:
         mean = parameters["mean"]
         if not self.hidden(x):
             return densities.full_gaussian(x, mean, parameters["whitener"], parameters["log_determinant"])
-        covariances = np.broadcast_to(parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:]))
+        covariances = np.broadcast_to(
+            parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:])
+        )
         return np.stack(
             [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)], axis=1
         )

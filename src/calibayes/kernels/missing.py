@@ -69,5 +69,8 @@ def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
 
 def marginal_diagonal(x: Array, mean: Array, variance: Array) -> Array:
     """Log density of the known cells under independent Gaussians, (n, k)."""
-    terms = [np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1) for m, v in zip(mean, variance, strict=True)]
+    terms = [
+        np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1)
+        for m, v in zip(mean, variance, strict=True)
+    ]
     return np.asarray(-0.5 * np.stack(terms, axis=1))

@@ -6,6 +6,10 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 
+PROBABILITY_FLOOR = 1e-12
+"""Least probability after a projection onto the simplex: its logarithm must stay finite."""
+LARGEST_LOG = 30.0
+
 
 def project(rows: Array) -> Array:
     """The nearest probability vector of each row, by sorting (Held, Wolfe and Crowder 1974)."""
@@ -15,3 +19,11 @@ def project(rows: Array) -> Array:
     support = np.sum(descending * ranks > excess, axis=1)
     threshold = excess[np.arange(len(rows)), support - 1] / support
     return np.maximum(rows - threshold[:, None], 0.0)
+
+
+def log_project(log_rows: Array) -> Array:
+    """Logarithms of the nearest probability vectors to exp(rows), floored."""
+    # Far above one only the largest entries matter to the projection, so the row may be scaled down.
+    excess = np.maximum(log_rows.max(axis=1, keepdims=True) - LARGEST_LOG, 0.0)
+    probability = np.maximum(project(np.exp(log_rows - excess)), PROBABILITY_FLOOR)
+    return np.asarray(np.log(probability / probability.sum(axis=1, keepdims=True)))

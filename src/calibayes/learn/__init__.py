@@ -2,9 +2,9 @@
 
 from calibayes.learn.history import Entry, as_arrays
 from calibayes.learn.lane import Lane
-from calibayes.learn.loop import learn, mini_batches, start_statistics
+from calibayes.learn.loop import brought_statistics, learn, mini_batches, start_statistics
 from calibayes.learn.progress import PrintProgress, Progress
-from calibayes.learn.starts import Bootstrap, Data, RandomLabels, Start, start_named
+from calibayes.learn.starts import Bootstrap, Data, Even, RandomLabels, Start, start_named
 from calibayes.learn.stops import (
     AnyOf,
     MaxPasses,
@@ -24,6 +24,7 @@ __all__ = [
     "Bootstrap",
     "Data",
     "Entry",
+    "Even",
     "Lane",
     "MaxPasses",
     "Never",
@@ -39,6 +40,7 @@ __all__ = [
     "ToTheEnd",
     "ValidationLoss",
     "as_arrays",
+    "brought_statistics",
     "learn",
     "mini_batches",
     "start_named",

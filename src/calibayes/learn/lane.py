@@ -14,6 +14,7 @@ from typing import Any
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Model, Rule, Trees
+from calibayes.core.tree import combine
 from calibayes.learn.history import Entry
 from calibayes.learn.stops import Never, Stop
 
@@ -51,6 +52,8 @@ class Lane:
         The block as this lane sees it: its weights and held-out rows.
     sweep : callable, optional
         Makes an update out of many small ones (mini-batches) instead of one on the whole data.
+    brought : statistics, optional
+        What these rows brought to the state, where the state holds earlier rows too: that alone shrinks.
     """
 
     model: Model
@@ -61,6 +64,7 @@ class Lane:
     horizon: float = math.inf
     view: Callable[[Block], Block] = lambda block: block
     sweep: Sweep | None = None
+    brought: Trees | None = None
 
     history: list[Entry] = field(default_factory=list)
     done: bool = False
@@ -84,16 +88,14 @@ class Lane:
     @property
     def last(self) -> bool:
         """Whether the candidate's measurements are needed but no direction from it."""
-        return len(self.history) >= self.limit and (self.limit == 0 or not self.rule.control.guarded)
+        return len(self.history) >= self.limit or self.sweep is not None
 
     def receive(self, totals: Mapping[str, Any]) -> Entry | None:
         """Take the sums of a pass at the candidate; the new entry, or None where the step was refused."""
         self._passes += 1
         self.size = totals["size"]
         entry = self._entry(totals)
-        if not math.isfinite(entry.objective + entry.log_loss) and not (
-            self.history and self.rule.control.guarded
-        ):
+        if not math.isfinite(entry.objective) and not (self.history and self.rule.control.guarded):
             self._diverge()
             return None
         if self.history and self.rule.control.guarded and not self._risen(entry):
@@ -103,16 +105,17 @@ class Lane:
         return entry
 
     def _entry(self, totals: Mapping[str, Any]) -> Entry:
-        train, held_out, weight = totals["train"], totals["held_out"], totals["train"]["weight"]
+        train, held_out = totals["train"], totals["held_out"]
         point = self.candidate
-        objective = -train["log_loss"] / weight
+        averages = {
+            name: _ratio(train[name], train["weight"]) for name in ("soft_error", "error", "log_loss")
+        }
+        objective = -averages["log_loss"]
         if "objective" in totals:
             prior = self.rule.shrink * self.model.log_prior(point.parameters) if self.rule.shrink else 0.0
             objective = (totals["objective"] + prior) / self.size
         return Entry(
-            soft_error=train["soft_error"] / weight,
-            error=train["error"] / weight,
-            log_loss=train["log_loss"] / weight,
+            **averages,
             objective=objective,
             step=point.step,
             tau=point.step + (self.history[-1].tau if self.history else 0.0),
@@ -147,20 +150,29 @@ class Lane:
         self.history.append(entry)
         self.accepted, self._direction, self._tries = self.candidate, direction, 0
         self._previous = entry.step or None
-        if self.updates == 0 or self.stop.score(entry) < self.stop.score(self.history[self.best_iter]):
+        if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
             self.best, self.best_iter = self.accepted, self.updates
         self.converged = self.stop.met(self.history)
         self.done = self.converged or self.updates >= self.limit or entry.tau >= self.horizon
         if not self.done:
             self._propose(self.rule.control.step(self.updates + 1, self._previous))
 
+    def _score(self, entry: Entry) -> float:
+        opinion = self.stop.score(entry)
+        if opinion is not None:
+            return opinion
+        return -entry.objective if self.rule.climbs else entry.soft_error
+
     def _propose(self, step: float) -> None:
         step = min(step, self.horizon - self.history[-1].tau)
         state = self.accepted.state
-        if self.sweep is None:
+        if self.sweep is not None:
+            state, frozen = self.sweep(self, state, step)
+        elif self.brought is None:
             state, frozen = self.rule.advance(self.model, state, self._direction, step, self.size)
         else:
-            state, frozen = self.sweep(self, state, step)
+            direction = combine(1.0, self._direction, -self.rule.shrink, self.brought)
+            state, frozen = self.rule.advance(self.model, state, direction, step, self.size, share=0.0)
         self.candidate = Point(state, self.rule.parameters(self.model, state), step, frozen)
 
 

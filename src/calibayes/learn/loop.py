@@ -16,10 +16,26 @@ from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
 from calibayes.posterior import log_normalise, scores
 
+FALL = 1.0
+"""A fall of the objective by so much a row is no wobble: the rule ran off."""
+
 
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
     """Statistics of the rows with the start's weights."""
     total: Trees = engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
+    return total
+
+
+def brought_statistics(model: Model, source: Source, engine: Engine, rule: Rule, parameters: Trees) -> Trees:
+    """What further rows bring to a state: their labels, or their posterior where the rule uses rows without one."""
+
+    def of_block(block: Block) -> Trees:
+        log_joint = model.log_joint(block, parameters)
+        onehot = block.onehot(log_joint.shape[1])
+        weights = rule.brings(onehot, np.exp(log_normalise(log_joint)[0]))
+        return model.statistics(block, weights * block.weight[:, None], parameters)
+
+    total: Trees = engine.total(of_block, source)
     return total
 
 
@@ -73,14 +89,22 @@ def _warn(lane: Lane) -> None:
             f"rule {lane.rule.name!r} ran off at update {lane.updates + 1}; the best state before it is kept. "
             "A smaller step helps.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,
+        )
+    elif (
+        lane.updates and not lane.best_iter and lane.history[-1].objective < lane.history[0].objective - FALL
+    ):
+        warnings.warn(
+            f"the first steps of rule {lane.rule.name!r} lowered its objective, so the start is kept: a smaller step helps",
+            ConvergenceWarning,
+            stacklevel=5,
         )
     elif not lane.converged and lane.stop.unfinished(lane.history):
         warnings.warn(
             f"the objective of rule {lane.rule.name!r} was still rising after {lane.updates} updates; "
             "a larger max_iter would fit the training rows better",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
 

@@ -34,6 +34,14 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Even:
+    """Every row belongs to all classes alike: sums over classes are sums over all rows, labelled or not."""
+
+    def weights(self, block: Block, k: int) -> Array:
+        return np.repeat(block.weight[:, None] / k, k, axis=1)
+
+
+@dataclass(frozen=True)
 class RandomLabels:
     """Every row belongs to all classes, in shares drawn uniformly from the simplex."""
 
@@ -65,6 +73,8 @@ def exponentials(seed: int, first: int, n: int, k: int) -> Array:
 def start_named(start: str | Start, seed: int) -> Start:
     """The start of that name with a seed, or the start itself."""
     if not isinstance(start, str):
+        if isinstance(start, type) or not hasattr(start, "weights"):
+            raise ValueError(f"start must be a name or a start such as RandomLabels(), got {start!r}")
         return start
     names: dict[str, Start] = {"data": Data(), "random": RandomLabels(seed), "bootstrap": Bootstrap(seed)}
     if start not in names:

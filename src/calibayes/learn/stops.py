@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from calibayes.learn.history import Entry
@@ -13,8 +13,8 @@ from calibayes.learn.history import Entry
 class Stop(Protocol):
     """When learning ends, and which state it ends with."""
 
-    def score(self, entry: Entry) -> float:
-        """The state with the least score is the one that is returned."""
+    def score(self, entry: Entry) -> float | None:
+        """The state with the least score is the one that is returned; None leaves that to the rule."""
 
     def met(self, history: Sequence[Entry]) -> bool:
         """Whether to stop at the last entry."""
@@ -25,10 +25,10 @@ class Stop(Protocol):
 
 @dataclass(frozen=True)
 class Never:
-    """Until the number of updates is reached; the state with the least soft error is the best."""
+    """Until the number of updates is reached; which state is the best is left to the rule."""
 
-    def score(self, entry: Entry) -> float:
-        return entry.soft_error
+    def score(self, entry: Entry) -> float | None:
+        return None
 
     def met(self, history: Sequence[Entry]) -> bool:
         return False
@@ -47,7 +47,13 @@ class ToTheEnd(Never):
 
 @dataclass(frozen=True)
 class SoftErrorRises(Never):
-    """As in the papers: at the first update that makes the soft error worse."""
+    """As in the papers: at the first update that makes the soft error worse; the least soft error is the best."""
+
+    def score(self, entry: Entry) -> float:
+        return entry.soft_error
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return NoGain().unfinished(history)
 
     def met(self, history: Sequence[Entry]) -> bool:
         return len(history) > 1 and history[-1].soft_error > history[-2].soft_error
@@ -76,8 +82,17 @@ class Patience(Never):
     metric: str = "soft_error"
     rounds: int = 5
 
+    def __post_init__(self) -> None:
+        if self.metric not in {field.name for field in fields(Entry)}:
+            raise ValueError(
+                f"unknown metric {self.metric!r}; the metrics are {', '.join(f.name for f in fields(Entry))}"
+            )
+
     def score(self, entry: Entry) -> float:
-        return float(getattr(entry, self.metric))
+        value = float(getattr(entry, self.metric))
+        if math.isnan(value):
+            raise ValueError(f"there is no {self.metric} to be patient about: it needs validation_fraction")
+        return value
 
     def met(self, history: Sequence[Entry]) -> bool:
         scores = [self.score(entry) for entry in history]
@@ -106,18 +121,23 @@ class TimeLimit(Never):
 
 @dataclass(frozen=True)
 class AnyOf:
-    """When any of several is met; the first says what is best."""
+    """When any of several is met; the first that has an opinion says what is best."""
 
     stops: tuple[Stop, ...]
 
-    def score(self, entry: Entry) -> float:
-        return self.stops[0].score(entry)
+    def __post_init__(self) -> None:
+        if not self.stops:
+            raise ValueError("give at least one stop, or None")
+
+    def score(self, entry: Entry) -> float | None:
+        opinions = [stop.score(entry) for stop in self.stops]
+        return next((opinion for opinion in opinions if opinion is not None), None)
 
     def met(self, history: Sequence[Entry]) -> bool:
         return any(stop.met(history) for stop in self.stops)
 
     def unfinished(self, history: Sequence[Entry]) -> bool:
-        return self.stops[0].unfinished(history)
+        return any(stop.unfinished(history) for stop in self.stops)
 
 
 @dataclass(frozen=True)
@@ -150,4 +170,10 @@ def stop_named(stop: str | Stop | list[Stop] | tuple[Stop, ...] | None) -> Stop:
                 f"unknown stop {stop!r}; the stops are {names} or an object of calibayes.learn such as Patience()"
             )
         return NAMES[stop]
-    return AnyOf(tuple(stop)) if isinstance(stop, list | tuple) else stop
+    if isinstance(stop, list | tuple):
+        return AnyOf(tuple(stop_named(part) for part in stop))
+    if isinstance(stop, type) or not hasattr(stop, "unfinished"):
+        raise ValueError(
+            f"stop must be a name or an object of calibayes.learn such as Patience(), got {stop!r}"
+        )
+    return stop

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Family
 from calibayes.kernels.logspace import log_normalise
 from calibayes.rules.maximum_likelihood import ML
+from calibayes.rules.update import exactly_penalised
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,12 @@ class EM(ML):
     name: ClassVar[str] = "em"
     closed_form: ClassVar[bool] = False
     unlabelled: ClassVar[bool] = True
+
+    def adapt(self, family: Family) -> Family:
+        return exactly_penalised(family)
+
+    def brings(self, onehot: Array, posterior: Array) -> Array:
+        return self.weights(onehot, posterior)
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot + _unknown(onehot)[:, None] * posterior

@@ -14,7 +14,9 @@ from calibayes.rules.update import Update, conditional_log_likelihood
 class GD(Update):
     """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
 
-    Here the state is the parameters: there are no statistics that belong to them.
+    Here the state is the parameters: there are no statistics that belong to them. The papers take the natural
+    parameters of the columns as they are, so the step depends on their units and on where their zero is: standardise
+    the columns first.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, Conjugate
+from calibayes.core.protocols import Array, Conjugate, Family
 from calibayes.rules.steps import Fixed
 from calibayes.rules.update import Update, joint_log_likelihood
 
@@ -16,6 +16,7 @@ class ML(Update):
 
     name: ClassVar[str] = "ml"
     closed_form: ClassVar[bool] = True
+    climbs: ClassVar[bool] = True
 
     @property
     def control(self) -> Fixed:
@@ -38,3 +39,6 @@ class MAP(ML):
 
     name: ClassVar[str] = "map"
     needs: ClassVar[tuple[type, ...]] = (Conjugate,)
+
+    def adapt(self, family: Family) -> Family:
+        return family.conjugate() if isinstance(family, Conjugate) else family

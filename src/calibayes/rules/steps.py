@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from calibayes.core.protocols import StepControl
+
+LONGEST = 1e6
+"""Steps beyond this overflow sooner than they teach."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +22,8 @@ class Fixed:
     guarded = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.length < float("inf"):
-            raise ValueError(f"a step must be positive, got {self.length}")
+        if not 0 < self.length <= LONGEST:
+            raise ValueError(f"a step must be positive and at most {LONGEST:g}, got {self.length}")
 
     def step(self, update: int, previous: float | None) -> float:
         return self.length
@@ -39,10 +44,16 @@ class Schedule:
 
     guarded = False
 
+    def __post_init__(self) -> None:
+        if not callable(self.lengths) and not (hasattr(self.lengths, "__getitem__") and len(self.lengths)):
+            raise ValueError(
+                f"a schedule is a function of the update or a list of steps, got {self.lengths!r}"
+            )
+
     def step(self, update: int, previous: float | None) -> float:
-        if callable(self.lengths):
-            return self.lengths(update)
-        return self.lengths[min(update, len(self.lengths)) - 1]
+        of_update = self.lengths
+        length = of_update(update) if callable(of_update) else of_update[min(update, len(of_update)) - 1]
+        return Fixed(length).length
 
     def retry(self, step: float, tries: int) -> float | None:
         return None
@@ -86,4 +97,8 @@ def step_control(step: float | StepControl | None, default: StepControl) -> Step
     """What a person gave as ``step``: nothing, a length, or a control."""
     if step is None:
         return default
-    return Fixed(float(step)) if isinstance(step, int | float) else step
+    if isinstance(step, numbers.Real):
+        return Fixed(float(step))
+    if isinstance(step, type) or not hasattr(step, "retry"):
+        raise ValueError(f"step must be a number or a step control such as Backtracking(), got {step!r}")
+    return cast(StepControl, step)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, StepControl
+from calibayes.core.protocols import Array, Family, StepControl
 from calibayes.rules.steps import Backtracking, step_control
-from calibayes.rules.update import Update, conditional_log_likelihood, joint_log_likelihood
+from calibayes.rules.update import Update, conditional_log_likelihood, exactly_penalised, joint_log_likelihood
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class GDT(Update):
     step: float | StepControl | None = None
 
     name: ClassVar[str] = "gdt"
+    climbs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lam <= 1.0:
@@ -41,6 +42,9 @@ class GDT(Update):
     @property
     def shrink(self) -> float:
         return self.lam
+
+    def adapt(self, family: Family) -> Family:
+        return exactly_penalised(family)
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot - (1.0 - self.lam) * posterior

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Model, Trees
+from calibayes.core.protocols import Array, Family, Model, Penalised, Trees
 from calibayes.core.tree import add, combine
 from calibayes.kernels.logspace import log_normalise
 
@@ -19,11 +19,18 @@ class Update:
 
     needs: ClassVar[tuple[type, ...]] = ()
     closed_form: ClassVar[bool] = False
+    climbs: ClassVar[bool] = False
     unlabelled: ClassVar[bool] = False
 
     @property
     def shrink(self) -> float:
         return 0.0
+
+    def adapt(self, family: Family) -> Family:
+        return family
+
+    def brings(self, onehot: Array, posterior: Array) -> Array:
+        return onehot
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
         return statistics
@@ -43,6 +50,11 @@ class Update:
     ) -> tuple[Trees, int]:
         proposed = combine(1.0 - step * share * self.shrink, state, step, direction)
         return model.admit(state, proposed)
+
+
+def exactly_penalised(family: Family) -> Family:
+    """The family with a prior that an objective can count with, for rules that climb one with a prior in it."""
+    return family.exact() if isinstance(family, Penalised) else family
 
 
 def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:

@@ -19,7 +19,7 @@ class Bins:
     """Bins around the centres that k-means finds in each column, as in the papers.
 
     A column with no more distinct values than bins gets one bin a value. Values beyond the ends belong to the outer
-    bins. Sampled codes become numbers spread evenly over their bin.
+    bins. Sampled codes become their value, or numbers spread evenly over their bin.
 
     Parameters
     ----------
@@ -31,6 +31,8 @@ class Bins:
     indices: tuple[int, ...] = ()
     edges: tuple[Array, ...] = ()
     """Ends and inner edges of each column's bins."""
+    values: tuple[Array | None, ...] = ()
+    """The value of each bin where a column has one bin a value."""
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Bins:
         columns = numbers(table, indices).astype(np.float64)
@@ -40,7 +42,9 @@ class Bins:
             kmeans_edges(column[there], self.most, weight[there])
             for column, there in zip(columns.T, known.T, strict=True)
         )
-        return replace(self, indices=tuple(indices), edges=edges)
+        distinct = [np.unique(column[there]) for column, there in zip(columns.T, known.T, strict=True)]
+        values = tuple(found if len(found) <= self.most else None for found in distinct)
+        return replace(self, indices=tuple(indices), edges=edges, values=values)
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices)
@@ -53,8 +57,8 @@ class Bins:
     def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
         uniform = rng.random(encoded.shape)
         return [
-            edges[codes] + share * (edges[codes + 1] - edges[codes])
-            for edges, codes, share in zip(self.edges, encoded.T, uniform.T, strict=True)
+            edges[codes] + share * (edges[codes + 1] - edges[codes]) if values is None else values[codes]
+            for edges, values, codes, share in zip(self.edges, self.values, encoded.T, uniform.T, strict=True)
         ]
 
     def layout(self) -> Mapping[str, Any]:

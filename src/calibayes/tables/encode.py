@@ -6,6 +6,7 @@ a family has sampled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.read import Table, missing
 
-LARGEST = 1e150
+LARGEST = 1e100
 """Numbers beyond this overflow when squared."""
 
 
@@ -48,7 +49,7 @@ class Numbers:
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Numbers:
         columns = numbers(table, indices)
         refuse_empty(table, indices, np.isnan(columns))
-        centre = np.nanmean(columns, axis=0, dtype=np.float64)
+        centre = middles(columns)
         return Numbers(tuple(indices), centre, np.nanvar(columns, axis=0, dtype=np.float64))
 
     def encode(self, table: Table) -> Array:
@@ -70,6 +71,10 @@ class Flags:
 
     threshold: float | None = 0.0
     indices: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise ValueError(f"a threshold must be finite, got {self.threshold}")
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Flags:
         refuse_empty(table, indices, np.isnan(numbers(table, indices, booleans=True)))
@@ -117,13 +122,19 @@ class Levels:
     @cached_property
     def levels(self) -> tuple[Array, ...]:
         """The levels of each column, in the order of their codes."""
-        least = np.broadcast_to(0 if self.at_least is None else np.asarray(self.at_least), len(self.indices))
+        least = np.asarray(0 if self.at_least is None else self.at_least)
+        if least.dtype.kind not in "iu" or (least < 0).any() or least.shape not in ((), (len(self.indices),)):
+            raise ValueError(
+                f"the least number of levels must be whole, for all or for each column: {self.at_least!r}"
+            )
+        least = np.broadcast_to(least, len(self.indices))
         return tuple(_filled(values, int(few)) for values, few in zip(self.seen, least, strict=True))
 
     def encode(self, table: Table) -> Array:
         codes = []
         for j, levels in zip(self.indices, self.levels, strict=True):
             values, inverse = distinct_inverse(table, j)
+            _same_kind(levels, values, table.names[j])
             codes.append(np.append(_positions(values, levels), np.int32(-1))[inverse])
         return np.stack(codes, axis=1)
 
@@ -135,11 +146,24 @@ class Levels:
 
     def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
         found = [distinct(table, j) for j in self.indices]
+        for j, old, new in zip(self.indices, self.seen, found, strict=True):
+            _same_kind(old, new, table.names[j])
         united = [np.union1d(old, new) for old, new in zip(self.seen, found, strict=True)]
         grown = replace(self, seen=tuple(united))
         codes = [_positions(old, new) for old, new in zip(self.levels, grown.levels, strict=True)]
-        same = all(len(new) == len(old) for new, old in zip(grown.levels, self.levels, strict=True))
+        sizes = zip(self.levels, grown.levels, codes, strict=True)
+        same = all(
+            len(old) == len(new) and np.array_equal(code, np.arange(len(old))) for old, new, code in sizes
+        )
         return grown, None if same else codes
+
+
+def _same_kind(levels: Array, values: Array, name: str) -> None:
+    """A column whose values are all of another kind than its levels is not the same column."""
+    kinds = [{isinstance(value, str) for value in array.tolist()} for array in (levels, values)]
+    if all(len(kind) == 1 for kind in kinds) and kinds[0] != kinds[1]:
+        texts = "strings" if kinds[0] == {True} else "numbers"
+        raise ValueError(f"column {name!r} had {texts} as levels and now has none of them")
 
 
 MOST_COUNTED = 2**16
@@ -162,6 +186,19 @@ def _positions(values: Array, levels: Array) -> Array:
     """The code of each value, -1 for one that is no level."""
     position = {level: code for code, level in enumerate(levels.tolist())}
     return np.array([position.get(value, -1) for value in values.tolist()], dtype=np.int32)
+
+
+MIDDLE_ROWS = 4096
+
+
+def middles(columns: Array) -> Array:
+    """A point near most rows, (d,): medians of evenly spaced rows. A mean would follow a single far value."""
+    some = columns[:: -(-len(columns) // MIDDLE_ROWS)].astype(np.float64)
+    lost = np.isnan(some).all(axis=0)
+    centre = np.nanmedian(np.where(lost, 0.0, some), axis=0)
+    if lost.any():
+        centre[lost] = np.nanmean(columns[:, lost], axis=0, dtype=np.float64)
+    return centre
 
 
 def refuse_empty(table: Table, indices: Sequence[int], absent: Array) -> None:

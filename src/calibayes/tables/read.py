@@ -46,9 +46,9 @@ class Table:
             gone
         )
 
-    def complete(self) -> Array:
-        """Which rows have no missing cell, (n,) booleans."""
-        return ~np.any([missing(self.column(j)) for j in range(len(self.names))], axis=0)
+    def gaps(self) -> int:
+        """How many cells are missing."""
+        return sum(int(missing(self.column(j)).sum()) for j in range(len(self.names)))
 
     def rows(self, keep: Array) -> Table:
         """The rows where ``keep`` is true."""
@@ -68,31 +68,60 @@ def is_frame(table: Any) -> bool:
     return bool(nw.dependencies.is_into_dataframe(table))
 
 
+def as_cells(rows: list[Any]) -> Array:
+    """Rows given as lists, as an array of objects; left to others to complain about where they are no table."""
+    try:
+        cells = np.array(rows, dtype=object)
+    except ValueError as error:
+        raise ValueError("rows of different lengths") from error
+    return cells if cells.ndim == 2 else np.asarray(rows)
+
+
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
-    named = names if names is not None else [f"x{j}" for j in range(array.shape[1])]
+    """The columns of an array of numbers, strings or objects."""
+    named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(array.shape[1]))
+    if array.dtype.kind in "mM":
+        raise ValueError(f"column {named[0]!r} {DATES}")
     if array.dtype.kind != "O":
-        return Table(tuple(named), array)
-    return Table(tuple(named), tuple(_narrowed(column) for column in array.T))
+        return Table(named, array)
+    return Table(named, tuple(_narrowed(column, name) for column, name in zip(array.T, named, strict=True)))
 
 
 def read_frame(frame: Any) -> Table:
     """The columns of a pandas, polars, pyarrow, ... data frame."""
     native = nw.from_native(frame, eager_only=True)
     names = tuple(str(name) for name in native.columns)
-    return Table(names, _together([_series(series) for series in native.iter_columns()]))
+    if not names:
+        raise ValueError("the table has no columns")
+    if len(native) == 0:
+        raise ValueError("Found array with 0 sample(s): the table has no rows")
+    return Table(refuse_duplicates(names), _together([_series(series) for series in native.iter_columns()]))
+
+
+def refuse_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if they all differ."""
+    twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"column {twice[0]!r} is there more than once")
+    return names
+
+
+DATES = (
+    "holds dates or times, which no family models: "
+    "turn it into numbers (days since ...) or levels (weekday, month) first"
+)
 
 
 def _series(series: Any) -> Array:
     if series.dtype.is_temporal():
-        raise ValueError(
-            f"column {series.name!r} holds dates or times, which no family models: "
-            "turn it into numbers (days since ...) or levels (weekday, month) first"
-        )
+        raise ValueError(f"column {series.name!r} {DATES}")
     if series.dtype.is_numeric():
         whole = series.cast(nw.Float64) if series.null_count() else series
         values = np.asarray(whole.to_numpy())
         return values.astype(np.float64) if values.dtype.kind == "O" else values
-    return _narrowed(np.asarray(series.to_numpy(), dtype=object))
+    cells = np.asarray(series.to_numpy(), dtype=object)
+    declared = isinstance(series.dtype, nw.Categorical | nw.Enum)
+    return cells if declared else _narrowed(cells, str(series.name))
 
 
 def _together(columns: list[Array]) -> Array | tuple[Array, ...]:
@@ -101,17 +130,22 @@ def _together(columns: list[Array]) -> Array | tuple[Array, ...]:
     return tuple(columns)
 
 
-def _narrowed(column: Array) -> Array:
-    """An array of objects as numbers or booleans, where every one of them is such."""
-    kinds = {type(value) for value in column}
+def _narrowed(column: Array, name: str) -> Array:
+    """An array of objects as numbers or booleans, where every cell that is not missing is such."""
+    absent = np.array([is_missing(value) for value in column], dtype=bool)
+    kinds = {type(value) for value in column[~absent]}
     strange = [kind.__name__ for kind in kinds if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if strange:
-        raise TypeError(f"a cell's argument must be a string or a number, not {strange[0]}")
-    if kinds and kinds <= {bool, np.bool_}:
+        raise TypeError(f"column {name!r}: a cell's argument must be a string or a number, not {strange[0]}")
+    if kinds and kinds <= {bool, np.bool_} and not absent.any():
         return column.astype(bool)
-    numbers = (int, float, np.integer, np.floating)
-    if kinds and all(issubclass(kind, numbers) and kind is not bool for kind in kinds):
-        return column.astype(np.float64)
+    whole = kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
+    if whole and not absent.any() and all(-(2**63) <= int(value) < 2**63 for value in column):
+        return column.astype(np.int64)
+    if kinds and all(
+        issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds
+    ):
+        return np.where(absent, np.nan, column).astype(np.float64)
     return column
 
 
@@ -126,6 +160,8 @@ def missing(column: Array) -> Array:
     """Which cells of a column are missing, (n,) booleans."""
     if column.dtype.kind == "f":
         return np.isnan(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
     if column.dtype.kind == "O":
         return np.array([is_missing(value) for value in column], dtype=bool)
     return np.zeros(len(column), dtype=bool)
@@ -148,18 +184,24 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_csv(path: Path) -> Table:
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, row) for row in reader if row]
+    except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
+        raise ValueError(f"{path} is no readable CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
         raise ValueError(f"{path} has no rows below its header")
-    header, body = rows[0], rows[1:]
-    uneven = [number for number, row in enumerate(body, start=2) if len(row) != len(header)]
+    header, body = rows[0][1], rows[1:]
+    uneven = [line for line, row in body if len(row) != len(header)]
     if uneven:
         raise ValueError(
             f"{path}: row {uneven[0]} has another number of cells than the header ({len(header)})"
         )
-    columns = [_parsed(np.array(cells, dtype=object)) for cells in zip(*body, strict=True)]
-    return Table(tuple(header), tuple(columns))
+    columns = [
+        _parsed(np.array(cells, dtype=object)) for cells in zip(*(row for _, row in body), strict=True)
+    ]
+    return Table(refuse_duplicates(tuple(header)), tuple(columns))
 
 
 NOT_AVAILABLE = {"", "NA", "NaN", "nan", "null", "NULL", "None"}
@@ -169,8 +211,15 @@ def _parsed(cells: Array) -> Array:
     """Text cells as numbers where all that are there are numbers, else as text with None for what is missing."""
     absent = np.array([cell.strip() in NOT_AVAILABLE for cell in cells])
     try:
-        return np.array([np.nan if gone else float(cell) for cell, gone in zip(cells, absent, strict=True)])
+        return np.array([np.nan if gone else _number(cell) for cell, gone in zip(cells, absent, strict=True)])
     except ValueError:
         return np.array(
             [None if gone else cell for cell, gone in zip(cells, absent, strict=True)], dtype=object
         )
+
+
+def _number(cell: str) -> float:
+    """A number as files have it: Python's own spelling with underscores is none."""
+    if "_" in cell:
+        raise ValueError(cell)
+    return float(cell)

@@ -30,6 +30,8 @@ class ArraySource:
     weight: Array
     held_out: Array
     rows_per_block: int | None = None
+    k: int = 1
+    """Number of classes: temporary arrays have a cell for each row and class."""
 
     @property
     def n(self) -> int:
@@ -40,7 +42,7 @@ class ArraySource:
         if self.rows_per_block is not None:
             return self.rows_per_block
         cells: int = sum(columns.shape[1] for columns in self.columns.values())
-        return max(FEWEST_ROWS, CELLS_PER_BLOCK // max(cells, 1))
+        return max(FEWEST_ROWS, CELLS_PER_BLOCK // max(cells, self.k))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: array[rows] for name, array in self.columns.items()}

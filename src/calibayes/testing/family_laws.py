@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.core.protocols import Array, Arrays, Conjugate, Counts, Family, Natural, Penalised, Sampling
+from calibayes.core.protocols import (
+    Array,
+    Arrays,
+    Conjugate,
+    Counts,
+    Family,
+    Incomplete,
+    Natural,
+    Penalised,
+    Sampling,
+)
 from calibayes.core.tree import add, map_leaves, scale, subtract
 
 
@@ -198,6 +208,48 @@ def a_default_prior_is_a_prior(case: FamilyCase) -> None:
         assert np.isfinite(family.log_prior(parameters))
 
 
+def _with_gaps(case: FamilyCase) -> Array:
+    """The rows with every seventh cell missing."""
+    gaps = np.arange(case.columns.size).reshape(case.columns.shape) % 7 == 3
+    return np.where(gaps, -1 if case.columns.dtype.kind in "iu" else np.nan, case.columns)
+
+
+def missing_cells_are_marginalised(case: FamilyCase) -> None:
+    """The density of known cells is the sum of the density over the missing ones."""
+    family = case.prepared()
+    if not isinstance(family, Incomplete):
+        return
+    parameters = family.parameters(case.start())
+    nothing = np.full_like(case.columns, -1 if case.columns.dtype.kind in "iu" else np.nan)
+    assert_allclose(family.log_density(nothing[:3], parameters), 0.0, atol=1e-12)
+    if case.support is None:
+        return
+    points, volume = case.support
+    first = np.where(np.arange(points.shape[1]) == 0, points, nothing[0])
+    marginal = np.exp(family.log_density(first, parameters))
+    joint = np.exp(family.log_density(points, parameters))
+    for value in points[:: len(points) // 5, 0]:
+        same = points[:, 0] == value
+        width = volume ** ((points.shape[1] - 1) / points.shape[1])
+        assert_allclose(joint[same].sum(axis=0) * width, marginal[same][0], rtol=1e-3, atol=1e-12)
+
+
+def statistics_with_missing_cells_are_sums(case: FamilyCase) -> None:
+    family = case.prepared()
+    if not isinstance(family, Incomplete):
+        return
+    columns, parameters, weights = _with_gaps(case), family.parameters(case.start()), case.weights()
+    for given in (None, parameters):
+        whole = family.statistics(columns, weights, given)
+        parts = [
+            family.statistics(columns[rows], weights[rows], given) for rows in (slice(0, 40), slice(40, None))
+        ]
+        _same(whole, add(*parts))
+        _same(family.statistics(columns, 3.0 * weights, given), scale(3.0, whole))
+    if not family.hidden(columns):
+        _same(family.statistics(columns, weights), family.statistics(columns, weights, parameters))
+
+
 FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     linear_in_the_weights,
     additive_over_rows,
@@ -214,4 +266,6 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     counts_add_up_to_the_weights,
     a_gradient_step_raises_the_conditional_likelihood,
     a_default_prior_is_a_prior,
+    missing_cells_are_marginalised,
+    statistics_with_missing_cells_are_sums,
 )

@@ -1,0 +1,71 @@
+"""From what a person passes to `fit` and `predict` to checked rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.targets import Target, class_factors, read_target, read_weight
+from calibayes.tables.read import Table, as_cells, is_frame, read_array, read_frame
+
+
+class Rows(NamedTuple):
+    """Training rows that carry weight."""
+
+    table: Table
+    codes: Array
+    weight: Array
+
+    def only(self, keep: Array) -> Rows:
+        return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep])
+
+
+class Reading(BaseEstimator):  # type: ignore[misc]
+    """Reads tables and holds them to the columns of the first one."""
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """The table, its columns checked against those of the first one."""
+        if isinstance(X, Table):
+            self._match_names(X, reset=reset)
+            return X
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return read_frame(X)
+        if isinstance(X, list):
+            X = as_cells(X)  # NumPy would turn numbers beside strings into strings
+        array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        return read_array(array, getattr(self, "feature_names_in_", None))
+
+    def _match_names(self, table: Table, *, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = len(table.names)
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif table.names != tuple(getattr(self, "feature_names_in_", ())):
+            raise ValueError(f"the columns are {', '.join(table.names)}: not those of the training table")
+
+    def _training_rows(
+        self,
+        given: tuple[Any, Any, Any],
+        class_weight: Mapping[Any, float] | str | None,
+        *,
+        unlabelled: bool,
+        classes: Array | None = None,
+        reset: bool = True,
+    ) -> tuple[Array, Rows]:
+        """Classes and rows. A row of weight zero is as if it were not there."""
+        X, y, sample_weight = given
+        table = self._read(X, reset=reset)
+        target: Target = read_target(y, unlabelled=unlabelled, classes=classes)
+        check_consistent_length(target.codes, np.empty(table.n))
+        weight = read_weight(sample_weight, table.n)
+        rows = Rows(table, target.codes, weight).only(weight > 0)
+        if class_weight is not None:
+            factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
+            rows = rows._replace(weight=rows.weight * factors)
+            rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
+        return target.classes, rows
