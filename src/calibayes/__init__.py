@@ -2,6 +2,7 @@
 
 from calibayes import datasets, families, learn, rules
 from calibayes._version import __version__
+from calibayes.estimators.closed_form import cross_validate_closed_form
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,
@@ -10,6 +11,7 @@ from calibayes.estimators.discriminant_analysis import (
 )
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
+from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.families.gaussian import SingularCovarianceWarning
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "NaiveBayes",
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
+    "TradeOffCV",
     "__version__",
     "categorical",
+    "cross_validate_closed_form",
     "datasets",
     "every",
     "families",

@@ -15,3 +15,36 @@ def most_probable(log_posterior: Array) -> Array:
 def log_odds(log_posterior: Array) -> Array:
     """Log odds of the second of two classes, (n,)."""
     return np.asarray(log_posterior[:, 1] - log_posterior[:, 0])
+
+
+def least_cost(posterior: Array, costs: Array) -> Array:
+    """Code of the decision with the least expected cost, (n,); ``costs[i, j]`` is that of deciding j in class i."""
+    return np.argmin(posterior @ costs, axis=1)
+
+
+def above_thresholds(posterior: Array, thresholds: Array) -> Array:
+    """Code of the class whose posterior is the largest multiple of its threshold, (n,)."""
+    return np.argmax(posterior / thresholds, axis=1)
+
+
+def rejected(posterior: Array, evidence: Array, least_posterior: float, least_density: float) -> Array:
+    """Rows to abstain from, (n,) booleans: no class is probable enough, or the row is too unlike those of training."""
+    return (posterior.max(axis=1) < least_posterior) | (evidence < least_density)
+
+
+def tempered(log_posterior: Array, temperature: float) -> Array:
+    """Log posterior divided by a temperature and normalised again: above 1 it is less sure of itself."""
+    scaled = log_posterior / temperature
+    return scaled - np.logaddexp.reduce(scaled, axis=1, keepdims=True)
+
+
+def checked_costs(costs: Array, k: int) -> Array:
+    """A cost matrix, or a sentence that says what is wrong with it."""
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (k, k):
+        raise ValueError(f"costs must be a matrix of {k} classes by {k} decisions, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise ValueError("costs must be finite and not negative: a gain is a lower cost of that decision")
+    if (matrix < np.diag(matrix)[:, None]).any():
+        raise ValueError("a wrong decision must not cost less than the right one of its class")
+    return matrix

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.logspace import log_normalise
 
-__all__ = ["log_normalise", "scores"]
+__all__ = ["best_temperature", "log_normalise", "scores"]
 
 
 def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, float]:
@@ -23,3 +24,17 @@ def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, f
         "soft_error": float(known @ -np.expm1(log_true)),
         "log_loss": float(known @ -log_true),
     }
+
+
+def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float:
+    """The temperature with the least log loss on labelled rows, between 1/20 and 20."""
+    labelled = codes >= 0
+    rows = np.arange(int(labelled.sum()))
+    log_posterior, codes, weight = log_posterior[labelled], codes[labelled], weight[labelled]
+
+    def loss(log_temperature: float) -> float:
+        scaled = log_posterior / np.exp(log_temperature)
+        return float(-weight @ log_normalise(scaled)[0][rows, codes])
+
+    found = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
+    return float(np.exp(found.x))

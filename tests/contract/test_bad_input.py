@@ -9,7 +9,7 @@ import calibayes as cb
 from calibayes.families import Bernoulli, Categorical, Dirichlet, Full, Gaussian, NormalInverseWishart
 from calibayes.learn import Patience
 from calibayes.rules import DFE, GDT, RC, Backtracking, Fixed, Schedule
-from tests.contract.test_scikit_learn import ESTIMATORS
+from tests.contract.test_scikit_learn import GENERATIVE
 
 NUMERIC = (
     cb.GaussianNB,
@@ -27,7 +27,7 @@ def frame(n=30):
     return X, np.array(["ill", "well"])[np.arange(n) % 2]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", GENERATIVE, ids=lambda e: type(e).__name__)
 class TestEveryEstimator:
     def test_one_class(self, estimator):
         X, _ = frame()

@@ -21,7 +21,7 @@ from calibayes.core.tree import map_leaves
 from calibayes.families import Categorical, Full, Gaussian, Spherical
 from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit
 from calibayes.rules import GDT, RC
-from tests.contract.test_scikit_learn import ESTIMATORS
+from tests.contract.test_scikit_learn import GENERATIVE
 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
@@ -37,7 +37,7 @@ def assert_same_trees(left, right, tolerance=1e-10):
     map_leaves(lambda a, b: assert_allclose(a, b, rtol=tolerance, atol=tolerance), left, right)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, **IDS)
+@pytest.mark.parametrize("estimator", GENERATIVE, **IDS)
 class TestEveryEstimator:
     @pytest.mark.filterwarnings("ignore::calibayes.SingularCovarianceWarning")  # of the first few rows alone
     @pytest.mark.parametrize("rule", ["ml", "map"])

@@ -13,6 +13,9 @@ ESTIMATORS = [
     if isinstance(getattr(calibayes, name), type) and hasattr(getattr(calibayes, name), "fit")
 ]
 
+GENERATIVE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "explain")]
+"""Those that are models themselves and not made of others."""
+
 
 # The checks fit to noise and to fewer rows than columns: fits that have more to gain and singular covariances are what
 # they ask for, and both say so.

@@ -121,8 +121,38 @@ class Natural(Protocol):
 class Sampling(Protocol):
     """New rows."""
 
-    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
-        """One row of columns for each class code."""
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        """One row of columns for each class code; cells that are known in ``given`` (n, d) keep their value."""
+
+
+@runtime_checkable
+class Filling(Protocol):
+    """What missing cells are likely to be."""
+
+    def fill(self, columns: Any, parameters: Arrays, posterior: Array) -> Array:
+        """The rows with missing cells at their mean or most probable level, classes weighted by the posterior."""
+
+
+@runtime_checkable
+class Reasons(Protocol):
+    """A log density that is a sum over columns or groups of columns."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the terms."""
+
+    def terms(self, columns: Any, parameters: Arrays) -> Array:
+        """The terms of log p(x | class), (n, k, groups), up to a constant that all classes share."""
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """Moments that can be summed about another point."""
+
+    def move(self, statistics: Arrays, centre: Array) -> Arrays:
+        """The same sums about another centre than the layout's, (d,)."""
 
 
 @runtime_checkable

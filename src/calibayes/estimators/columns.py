@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.families.product import PRIOR
 from calibayes.tables.encode import Encoder, Flags, Levels, Numbers
+from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
@@ -73,6 +74,10 @@ class Bound:
     encoders: Mapping[str, Encoder]
     chosen: Mapping[str, tuple[int, ...]]
     names: tuple[str, ...]
+    types: tuple[np.dtype[Any], ...]
+    """Types of the columns in training."""
+    origin: Origin = field(default_factory=FromArray)
+    """What kind of table they came in."""
 
     def encode(self, table: Table) -> dict[str, Array]:
         return {name: encoder.encode(table) for name, encoder in self.encoders.items()}
@@ -83,6 +88,14 @@ class Bound:
         encoders = {name: encoder for name, (encoder, _) in extended.items()}
         moved = {name: codes for name, (_, codes) in extended.items() if codes is not None}
         return replace(self, encoders=encoders), moved
+
+    def unite(self, other: Bound) -> tuple[Bound, dict[str, Sequence[Array]], dict[str, Sequence[Array]]]:
+        """Encoders for the rows of both, and the new codes of the old levels of each where they changed."""
+        united = {name: encoder.unite(other.encoders[name]) for name, encoder in self.encoders.items()}
+        encoders = {name: encoder for name, (encoder, _, _) in united.items()}
+        ours = {name: codes for name, (_, codes, _) in united.items() if codes is not None}
+        theirs = {name: codes for name, (_, _, codes) in united.items() if codes is not None}
+        return replace(self, encoders=encoders), ours, theirs
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
         return {
@@ -113,7 +126,8 @@ def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
-    return Bound(families, encoders, chosen, table.names)
+    types = tuple(table.column(j).dtype for j in range(len(table.names)))
+    return Bound(families, encoders, chosen, table.names, types)
 
 
 METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "admit", "reads")

@@ -6,90 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
-
-from calibayes.core.protocols import Array, Family, Sampling
-from calibayes.decision import log_odds, most_probable
-from calibayes.engines.blas import one_thread
-from calibayes.estimators.checks import whole_number
+from calibayes.core.protocols import Array, Family
+from calibayes.estimators.arithmetic import Arithmetic
 from calibayes.estimators.columns import Selection, categorical, numeric
-from calibayes.estimators.training import Training
 from calibayes.families import Categorical, Diagonal, Gaussian
-from calibayes.families.product import PRIOR
-from calibayes.posterior import log_normalise
-from calibayes.tables.sources import ArraySource
 
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class Generative(Training):
-    """What a trained model is asked: decisions, probabilities, densities, new rows."""
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row, (n,)."""
-        log_joint = self.predict_joint_log_proba(X)
-        return np.asarray(self.classes_[most_probable(log_joint)])
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(class | x), (n, k)."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(class | x), (n, k)."""
-        return log_normalise(self.predict_joint_log_proba(X))[0]
-
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """log p(x, class), (n, k)."""
-        self._check_learned()
-        table = self._read(X, reset=False)
-        nothing = np.zeros(table.n)
-        source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
-        with one_thread():
-            return np.concatenate(
-                [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
-            )
-
-    def _check_learned(self) -> None:
-        check_is_fitted(self)
-        if self.parameters_ is None:
-            raise ValueError(f"not enough rows have been seen yet: {self._unready}")
-
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
-        joint = self.predict_joint_log_proba(X)
-        return log_odds(joint) if joint.shape[1] == 2 else joint
-
-    def score_samples(self, X: Any) -> Array:
-        """log p(x), (n,): low for rows unlike those of training."""
-        return log_normalise(self.predict_joint_log_proba(X))[1]
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """New rows and their classes, drawn from the model.
-
-        Columns that no family models come back as NaN.
-        """
-        self._check_learned()
-        n_samples = whole_number("n_samples", n_samples, 1)
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        probability = np.exp(self.parameters_[PRIOR]["log_probability"])
-        codes = np.sort(rng.choice(len(self.classes_), size=n_samples, p=probability / probability.sum()))
-        columns: list[Array] = [np.full(n_samples, np.nan)] * self.n_features_in_
-        for name, family in self._model.families.items():
-            if not isinstance(family, Sampling):
-                raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
-            drawn = family.sample(self.parameters_[name], codes, rng)
-            decoded = self._bound.encoders[name].decode(drawn, rng)
-            for j, column in zip(self._bound.chosen[name], decoded, strict=True):
-                columns[j] = column
-        return _side_by_side(columns), self.classes_[codes]
-
-
-def _side_by_side(columns: list[Array]) -> Array:
-    """Columns as one array: of numbers where all are numbers, else of objects."""
-    if all(column.dtype.kind in "fiub" for column in columns):
-        return np.stack(columns, axis=1)
-    return np.stack([column.astype(object) for column in columns], axis=1)
+Generative = Arithmetic
+"""What all estimators are: they learn, predict, explain, generate, and can be added up."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -123,6 +46,11 @@ class GenerativeClassifier(Generative):
         Whether to train again on all rows, as far as the best state had come, after a validation.
     class_alpha : float, default=0
         Pseudo-count per class in the class probabilities; 1 is the papers' maximum a posteriori.
+    costs : (k, k) array, optional
+        ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
+    temperature : float or "auto", default=1
+        Divides log probabilities; above 1 the model is less sure of itself. "auto" finds the one with the least log
+        loss on the validation rows.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
     callbacks : list of functions, optional

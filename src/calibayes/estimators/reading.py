@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.targets import Target, class_factors, read_target, read_weight
+from calibayes.tables.origin import Origin, origin_of
 from calibayes.tables.read import Table, as_cells, is_frame, read_array, read_frame
 
 
@@ -27,6 +28,8 @@ class Rows(NamedTuple):
 
 class Reading(BaseEstimator):  # type: ignore[misc]
     """Reads tables and holds them to the columns of the first one."""
+
+    _origin: Origin
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """The table, its columns checked against those of the first one."""
@@ -60,6 +63,8 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         """Classes and rows. A row of weight zero is as if it were not there."""
         X, y, sample_weight = given
         table = self._read(X, reset=reset)
+        if reset:
+            self._origin = origin_of(X)
         target: Target = read_target(y, unlabelled=unlabelled, classes=classes)
         check_consistent_length(target.codes, np.empty(table.n))
         weight = read_weight(sample_weight, table.n)

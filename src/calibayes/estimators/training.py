@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,11 +37,12 @@ from calibayes.learn import (
     stop_named,
 )
 from calibayes.learn.progress import Callback
+from calibayes.posterior import best_temperature, log_normalise
 from calibayes.rules import rule_named
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
 
-PRIVATE = ("_bound", "_model", "_state", "_rule_name", "_unready")
+PRIVATE = ("_origin", "_bound", "_model", "_state", "_rule_name", "_unready")
 
 
 class Kept(Reading):
@@ -51,6 +52,7 @@ class Kept(Reading):
     data_statistics_: Trees
     statistics_: Any
     parameters_: Any
+    temperature_: float
     _bound: Bound
     _model: Product
     _state: Any
@@ -69,6 +71,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     batch_size: int | None = None
     validation_fraction: float | None = None
     refit: bool = True
+    temperature: float | str = 1.0
     class_alpha: float = 0.0
     class_weight: Mapping[Any, float] | str | None = None
     callbacks: Sequence[Callback] | None = None
@@ -121,6 +124,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self.history_ = as_arrays(lane.history)
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
+        self.temperature_ = self._found_temperature(rows.only(held), lane)
         if held.any() and self.refit:
             # On all rows, as far as the best state on the held-out rows had come: to the same sum of steps.
             self._bind(rule, rows)
@@ -157,6 +161,20 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         )
         learn([lane], source, engine, self._callbacks())
         return lane
+
+    def _found_temperature(self, held: Rows, lane: Lane) -> float:
+        """The temperature given, or the one with the least log loss on held-out rows."""
+        if not isinstance(self.temperature, str):
+            return checks.number("temperature", self.temperature, 1e-6, 1e6)
+        if self.temperature != "auto":
+            raise ValueError(f"temperature must be a number or 'auto', got {self.temperature!r}")
+        if not len(held.codes):
+            raise ValueError("temperature='auto' needs rows to find it on: give validation_fraction")
+        source = self._source(held)
+        parts = [
+            log_normalise(self._model.log_joint(load(), lane.best.parameters))[0] for load in source.parts()
+        ]
+        return best_temperature(np.concatenate(parts), held.codes, held.weight)
 
     def _prepare(self, source: ArraySource, engine: Engine) -> None:
         """Fix what stays fixed, from all rows that take part, labelled or not."""
@@ -196,6 +214,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         new = start_statistics(self._model, source, engine, Data(), len(known))
         self.data_statistics_ = new if first else add(self.data_statistics_, new)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self.temperature_ = 1.0 if isinstance(self.temperature, str) else self.temperature
         for stale in ("history_", "best_iter_"):
             self.__dict__.pop(stale, None)
         try:
@@ -241,9 +260,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         names = tuple(str(name) for name in self.classes_)
         layouts = self._bound.layouts(names)
         self._model = before.bind(layouts, names)
-        self.data_statistics_ = _regrouped(before.families, self.data_statistics_, moved, layouts)
+        self.data_statistics_ = regrouped(before.families, self.data_statistics_, moved, layouts)
         statistics = self.statistics_
-        self._state = None if statistics is None else _regrouped(before.families, statistics, moved, layouts)
+        self._state = None if statistics is None else regrouped(before.families, statistics, moved, layouts)
 
     # -- parts of both ---------------------------------------------------------------------------------------------
 
@@ -258,7 +277,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return rule_named(self.rule)
 
     def _bind(self, rule: Rule, rows: Rows) -> None:
-        self._bound = bind(self.specifications(), rows.table, rows.weight)
+        self._bound = replace(bind(self.specifications(), rows.table, rows.weight), origin=self._origin)
         for name, family in self._bound.families.items():
             checks.needs_met(rule, name, family)
         families = {name: rule.adapt(family) for name, family in self._bound.families.items()}
@@ -334,7 +353,7 @@ def _absent(columns: Array) -> Array:
     return np.isnan(columns) if columns.dtype.kind == "f" else columns < 0
 
 
-def _regrouped(
+def regrouped(
     families: Mapping[str, Family],
     statistics: Trees,
     moved: Mapping[str, Sequence[Array]],

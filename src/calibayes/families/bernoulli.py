@@ -60,6 +60,22 @@ class Bernoulli(PseudoCounts):
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
 
-    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
         probability = np.exp(parameters["log_one"])[classes]
-        return (rng.random(probability.shape) < probability).astype(np.float64)
+        drawn = (rng.random(probability.shape) < probability).astype(np.float64)
+        return drawn if given is None else np.where(np.isnan(given), drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        likely = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
+        return np.where(np.isnan(columns), likely, columns)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.layout.columns
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        known, ones = missing.known_and_filled(columns)
+        log_one, log_zero = parameters["log_one"], parameters["log_zero"]
+        return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero

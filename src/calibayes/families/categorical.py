@@ -65,10 +65,26 @@ class Categorical(PseudoCounts):
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
 
-    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
-        tables = np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
-        columns = [_draw(table[classes], rng) for table in tables]
-        return np.stack(columns, axis=1)
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        drawn = np.stack([_draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
+        return drawn if given is None else np.where(given < 0, drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        likely = [np.argmax(posterior @ table, axis=1) for table in self._tables(parameters)]
+        return np.where(columns < 0, np.stack(likely, axis=1), columns)
+
+    def _tables(self, parameters: Arrays) -> list[Array]:
+        """Probabilities of the levels of each column, (k, levels)."""
+        return np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.layout.columns
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return counts.look_up_each(columns, parameters["log_probability"], self._first)
 
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         grown = np.zeros((len(self.layout.classes), sum(levels)))

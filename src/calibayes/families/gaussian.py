@@ -282,10 +282,41 @@ class Gaussian:
         distance = np.sum(away * self.shape.precision_times(covariance, away), axis=1)
         return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
 
-    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
         noise = rng.standard_normal((len(classes), len(self.layout.columns)))
         covariance = self.shape.covariance(parameters)
-        return np.asarray(parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes))
+        drawn = parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes)
+        return drawn if given is None else self.shape.conditioned(drawn, given, covariance, classes)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        """Each class's conditional mean, weighted by the posterior."""
+        k, covariance = posterior.shape[1], self.shape.covariance(parameters)
+        by_class = [
+            self.shape.conditioned(
+                np.repeat(mean[None], len(columns), axis=0), columns, covariance, np.full(len(columns), c)
+            )
+            for c, mean in zip(range(k), parameters["mean"], strict=True)
+        ]
+        likely = np.einsum("nk,knd->nd", posterior, np.stack(by_class))
+        return np.where(np.isnan(columns), likely, columns)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.shape.groups(self.layout.columns)
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return self.shape.terms(np.asarray(columns, dtype=np.float64), parameters)
+
+    def move(self, statistics: Arrays, centre: Array) -> Arrays:
+        """x - centre' = (x - centre) + shift, so moments move by the lower ones."""
+        count, first, second = _rows(statistics["count"]), statistics["first"], statistics["second"]
+        shift = np.broadcast_to(self.layout.centre - centre, first.shape)
+        across = self.shape.cross(first, shift)
+        squares = self.shape.square(shift)
+        moved = second + self._pool(across + _like(count, squares) * squares)
+        return {"count": statistics["count"], "first": first + count * shift, "second": moved}
 
 
 def _rows(count: Array) -> Array:

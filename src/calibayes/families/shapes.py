@@ -65,6 +65,15 @@ class Shape(Protocol):
     def root_times(self, covariance: Array, noise: Array, classes: Array) -> Array:
         """Noise with unit covariance, (n, d), turned into noise with each row's covariance."""
 
+    def conditioned(self, drawn: Array, given: Array, covariance: Array, classes: Array) -> Array:
+        """Rows drawn from each row's class, turned into rows drawn given the known cells of ``given``."""
+
+    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """What the log density is a sum over: columns, or all of them together."""
+
+    def terms(self, x: Array, parameters: Arrays) -> Array:
+        """The terms of the log density, (n, k, groups), up to a constant that all classes share."""
+
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         """log of an inverse Wishart prior of given equivalent sizes (g,) about a prior covariance."""
 
@@ -167,6 +176,23 @@ class Full:
             rows[mine] = noise[mine] @ root.T
         return rows
 
+    def conditioned(self, drawn: Array, given: Array, covariance: Array, classes: Array) -> Array:
+        # A draw moves to a draw given known cells by the regression on what they differ by (Matheron's rule).
+        rows: Array = np.where(np.isnan(given), drawn, given)
+        for known, pattern in missing.patterns(given):
+            for group in np.unique(classes[pattern]) if known.any() and not known.all() else ():
+                mine = pattern[classes[pattern] == group]
+                slopes, _ = missing.conditional(covariance[0 if self.tied else group], known)
+                off = given[np.ix_(mine, np.flatnonzero(known))] - drawn[np.ix_(mine, np.flatnonzero(known))]
+                rows[np.ix_(mine, np.flatnonzero(~known))] += off @ slopes.T
+        return rows
+
+    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return (" + ".join(columns),)
+
+    def terms(self, x: Array, parameters: Arrays) -> Array:
+        return self.log_density(x, parameters)[:, :, None]
+
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         log_determinant = np.linalg.slogdet(covariance)[1]
         trace = np.trace(
@@ -224,6 +250,19 @@ class Diagonal(Full):
         root = np.sqrt(covariance)
         return np.asarray(noise * (root if len(root) == 1 else root[classes]))
 
+    def conditioned(self, drawn: Array, given: Array, covariance: Array, classes: Array) -> Array:
+        return np.where(np.isnan(given), drawn, given)
+
+    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return columns
+
+    def terms(self, x: Array, parameters: Arrays) -> Array:
+        mean, variance = parameters["mean"], parameters["variance"]
+        squares = (x[:, None, :] - mean) ** 2 / variance
+        return np.where(
+            np.isnan(x)[:, None, :], 0.0, -0.5 * (squares + np.log(variance) + densities.LOG_TWO_PI)
+        )
+
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         return float(-0.5 * np.sum(size[:, None] * (np.log(covariance) + prior / covariance)))
 
@@ -246,6 +285,20 @@ class Tied(Full):
     """One covariance matrix for all classes: linear discriminant analysis."""
 
     tied = True
+
+    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return columns
+
+    def terms(self, x: Array, parameters: Arrays) -> Array:
+        """The decision is linear, so each column has its own term, with the known columns of its row."""
+        mean, covariance = parameters["mean"], parameters["covariance"][0]
+        terms = np.zeros((len(x), len(mean), x.shape[1]))
+        for known, rows in missing.patterns(x):
+            columns = np.flatnonzero(known)
+            slopes = np.linalg.solve(covariance[np.ix_(known, known)], mean[:, known].T).T
+            cells = x[np.ix_(rows, columns)][:, None, :] - 0.5 * mean[:, known]
+            terms[np.ix_(rows, np.arange(len(mean)), columns)] = slopes * cells
+        return terms
 
 
 class TiedDiagonal(Diagonal):

@@ -28,6 +28,12 @@ def weighted_counts(codes: Array, weights: Array, first: Array) -> Array:
     return np.stack(sums)
 
 
+def look_up_each(codes: Array, table: Array, first: Array) -> Array:
+    """The table's entry of each column, (n, k, d); 0 where a code is no level."""
+    padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1)
+    return np.swapaxes(padded[:, cells(codes, first)], 0, 1)
+
+
 def look_up(codes: Array, table: Array, first: Array) -> Array:
     """Sum over columns of the table's entries, (n, k), for a table of shape (k, cells)."""
     padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1).T.copy()

@@ -54,8 +54,8 @@ class Bins:
         ]
         return np.stack(codes, axis=1)
 
-    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
-        uniform = rng.random(encoded.shape)
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        uniform = np.full(encoded.shape, 0.5) if rng is None else rng.random(encoded.shape)
         return [
             edges[codes] + share * (edges[codes + 1] - edges[codes]) if values is None else values[codes]
             for edges, values, codes, share in zip(self.edges, self.values, encoded.T, uniform.T, strict=True)
@@ -66,6 +66,18 @@ class Bins:
 
     def extend(self, table: Table) -> tuple[Self, None]:
         return self, None
+
+    def unite(self, other: Self) -> tuple[Self, None, None]:
+        if not all(np.array_equal(a, b) for a, b in zip(self.edges, other.edges, strict=True)):
+            raise ValueError(
+                "the models have different bins: numbers that were binned apart cannot be added up"
+            )
+        return self, None, None
+
+    def seen_in(self, counts: Array) -> tuple[Self, None]:
+        return self, None
+
+    shaped = "bins of numbers are found in the training rows"
 
 
 def kmeans_edges(column: Array, most: int, weight: Array) -> Array:

@@ -28,14 +28,24 @@ class Encoder(Protocol):
     def encode(self, table: Table) -> Array:
         """The columns as the family reads them, (n, d)."""
 
-    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
-        """What was encoded so, a column each."""
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        """What was encoded so, a column each; without a generator the middle of what it may have been."""
 
     def layout(self) -> Mapping[str, Any]:
         """What the family is told beside names and classes."""
 
     def extend(self, table: Table) -> tuple[Encoder, Sequence[Array] | None]:
         """This encoder with the levels of a further table, and the new code of each old level if any changed."""
+
+    def seen_in(self, counts: Array) -> tuple[Encoder, Sequence[Array] | None]:
+        """This encoder had it seen only levels with a positive count (cells,), and the new codes if any changed."""
+
+    @property
+    def shaped(self) -> str:
+        """What about it is shaped by the training rows beyond sums over them; empty if nothing is."""
+
+    def unite(self, other: Any) -> tuple[Encoder, Sequence[Array] | None, Sequence[Array] | None]:
+        """An encoder for the rows of both, and the new codes of the levels of each if any changed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Numbers:
     def encode(self, table: Table) -> Array:
         return numbers(table, self.indices)
 
-    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list(encoded.T)
 
     def layout(self) -> Mapping[str, Any]:
@@ -63,6 +73,14 @@ class Numbers:
 
     def extend(self, table: Table) -> tuple[Self, None]:
         return self, None
+
+    def unite(self, other: Self) -> tuple[Self, None, None]:
+        return self, None, None
+
+    def seen_in(self, counts: Array) -> tuple[Self, None]:
+        return self, None
+
+    shaped = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +109,7 @@ class Flags:
             raise ValueError(f"column {name!r} has values other than 0 and 1: give a threshold (binarize)")
         return columns.astype(np.float64)
 
-    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list(encoded.T)
 
     def layout(self) -> Mapping[str, Any]:
@@ -99,6 +117,14 @@ class Flags:
 
     def extend(self, table: Table) -> tuple[Self, None]:
         return self, None
+
+    def unite(self, other: Self) -> tuple[Self, None, None]:
+        return self, None, None
+
+    def seen_in(self, counts: Array) -> tuple[Self, None]:
+        return self, None
+
+    shaped = ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +164,7 @@ class Levels:
             codes.append(np.append(_positions(values, levels), np.int32(-1))[inverse])
         return np.stack(codes, axis=1)
 
-    def decode(self, encoded: Array, rng: np.random.Generator) -> list[Array]:
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return [levels[codes] for levels, codes in zip(self.levels, encoded.T, strict=True)]
 
     def layout(self) -> Mapping[str, Any]:
@@ -148,6 +174,28 @@ class Levels:
         found = [distinct(table, j) for j in self.indices]
         for j, old, new in zip(self.indices, self.seen, found, strict=True):
             _same_kind(old, new, table.names[j])
+        return self._grown(found)
+
+    def unite(self, other: Levels) -> tuple[Levels, Sequence[Array] | None, Sequence[Array] | None]:
+        grown, ours = self._grown(other.seen)
+        return grown, ours, other._grown(self.seen)[1]
+
+    shaped = ""
+
+    def seen_in(self, counts: Array) -> tuple[Levels, Sequence[Array] | None]:
+        edges = np.cumsum([len(levels) for levels in self.levels])[:-1]
+        present = [
+            np.isin(values, levels[count > 0])
+            for values, levels, count in zip(self.seen, self.levels, np.split(counts, edges), strict=True)
+        ]
+        if all(there.all() for there in present):
+            return self, None
+        fewer = replace(
+            self, seen=tuple(values[there] for values, there in zip(self.seen, present, strict=True))
+        )
+        return fewer, [_positions(old, new) for old, new in zip(self.levels, fewer.levels, strict=True)]
+
+    def _grown(self, found: Sequence[Array]) -> tuple[Levels, Sequence[Array] | None]:
         united = [np.union1d(old, new) for old, new in zip(self.seen, found, strict=True)]
         grown = replace(self, seen=tuple(united))
         codes = [_positions(old, new) for old, new in zip(self.levels, grown.levels, strict=True)]
@@ -174,6 +222,8 @@ MOST_FILLED = 1000
 
 def _filled(values: Array, at_least: int) -> Array:
     """The levels that distinct values stand for: whole numbers from 0 on with those between them."""
+    if len(values) == 0:
+        return values
     whole = values.dtype.kind in "iu" or (
         values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,9 +16,13 @@ from calibayes.core.protocols import (
     Conjugate,
     Counts,
     Family,
+    Filling,
     Incomplete,
+    Layout,
+    Movable,
     Natural,
     Penalised,
+    Reasons,
     Sampling,
 )
 from calibayes.core.tree import add, map_leaves, scale, subtract
@@ -46,6 +50,12 @@ class FamilyCase:
     k: int
     support: tuple[Array, float] | None = None
     scale_free: bool = True
+
+    @property
+    def layout(self) -> Layout:
+        """What the family was bound to."""
+        layout: Layout = getattr(self.family, "layout")  # noqa: B009 - no part of the protocol
+        return layout
 
     def labels(self) -> Array:
         """Rows dealt out to the classes in turn, (n, k)."""
@@ -250,6 +260,50 @@ def statistics_with_missing_cells_are_sums(case: FamilyCase) -> None:
         _same(family.statistics(columns, weights), family.statistics(columns, weights, parameters))
 
 
+def reasons_sum_to_the_density(case: FamilyCase) -> None:
+    """Up to a constant that all classes share, with missing cells and without."""
+    family = case.prepared()
+    if not isinstance(family, Reasons):
+        return
+    parameters = family.parameters(case.start())
+    tables = [case.columns, _with_gaps(case)] if isinstance(family, Incomplete) else [case.columns]
+    for columns in tables:
+        terms = family.terms(columns, parameters)
+        assert terms.shape == (len(columns), case.k, len(family.groups))
+        off = terms.sum(axis=2) - family.log_density(columns, parameters)
+        assert_allclose(off, np.repeat(off[:, :1], case.k, axis=1), atol=1e-9)
+
+
+def filling_keeps_what_is_known(case: FamilyCase) -> None:
+    family = case.prepared()
+    if isinstance(family, Filling):
+        columns, parameters = _with_gaps(case), family.parameters(case.start())
+        posterior = np.full((len(columns), case.k), 1.0 / case.k)
+        filled = family.fill(columns, parameters, posterior)
+        known = columns == case.columns
+        assert_allclose(filled[known], case.columns[known])
+        assert np.isfinite(filled).all()
+        assert (filled >= case.columns.min()).all() or case.columns.dtype.kind == "f"
+
+
+def given_cells_stay_in_samples(case: FamilyCase) -> None:
+    family = case.prepared()
+    if isinstance(family, Sampling) and isinstance(family, Incomplete):
+        given, classes = _with_gaps(case), np.arange(len(case.columns)) % case.k
+        drawn = family.sample(family.parameters(case.start()), classes, np.random.default_rng(0), given)
+        known = given == case.columns
+        assert_allclose(drawn[known], case.columns[known])
+        assert np.isfinite(drawn).all()
+
+
+def moments_can_move(case: FamilyCase) -> None:
+    if isinstance(case.family, Movable):
+        elsewhere = np.full(case.columns.shape[1], 1.25)
+        moved: Any = case.family.move(case.start(), elsewhere)
+        there = case.family.bind(replace(case.layout, centre=elsewhere))
+        _same(moved, there.statistics(case.columns, case.labels()))
+
+
 FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     linear_in_the_weights,
     additive_over_rows,
@@ -268,4 +322,8 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     a_default_prior_is_a_prior,
     missing_cells_are_marginalised,
     statistics_with_missing_cells_are_sums,
+    reasons_sum_to_the_density,
+    filling_keeps_what_is_known,
+    given_cells_stay_in_samples,
+    moments_can_move,
 )

@@ -1,0 +1,149 @@
+"""What a trained model is asked: decisions, probabilities, densities."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array
+from calibayes.decision import (
+    above_thresholds,
+    checked_costs,
+    least_cost,
+    log_odds,
+    most_probable,
+    rejected,
+    tempered,
+)
+from calibayes.engines.blas import one_thread
+from calibayes.estimators.checks import number
+from calibayes.estimators.training import Training
+from calibayes.families import ClassPrior
+from calibayes.families.product import PRIOR
+from calibayes.posterior import log_normalise
+from calibayes.tables.read import Table
+from calibayes.tables.sources import ArraySource
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Predicting(Training):
+    """Decisions, probabilities and densities of a trained model."""
+
+    costs: Array | None = None
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
+        return np.asarray(self.decide(X).data)
+
+    def decide(
+        self,
+        X: Any,
+        *,
+        costs: Array | None = None,
+        thresholds: Array | None = None,
+        least_posterior: float = 0.0,
+        least_density: float = -np.inf,
+    ) -> np.ma.MaskedArray[Any, Any]:
+        """Classes of the rows, masked where the model abstains.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        costs : (k, k) array, optional
+            ``costs[i, j]`` is the cost of deciding class j where i is true; by default the estimator's own.
+        thresholds : (k,) array, optional
+            The class whose probability is the largest multiple of its threshold is chosen.
+        least_posterior : float
+            Abstain where no class is this probable.
+        least_density : float
+            Abstain where log p(x) is lower, see `outlier_threshold`.
+
+        Returns
+        -------
+        masked array of shape (n,)
+            A row that is abstained from is masked; its data hold the class that would have been chosen.
+        """
+        log_joint = self.predict_joint_log_proba(X)
+        log_posterior, evidence = log_normalise(log_joint)
+        posterior = np.exp(self._tempered(log_posterior))
+        chosen = self._choose(log_joint, posterior, self.costs if costs is None else costs, thresholds)
+        abstain = rejected(
+            posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
+        )
+        return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
+
+    def _choose(
+        self, log_joint: Array, posterior: Array, costs: Array | None, thresholds: Array | None
+    ) -> Array:
+        if costs is not None and thresholds is not None:
+            raise ValueError("give costs or thresholds, not both")
+        if costs is not None:
+            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
+        if thresholds is None:
+            return most_probable(log_joint)
+        multiples = np.asarray(thresholds, dtype=np.float64)
+        if multiples.shape != (len(self.classes_),) or not (multiples > 0).all():
+            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
+        return above_thresholds(posterior, multiples)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        log_joint = self.predict_joint_log_proba(X)
+        return self._tempered(log_normalise(log_joint)[0])
+
+    def _tempered(self, log_posterior: Array) -> Array:
+        temperature = getattr(self, "temperature_", 1.0)
+        return log_posterior if temperature == 1.0 else tempered(log_posterior, temperature)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, class), (n, k)."""
+        self._check_learned()
+        return self._log_joint(self._read(X, reset=False))
+
+    def _log_joint(self, table: Table) -> Array:
+        nothing = np.zeros(table.n)
+        source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
+        with one_thread():
+            return np.concatenate(
+                [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
+            )
+
+    def _check_learned(self) -> None:
+        check_is_fitted(self)
+        if self.parameters_ is None:
+            raise ValueError(f"not enough rows have been seen yet: {self._unready}")
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
+        joint = self.predict_joint_log_proba(X)
+        return log_odds(joint) if joint.shape[1] == 2 else joint
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,): low for rows unlike those of training."""
+        return log_normalise(self.predict_joint_log_proba(X))[1]
+
+    def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
+        """The log density below which a further row falls with probability ``share``, at most.
+
+        ``X`` are rows that took no part in training; with n of them the share is kept for any distribution, as a
+        conformal quantile. It is -inf where they are too few for so small a share.
+        """
+        scores = np.sort(self.score_samples(X))
+        rank = int(np.floor(number("share", share, 0.0, 1.0) * (len(scores) + 1)))
+        return float(scores[rank - 1]) if rank >= 1 else -np.inf
+
+    def with_priors(self, priors: Array) -> Self:
+        """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit."""
+        self._check_learned()
+        prior = ClassPrior(fixed=priors).bind(self._model.prior.layout)
+        shifted = copy.copy(self)
+        shifted.parameters_ = {**self.parameters_, PRIOR: prior.parameters({})}
+        return shifted

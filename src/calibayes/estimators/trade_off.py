@@ -1,0 +1,197 @@
+"""The trade-off between generative and discriminative, chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array, Trees
+from calibayes.estimators.checks import WHOLE, number
+from calibayes.estimators.generative import Generative
+from calibayes.estimators.naive_bayes import GaussianNB
+from calibayes.estimators.reading import Rows
+from calibayes.families import Product
+from calibayes.learn import Data, Lane, learn, stop_named
+from calibayes.rules import GDT
+from calibayes.tables.sources import ArraySource
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold's model, and how it sees the blocks that all folds share."""
+
+    model: Product
+    view: Callable[[Block], Block]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any estimator of this package under ``GDT(lam)``, with lam chosen by cross-validation (gdt-2004, section 3).
+
+    The path goes from lam = 1, maximum likelihood, to 0, each value started from the one before. All folds walk it
+    together: a pass over the data serves them all. Encoders are fitted fold by fold, on training rows alone.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        By default `GaussianNB`. Its rule is replaced.
+    lams : sequence of floats
+        Values to try, each between 0 and 1.
+    cv : int, splitter or list of splits, default=5
+        A number of stratified folds, at most as many as the rarest class has rows.
+    scoring : {"log_loss", "error"}, default="log_loss"
+        What is least for the best value, averaged over the folds.
+    random_state : int, optional
+        Seed of the folds.
+
+    Attributes
+    ----------
+    lam_ : float
+        The value chosen.
+    estimator_ : estimator
+        Trained with it on all rows.
+    cv_results_ : mapping
+        "lam", "log_loss", "error" -> arrays; the latter two of shape (values, folds).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import LinearDiscriminantAnalysis, TradeOffCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TradeOffCV(estimator=LinearDiscriminantAnalysis(), random_state=0).fit(X, y)
+    >>> bool(0 <= model.lam_ <= 1)
+    True
+    """
+
+    estimator: Generative | None = None
+    lams: Sequence[float] = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
+    cv: Any = 5
+    scoring: str = "log_loss"
+    random_state: int | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose lam, then train with it on all rows."""
+        base = clone(GaussianNB() if self.estimator is None else self.estimator)
+        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
+        if not lams or self.scoring not in ("log_loss", "error"):
+            raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
+        base.classes_, rows = base._training_rows((X, y, sample_weight), base.class_weight, unlabelled=False)
+        weighted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
+        results = self._walk(base, rows, [held[weighted] for held in self._splits(np.asarray(y))], lams)
+        lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
+        trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)
+        self.cv_results_, self.lam_, self.estimator_ = {"lam": np.array(lams), **results}, lam, trained
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "n_iter_"):
+            if hasattr(trained, name):
+                setattr(self, name, getattr(trained, name))
+        return self
+
+    def _walk(
+        self, base: Generative, rows: Rows, splits: Sequence[Array], lams: Sequence[float]
+    ) -> dict[str, Array]:
+        """Held-out log loss and error of each value and fold."""
+        source, folds = _shared(base, rows, splits)
+        engine, k = base._engine(), len(base.classes_)
+
+        def starts(block: Block) -> dict[str, Trees]:
+            seen = [fold.view(block) for fold in folds]
+            sums = [
+                fold.model.statistics(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)
+            ]
+            return {str(number): statistics for number, statistics in enumerate(sums)}
+
+        states = list(engine.total(starts, source).values())
+        models = [fold.model.prepare(state) for fold, state in zip(folds, states, strict=True)]
+        found: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
+        for lam in lams:
+            lanes = [
+                Lane(
+                    model,
+                    GDT(lam=lam),
+                    state,
+                    stop=stop_named(base.stop),
+                    limit=base.max_iter,
+                    view=fold.view,
+                )
+                for model, state, fold in zip(models, states, folds, strict=True)
+            ]
+            learn(lanes, source, engine, base._callbacks())
+            states = [lane.best.state for lane in lanes]
+            ends = [lane.history[lane.best_iter] for lane in lanes]
+            found["log_loss"].append([entry.validation_log_loss for entry in ends])
+            found["error"].append([entry.validation_error for entry in ends])
+        return {name: np.array(values) for name, values in found.items()}
+
+    def _splits(self, labels: Array) -> list[Array]:
+        """Which rows each fold holds out, (n,) booleans each."""
+        codes = np.unique(labels, return_inverse=True)[1].ravel()
+        splitter = self.cv
+        if isinstance(splitter, WHOLE):
+            rarest = int(np.bincount(codes).min())
+            if rarest < 2:
+                raise ValueError(
+                    "a class has one row only (n_samples = 1): lam cannot be chosen by cross-validation"
+                )
+            splitter = StratifiedKFold(
+                min(self.cv, rarest), shuffle=True, random_state=self.random_state or 0
+            )
+        tests = [test for _, test in check_cv(splitter, codes, classifier=True).split(codes, codes)]
+        return [np.isin(np.arange(len(codes)), test) for test in tests]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,)."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds for two classes, else log p(x, class)."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner: Any = GaussianNB() if self.estimator is None else self.estimator
+        tags.input_tags = inner.__sklearn_tags__().input_tags
+        return tags
+
+
+def _shared(base: Generative, rows: Rows, splits: Sequence[Array]) -> tuple[ArraySource, list[Fold]]:
+    """One source with each fold's own encoding of all rows, and each fold's model and view of it."""
+    columns: dict[str, Array] = {}
+    folds = []
+    for position, held in enumerate(splits):
+        worker: Any = clone(base)
+        worker.classes_, worker._origin = base.classes_, base._origin
+        worker._bind(GDT(), rows.only(~held))
+        columns |= {f"{position}/{name}": array for name, array in worker._encode(rows.table).items()}
+        folds.append(Fold(worker._model, _view(f"{position}/", tuple(worker._model.families), held)))
+    nothing = np.zeros(len(rows.codes))
+    return ArraySource(columns, rows.codes, rows.weight, nothing, k=len(base.classes_)), folds
+
+
+def _view(prefix: str, names: Sequence[str], held: Array) -> Callable[[Block], Block]:
+    """A fold's columns, its training rows with their weight, its held-out rows with none."""
+
+    def see(block: Block) -> Block:
+        mine = held[block.first : block.first + len(block.weight)]
+        columns = {name: block.columns[prefix + name] for name in names}
+        return replace(block, columns=columns, weight=block.weight * ~mine, held_out=block.weight * mine)
+
+    return see

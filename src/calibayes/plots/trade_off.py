@@ -1,0 +1,25 @@
+"""Held-out loss along the path from generative to discriminative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.plots.axes import axes_or_new
+
+
+def plot_trade_off(model: TradeOffCV, *, ax: Any = None) -> Any:
+    """Mean and spread over the folds of what was scored, against lam; the chosen value is marked."""
+    axes = axes_or_new(ax, 4.0)
+    lam, losses = model.cv_results_["lam"], model.cv_results_[model.scoring]
+    mean, spread = losses.mean(axis=1), losses.std(axis=1) / np.sqrt(losses.shape[1])
+    axes.fill_between(lam, mean - spread, mean + spread, alpha=0.2)
+    axes.plot(lam, mean, marker="o")
+    axes.axvline(model.lam_, color="black", linewidth=0.8, linestyle="--")
+    axes.set_xlabel("lam (1: generative, 0: discriminative)")
+    axes.set_ylabel(f"held-out {model.scoring.replace('_', ' ')}")
+    axes.set_title(f"lam = {model.lam_:g} is best on held-out rows", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes

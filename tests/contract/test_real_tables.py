@@ -1,0 +1,397 @@
+"""Decisions, reasons, generative uses and exact arithmetic, for every estimator that offers them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import calibayes as cb
+from calibayes.core.tree import map_leaves
+from calibayes.datasets import load_file, load_penguins
+from calibayes.learn import NoGain
+from tests.contract.test_estimators import table
+from tests.contract.test_scikit_learn import GENERATIVE
+
+EVERY = pytest.mark.parametrize("estimator", GENERATIVE, ids=lambda estimator: type(estimator).__name__)
+
+
+def gappy(seed=0):
+    X, y = table(300, seed)
+    X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+class TestDecisions:
+    def test_costs_shift_the_decision(self):
+        X, y = table()
+        model = cb.GaussianNB().fit(X, y)
+        posterior, costs = model.predict_proba(X), np.array([[0, 1, 1], [9, 0, 1], [1, 1, 0.0]])
+        expected = model.classes_[np.argmin(posterior @ costs, axis=1)]
+        assert_array_equal(model.decide(X, costs=costs).data, expected)
+        assert_array_equal(model.set_params(costs=costs).predict(X), expected)
+        even = 1 - np.eye(3)
+        assert_array_equal(model.decide(X, costs=even).data, model.set_params(costs=None).predict(X))
+
+    @pytest.mark.parametrize(
+        ("costs", "message"),
+        [
+            (np.ones((2, 3)), "3 classes by 3 decisions"),
+            (-np.ones((3, 3)), "not negative"),
+            (np.full((3, 3), np.nan), "finite"),
+            (np.eye(3), "must not cost less than the right one"),
+        ],
+    )
+    def test_bad_costs(self, costs, message):
+        X, y = table()
+        with pytest.raises(ValueError, match=message):
+            cb.GaussianNB(rule="ml").fit(X, y).decide(X, costs=costs)
+
+    def test_abstaining_is_a_mask_and_never_a_label(self):
+        X, y = table()
+        model = cb.GaussianNB().fit(X, y)
+        decided = model.decide(X, least_posterior=0.6)
+        assert_array_equal(decided.mask, model.predict_proba(X).max(axis=1) < 0.6)
+        assert set(decided.compressed()) <= set(model.classes_)
+        assert np.mean(decided.compressed() == y[~decided.mask]) > model.score(X, y)
+
+    def test_outliers_are_abstained_from_as_often_as_asked(self):
+        X, y = table(2000)
+        model = cb.GaussianNB(rule="ml").fit(X[:1000], y[:1000])
+        threshold = model.outlier_threshold(X[1000:1500], share=0.05)
+        assert np.mean(model.decide(X[1500:], least_density=threshold).mask) == pytest.approx(0.05, abs=0.03)
+        assert model.decide(X[:1] + 100, least_density=threshold).mask.all()
+        assert model.outlier_threshold(X[:10], share=0.05) == -np.inf
+
+    def test_thresholds(self):
+        X, y = table()
+        model = cb.GaussianNB().fit(X, y)
+        assert np.mean(model.decide(X, thresholds=[0.1, 1.0, 1.0]).data == "x") > np.mean(
+            model.predict(X) == "x"
+        )
+        with pytest.raises(ValueError, match="3 positive numbers"):
+            model.decide(X, thresholds=[1.0, 0.0, 1.0])
+
+    @EVERY
+    def test_shifted_priors(self, estimator):
+        X, y = table()
+        model = clone(estimator).set_params(rule="ml").fit(X, y)
+        shifted = model.with_priors([0.98, 0.01, 0.01])
+        ratio = np.array([0.98, 0.01, 0.01]) / np.exp(model.parameters_["class_prior"]["log_probability"])
+        expected = model.predict_proba(X) * ratio
+        assert_allclose(shifted.predict_proba(X), expected / expected.sum(axis=1, keepdims=True), rtol=1e-8)
+
+    def test_temperature_is_found_on_held_out_rows(self):
+        X, y = table(600)
+        options = {
+            "validation_fraction": 0.3,
+            "random_state": 0,
+            "refit": False,
+            "max_iter": 64,
+            "rule": "ml",
+        }
+        wide = np.repeat(X, 8, axis=1)  # the same column eight times: naive Bayes is far too sure
+        plain = cb.GaussianNB(**options).fit(wide, y)
+        model = cb.GaussianNB(temperature="auto", **options).fit(wide, y)
+        assert model.temperature_ > 2
+        fresh, labels = table(600, seed=0)[0][:50], table(600, seed=0)[1][:50]
+        codes = np.searchsorted(model.classes_, labels)
+        losses = [
+            -m.predict_log_proba(np.repeat(fresh, 8, axis=1))[np.arange(50), codes].mean()
+            for m in (model, plain)
+        ]
+        assert losses[0] < losses[1]
+        with pytest.raises(ValueError, match="give validation_fraction"):
+            cb.GaussianNB(temperature="auto").fit(X, y)
+
+    def test_costs_pay_on_held_out_rows(self, data_file):
+        """Missing an illness costs five times as much as a false alarm."""
+        data = load_file(data_file("indian-liver"), "target")
+        codes = np.unique(data.target, return_inverse=True)[1]
+        costs = np.array([[0.0, 5.0], [1.0, 0.0]])
+        spent = {"plain": 0.0, "costs": 0.0}
+        for _, test in StratifiedKFold(5, shuffle=True, random_state=0).split(codes, codes):
+            held = np.isin(np.arange(len(codes)), test)
+            model = cb.NaiveBayes(stop=NoGain(1e-3)).fit(data.columns.rows(~held), codes[~held])
+            rows = data.columns.rows(held)
+            for name, decided in (
+                ("plain", model.predict(rows)),
+                ("costs", model.decide(rows, costs=costs).data),
+            ):
+                spent[name] += costs[codes[held], decided].sum()
+        assert spent["costs"] < spent["plain"]
+
+
+class TestReasons:
+    @EVERY
+    @pytest.mark.parametrize("rule", ["ml", "rc"])
+    def test_contributions_sum_to_the_log_odds(self, estimator, rule):
+        X, y = gappy()
+        model = clone(estimator).set_params(rule=rule, max_iter=5, stop=None).fit(X, y)
+        log_posterior = model.predict_log_proba(X)
+        for against in (None, "y"):
+            reasons = model.explain(X, against=against)
+            chosen, other = (
+                np.searchsorted(model.classes_, labels) for labels in (reasons.chosen, reasons.other)
+            )
+            rows = np.arange(len(X))
+            expected = log_posterior[rows, chosen] - log_posterior[rows, other]
+            assert_allclose(reasons.log_odds, expected, atol=1e-10, rtol=1e-10)
+            assert (chosen != other).all()
+        assert reasons.names[0] == "class prior"
+
+    def test_a_missing_cell_is_no_reason(self):
+        X, y = gappy()
+        model = cb.LinearDiscriminantAnalysis().fit(X, y)
+        reasons = model.explain(X)
+        assert_allclose(reasons.contributions[:, 1:][np.isnan(X)], 0.0, atol=1e-12)
+
+    def test_frames_and_overall_view(self):
+        penguins = load_penguins()
+        reasons = cb.NaiveBayes(rule="ml").fit(penguins.columns, penguins.target).explain(penguins.columns)
+        for backend in ("pandas", "polars"):
+            frame = reasons.frame(backend)
+            assert list(frame.columns)[:4] == ["chosen", "other", "log_odds", "class prior"]
+            assert len(frame) == 344
+        sizes = list(reasons.overall().values())
+        assert sizes == sorted(sizes, reverse=True)
+        assert "island" in repr(reasons)
+
+    def test_unknown_class(self):
+        X, y = table()
+        with pytest.raises(ValueError, match="'w' is not among the classes"):
+            cb.GaussianNB(rule="ml").fit(X, y).explain(X, against="w")
+
+    def test_pictures(self, tmp_path):
+        from calibayes.plots import plot_overall, plot_reasons, plot_trade_off
+
+        X, y = table()
+        reasons = cb.GaussianNB(rule="ml").fit(X, y).explain(X)
+        assert len(plot_reasons(reasons, 3, most=2).get_yticklabels()) == 3
+        plot_overall(reasons).figure.savefig(tmp_path / "overall.png")
+        path = cb.TradeOffCV(lams=[1.0, 0.5]).fit(X, y)
+        plot_trade_off(path).figure.savefig(tmp_path / "path.svg")
+        assert (tmp_path / "overall.png").stat().st_size > 1000
+
+
+class TestGenerating:
+    @EVERY
+    def test_classes_and_known_cells_are_kept(self, estimator):
+        X, y = table()
+        X = np.where(X > 1, 1.0, 0.0) if isinstance(estimator, cb.BernoulliNB) else X
+        model = clone(estimator).set_params(rule="ml").fit(X, y)
+        value = X[0, 1]
+        rows, classes = model.sample(30, y="z", given={1: value}, random_state=0)
+        assert set(classes) == {"z"}
+        assert_allclose(rows[:, 1].astype(float), value, atol=1e-9)
+        _, classes = model.sample(20, y=["x", "y"] * 10, random_state=0)
+        assert classes.tolist() == ["x", "y"] * 10
+
+    def test_full_gaussians_are_drawn_given_known_cells(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(500, 2)) @ np.array([[1.0, 0.9], [0.0, 0.4]])
+        y = np.arange(500) % 2
+        model = cb.LinearDiscriminantAnalysis(rule="ml").fit(X, y)
+        rows, _ = model.sample(4000, y=0, given={0: 2.0}, random_state=0)
+        mean, covariance = model.means_[0], model.covariance_
+        slope = covariance[1, 0] / covariance[0, 0]
+        assert rows[:, 1].mean() == pytest.approx(mean[1] + slope * (2.0 - mean[0]), abs=0.03)
+        assert rows[:, 1].var() == pytest.approx(covariance[1, 1] - slope * covariance[0, 1], rel=0.1)
+
+    def test_classes_are_drawn_given_known_cells(self):
+        X, y = load_wine(return_X_y=True)
+        model = cb.GaussianNB(rule="ml").fit(X, y)
+        row = np.full((1, 13), np.nan)
+        row[0, 6] = 0.8
+        _, classes = model.sample(3000, given={6: 0.8}, random_state=0)
+        assert_allclose(np.bincount(classes, minlength=3) / 3000, model.predict_proba(row)[0], atol=0.04)
+
+    @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+    def test_rows_come_back_as_they_went_in(self, library):
+        rng = np.random.default_rng(0)
+        frame = library(
+            {
+                "age": rng.integers(20, 60, 90),
+                "dose": rng.normal(size=90),
+                "sex": ["f", "m", "f"] * 30,
+                "old": [True, False] * 45,
+            }
+        )
+        model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(90) % 3)
+        rows, _ = model.sample(7, random_state=0)
+        assert type(rows) is type(frame)
+        assert list(rows.columns) == list(frame.columns)
+        assert [str(kind) for kind in rows.dtypes] == [str(kind) for kind in frame.dtypes]
+
+    def test_missing_cells_are_filled_by_their_expectation(self):
+        X, y = gappy()
+        model = cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y)
+        filled = model.fill(X)
+        known = ~np.isnan(X)
+        assert_array_equal(filled[known], X[known])
+        row = int(np.flatnonzero(~known.all(axis=1))[0])
+        here, posterior = known[row], model.predict_proba(X[[row]])[0]
+        expected = np.zeros((~here).sum())
+        for c in range(3):
+            covariance, mean = model.covariance_[c], model.means_[c]
+            slopes = covariance[np.ix_(~here, here)] @ np.linalg.inv(covariance[np.ix_(here, here)])
+            expected += posterior[c] * (mean[~here] + slopes @ (X[row, here] - mean[here]))
+        assert_allclose(filled[row, ~here], expected, atol=1e-10)
+
+    def test_missing_levels_are_filled_by_the_most_probable(self):
+        penguins = load_penguins()
+        frame = pd.DataFrame(dict(zip(penguins.columns.names, penguins.columns.content, strict=True)))
+        model = cb.NaiveBayes(rule="ml").fit(frame, penguins.target)
+        filled = model.fill(frame)
+        assert not filled.isna().any().any()
+        assert set(filled["sex"]) == {"male", "female"}
+        pd.testing.assert_frame_equal(filled[~frame.isna().any(axis=1)], frame.dropna(), check_dtype=False)
+
+    def test_bad_requests(self):
+        X, y = table()
+        model = cb.GaussianNB(rule="ml").fit(X, y)
+        for call, message in (
+            (lambda: model.sample(0), "n_samples"),
+            (lambda: model.sample(3, y="w"), "not among the classes"),
+            (lambda: model.sample(3, given={"height": 1.0}), "no column 'height'"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+
+
+CLOSED = [estimator for estimator in GENERATIVE if not isinstance(estimator, cb.NaiveBayes)]
+EVERY_CLOSED = pytest.mark.parametrize("estimator", CLOSED, ids=lambda estimator: type(estimator).__name__)
+
+
+def close(left, right):
+    map_leaves(lambda a, b: assert_allclose(a, b, rtol=1e-10, atol=1e-10), left, right)
+
+
+@pytest.mark.parametrize("rule", ["ml", "map"])
+class TestArithmetic:
+    @EVERY_CLOSED
+    def test_models_trained_apart_add_up(self, estimator, rule):
+        X, y = table()
+        whole = clone(estimator).set_params(rule=rule).fit(X, y)
+        first, second = (clone(whole).fit(X[part], y[part]) for part in (slice(0, 150), slice(150, None)))
+        merged = first.merge(second)
+        assert_allclose(merged.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+        close(merged.parameters_, whole.parameters_)
+
+    @EVERY_CLOSED
+    def test_rows_can_be_forgotten(self, estimator, rule):
+        X, y = table()
+        weight = np.random.default_rng(0).uniform(0.5, 2.0, 400)
+        X[:20] = X[20:40]  # so that no level is lost with them
+        whole = clone(estimator).set_params(rule=rule).fit(X, y, weight)
+        left = clone(whole).fit(X[20:], y[20:], weight[20:])
+        forgetful = whole.forget(X[:20], y[:20], weight[:20])
+        close(forgetful.parameters_, left.parameters_)
+        again = forgetful.partial_fit(X[:20], y[:20], sample_weight=weight[:20])
+        close(again.parameters_, whole.parameters_)
+
+    @EVERY_CLOSED
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_folds_in_one_pass_are_folds_the_long_way(self, estimator, rule, weighted):
+        X, y = table()
+        weight = np.random.default_rng(1).integers(0, 3, 400).astype(float) if weighted else np.ones(400)
+        model, splitter = (
+            clone(estimator).set_params(rule=rule),
+            StratifiedKFold(10, shuffle=True, random_state=3),
+        )
+        quick = cb.cross_validate_closed_form(model, X, y, cv=splitter, sample_weight=weight)
+        for number, (train, test) in enumerate(splitter.split(X, y)):
+            slow = clone(model).fit(X[train], y[train], weight[train])
+            counted = test[weight[test] > 0]
+            found = slow.predict_log_proba(X[counted])
+            assert_allclose(quick.log_probability[counted], found, rtol=1e-9, atol=1e-9)
+            wrong = slow.predict(X[counted]) != y[counted]
+            assert quick.error[number] == pytest.approx(np.average(wrong, weights=weight[counted]), abs=1e-12)
+
+    def test_groups_are_left_out_one_by_one(self, rule):
+        X, y = table()
+        groups = np.arange(400) % 7
+        quick = cb.cross_validate_closed_form(cb.GaussianNB(rule=rule), X, y, groups=groups)
+        assert_array_equal(quick.fold, groups)
+        slow = cb.GaussianNB(rule=rule).fit(X[groups != 2], y[groups != 2])
+        assert_allclose(quick.log_probability[groups == 2], slow.predict_log_proba(X[groups == 2]), rtol=1e-9)
+
+
+def test_what_cannot_be_added_up_says_so():
+    X, y = table()
+    ml = cb.GaussianNB(rule="ml").fit(X, y)
+    for call, message in (
+        (lambda: cb.GaussianNB().fit(X, y).merge(ml), "no closed form"),
+        (lambda: ml.merge(cb.GaussianNB(rule="map").fit(X, y)), "different parameters.*rule"),
+        (lambda: ml.merge(cb.GaussianNB(rule="ml").fit(X[y != "x"], y[y != "x"])), "different classes"),
+        (
+            lambda: ml.merge(cb.GaussianNB(rule="ml").fit(pd.DataFrame(X, columns=list("abcde")), y)),
+            "different columns",
+        ),
+        (lambda: ml.forget(np.tile(X, (2, 1)), np.tile(y, 2)), "more rows to forget"),
+        (lambda: cb.cross_validate_closed_form(cb.GaussianNB(), X, y), "no closed form"),
+        (lambda: cb.cross_validate_closed_form(cb.NaiveBayes(rule="ml"), X, y), "bins of numbers"),
+        (
+            lambda: cb.cross_validate_closed_form(cb.QuadraticDiscriminantAnalysis(rule="ml"), *gappy()),
+            "missing cells",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    half = KFold(2).split(X)
+    with pytest.raises(ValueError, match="no fold"):
+        cb.cross_validate_closed_form(ml, X, y, cv=type("Once", (), {"split": lambda *_: [next(half)]})())
+
+
+def test_ten_folds_cost_less_than_one_and_a_half_fits():
+    from time import perf_counter
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60_000, 20)), rng.integers(0, 4, 60_000)
+
+    def seconds(call):
+        began = perf_counter()
+        call()
+        return perf_counter() - began
+
+    for model in (cb.GaussianNB(rule="ml"), cb.LinearDiscriminantAnalysis(rule="ml")):
+        pairs = [
+            (
+                seconds(lambda model=model: model.fit(X, y)),
+                seconds(lambda model=model: cb.cross_validate_closed_form(model, X, y, cv=10)),
+            )
+            for _ in range(7)
+        ]
+        fit, folds = np.min(pairs, axis=0)
+        assert folds < 1.5 * fit
+
+
+class TestTradeOff:
+    def test_the_shared_path_is_the_path_of_each_fold(self):
+        X, y = table()
+        model = cb.TradeOffCV(estimator=cb.NaiveBayes(stop=None, max_iter=4), lams=[1.0, 0.6, 0.2], cv=3).fit(
+            X, y
+        )
+        splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+        for fold, (train, test) in enumerate(splitter.split(X, np.searchsorted(["x", "y", "z"], y))):
+            alone = cb.NaiveBayes(rule="ml").fit(X[train], y[train])
+            codes = np.searchsorted(alone.classes_, y[test])
+            loss = -alone.predict_log_proba(X[test])[np.arange(len(test)), codes].mean()
+            assert model.cv_results_["log_loss"][0, fold] == pytest.approx(loss, rel=1e-9)
+
+    def test_the_best_value_wins(self):
+        X, y = table()
+        for scoring in ("log_loss", "error"):
+            model = cb.TradeOffCV(estimator=cb.GaussianNB(max_iter=20), scoring=scoring).fit(X, y)
+            means = model.cv_results_[scoring].mean(axis=1)
+            assert model.lam_ == model.cv_results_["lam"][np.argmin(means)]
+            assert model.estimator_.rule.lam == model.lam_
+
+    def test_bad_values(self):
+        X, y = table()
+        for options in ({"lams": []}, {"lams": [2.0]}, {"scoring": "auc"}):
+            with pytest.raises(ValueError, match="lam"):
+                cb.TradeOffCV(**options).fit(X, y)
