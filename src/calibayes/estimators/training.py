@@ -171,8 +171,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """Learn from further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far. For other rules the rows' statistics are added
-        and one step of the rule is taken on them. The first call needs all classes, and settles the bins of
-        discretised columns; levels may be added later (gradient descent then starts anew from the data so far).
+        and one step of the rule is taken on them. The first call needs all classes, and settles the kinds of
+        columns, the bins of discretised ones and which levels are pooled; levels may be added later (gradient descent
+        then starts anew from the data so far), and join "other" where levels are pooled.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
         return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
@@ -258,7 +259,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return rule_named(self.rule)
 
     def _bind(self, rule: Rule, rows: Rows) -> None:
-        self._bound = bind(self.specifications(), rows.table, rows.weight)
+        self._bound = bind(self.specifications(), rows.table, rows.weight, rows.codes)
         for name, family in self._bound.families.items():
             checks.needs_met(rule, name, family)
         families = {name: rule.adapt(family) for name, family in self._bound.families.items()}
