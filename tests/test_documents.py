@@ -43,7 +43,10 @@ def test_examples_in_docstrings_run(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["calibayes", *(f"calibayes.{part}" for part in ("families", "rules", "learn", "engines", "testing"))],
+    [
+        "calibayes",
+        *(f"calibayes.{part}" for part in ("families", "rules", "learn", "engines", "tables", "testing")),
+    ],
 )
 def test_every_public_name_is_in_the_reference(name):
     text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
