@@ -169,7 +169,7 @@ def missing(column: Array) -> Array:
         return np.isnan(column)
     if column.dtype.kind in "mM":
         return np.isnat(column)
-    if column.dtype.kind == "O":
+    if column.dtype.kind == "O" and not set(map(type, column)) <= {str}:  # text alone is quick to tell
         return np.array([is_missing(value) for value in column], dtype=bool)
     return np.zeros(len(column), dtype=bool)
 

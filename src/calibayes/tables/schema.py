@@ -20,8 +20,7 @@ def content(table: Table, j: int) -> str:
     column = table.column(j)
     if column.dtype.kind != "O":
         return CONTENTS.get(column.dtype.kind, "text")
-    there = column[~missing(column)]
-    return "text" if all(isinstance(value, str) for value in there) else "categories"
+    return "text" if any(isinstance(value, str) for value in column) else "categories"
 
 
 def natural_kind(table: Table, j: int) -> str:
