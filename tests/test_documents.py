@@ -45,7 +45,10 @@ def test_examples_in_docstrings_run(name):
     "name",
     [
         "calibayes",
-        *(f"calibayes.{part}" for part in ("families", "rules", "learn", "engines", "plots", "testing")),
+        *(
+            f"calibayes.{part}"
+            for part in ("families", "rules", "learn", "engines", "tables", "plots", "testing")
+        ),
     ],
 )
 def test_every_public_name_is_in_the_reference(name):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -9,6 +11,7 @@ import calibayes as cb
 from calibayes.families import Bernoulli, Categorical, Dirichlet, Full, Gaussian, NormalInverseWishart
 from calibayes.learn import Patience
 from calibayes.rules import DFE, GDT, RC, Backtracking, Fixed, Schedule
+from calibayes.tables.read import read_frame
 from tests.contract.test_scikit_learn import GENERATIVE
 
 NUMERIC = (
@@ -203,6 +206,82 @@ def test_dates():
     X["born"] = pd.Timestamp("2020-01-01")
     with pytest.raises(ValueError, match="column 'born' holds dates or times"):
         cb.NaiveBayes().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("cells", "types"), [(["a", 1], "int, str"), ([True, 2], "bool, int"), ([False, "no"], "bool, str")]
+)
+def test_a_column_of_mixed_types(cells, types):
+    X, y = frame()
+    for estimator in (cb.NaiveBayes, cb.CategoricalNB, cb.GenerativeClassifier):
+        model = estimator(rule="ml").fit(X.assign(dose="much"), y)
+        X["dose"] = pd.Series(cells * 15, dtype=object)
+        with pytest.raises(ValueError, match=f"column 'dose' mixes values of types {types}"):
+            estimator().fit(X, y)
+        with pytest.raises(ValueError, match=f"column 'dose' mixes values of types {types}"):
+            model.predict(X)
+
+
+@pytest.mark.parametrize("estimator", [cb.NaiveBayes, cb.GenerativeClassifier, cb.GaussianNB])
+def test_a_column_of_nothing(estimator):
+    X, y = frame()
+    nothing = X.assign(dose=pd.Series([None] * 30, dtype=object))
+    for table in (nothing, pl.from_pandas(X).with_columns(dose=pl.lit(None))):
+        with pytest.raises(ValueError, match="column 'dose' is all missing"):
+            estimator().fit(table, y)
+    model = estimator(rule="ml").fit(X, y)  # at predict it is as if every cell were NaN
+    np.testing.assert_array_equal(model.predict_proba(nothing), model.predict_proba(X.assign(dose=np.nan)))
+
+
+def test_levels_of_another_kind():
+    X, y = frame()
+    X["dose"] = np.where(X["dose"] > 5, "much", "little")
+    model = cb.NaiveBayes(rule="ml").fit(X, y)
+    with pytest.raises(ValueError, match="column 'dose' had strings as levels and now has none of them"):
+        model.predict(X.assign(dose=1.5))
+    with pytest.raises(ValueError, match="column 'age' does not hold numbers"):
+        model.predict(X.assign(age="old"))
+    with pytest.raises(ValueError, match="least number of levels must be whole, for all or for each column"):
+        cb.CategoricalNB(min_categories=[2, 2]).fit(X, y)
+
+
+def test_duplicate_names():
+    X, y = frame()
+    twice = pd.concat([X, X[["dose"]]], axis=1)
+    arrow = pa.table([X[name] for name in twice.columns[:3]] + [X["dose"]], names=list(twice.columns))
+    for table in (twice, arrow):
+        with pytest.raises(ValueError, match="'dose'"):
+            cb.NaiveBayes().fit(table, y)
+
+
+class TestColumnsAtPredict:
+    """Columns are held to the names and to the order of training, as scikit-learn's checks ask."""
+
+    def trained(self):
+        X, y = frame()
+        return cb.NaiveBayes(rule="ml").fit(X, y), X
+
+    @pytest.mark.parametrize("library", [lambda X: X, pl.from_pandas])
+    def test_data_frames(self, library):
+        model, X = self.trained()
+        for wrong, message in [
+            (X[["pulse", "age", "dose"]], "must be in the same order"),
+            (X.assign(height=1.0), "unseen at fit time:\n- height"),
+            (X[["age", "dose"]], "yet now missing:\n- pulse"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                model.predict(library(wrong))
+
+    def test_tables(self):
+        model, X = self.trained()
+        for wrong, message in [
+            (X[["pulse", "age", "dose"]], "must be in the order age, dose, pulse"),
+            (X.assign(height=1.0), "height unknown"),
+            (X[["age", "dose"]], "pulse missing"),
+            (X.rename(columns={"age": "years"}), "years unknown; age missing"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                model.predict(read_frame(wrong))
 
 
 def test_an_unseen_level_says_nothing():

@@ -454,13 +454,13 @@ def test_one_far_value_leaves_the_other_classes_alone():
 def test_rows_as_lists_keep_their_types():
     rows = [["a", 1.5, 1], ["b", 2.5, 0], ["a", 3.5, 1], ["b", 0.5, 0]] * 5
     model = cb.NaiveBayes(rule="ml").fit(rows, [0, 1, 0, 1] * 5)
-    assert model._bound.chosen == {"binned": (1, 2), "levels": (0,)}
+    assert model._bound.chosen == {"binned": (1, 2), "categorical": (0,)}
 
 
 def test_declared_categories_are_levels():
     frame = pd.DataFrame({"a": pd.Categorical(np.arange(120) % 12), "b": np.arange(120) % 7})
     model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(120) % 2)
-    assert model._bound.chosen == {"binned": (1,), "levels": (0,)}
+    assert model._bound.chosen == {"binned": (1,), "categorical": (0,)}
 
 
 def test_targets_keep_their_type():

@@ -43,7 +43,7 @@ def categorical(table: Table) -> list[int]:
 def positions(selection: Selection, table: Table) -> list[int]:
     """The positions that a selection means in a table."""
     if callable(selection):
-        return [_position(name, table) for name in selection(table)]
+        return [position(name, table) for name in selection(table)]
     if isinstance(selection, slice):
         return list(range(len(table.names)))[selection]
     if isinstance(selection, str) or np.ndim(selection) != 1:
@@ -53,10 +53,11 @@ def positions(selection: Selection, table: Table) -> list[int]:
         if len(chosen) != len(table.names):
             raise ValueError(f"a mask of {len(chosen)} columns for a table of {len(table.names)}")
         return np.flatnonzero(chosen).tolist()
-    return [_position(name, table) for name in selection]
+    return [position(name, table) for name in selection]
 
 
-def _position(name: Any, table: Table) -> int:
+def position(name: Any, table: Table) -> int:
+    """The position of a column that a name or a position means."""
     if isinstance(name, str):
         if name not in table.names:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
@@ -104,10 +105,12 @@ class Bound:
         }
 
 
-def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array) -> Bound:
+def bind(
+    specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array, codes: Array | None = None
+) -> Bound:
     """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to a table.
 
-    A family whose selection is empty is left out.
+    A family whose selection is empty is left out. Encoders that are shaped by the classes need their codes.
     """
     names = [_checked_specification(entry)[0] for entry in specifications]
     if len(set(names)) < len(names):
@@ -122,7 +125,7 @@ def bind(specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array)
             taken[j] = name
         if indices:
             encoder = rest[0] if rest else ENCODERS[family.reads]()
-            families[name], encoders[name] = family, encoder.fit(table, indices, weight)
+            families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
@@ -145,5 +148,5 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
     if isinstance(family, type) or not all(hasattr(family, method) for method in METHODS):
         raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}")
     if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
-        raise ValueError(f"the encoder of {name!r} must be one such as Bins(), got {entry[3]!r}")
+        raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
     return tuple(entry)

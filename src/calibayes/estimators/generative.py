@@ -8,15 +8,15 @@ from typing import Any
 
 from calibayes.core.protocols import Array, Family
 from calibayes.estimators.arithmetic import Arithmetic
-from calibayes.estimators.columns import Selection, categorical, numeric
-from calibayes.families import Categorical, Diagonal, Gaussian
+from calibayes.estimators.columns import Selection
+from calibayes.estimators.mixed import Mixed
 
 Generative = Arithmetic
 """What all estimators are: they learn, predict, explain, generate, and can be added up."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GenerativeClassifier(Generative):
+class GenerativeClassifier(Mixed, Generative):
     """A class prior times families over their own columns, learned by any rule.
 
     Parameters
@@ -24,7 +24,11 @@ class GenerativeClassifier(Generative):
     families : list of (name, family, columns) or (name, family, columns, encoder), optional
         As in scikit-learn's ColumnTransformer: ``columns`` are names, positions, a slice, or one of
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
-        used. By default numbers are independent Gaussians and all else is categorical with one pseudo-count a level.
+        used. By default the kinds of the columns decide.
+    kinds : mapping, optional
+        Column, by name or position, -> "gaussian", "binned", "categorical" or "bernoulli", instead of ``families``.
+        Columns that are not named: numbers are independent Gaussians, all else is categorical with one pseudo-count a
+        level. The columns of a kind are one family of that name.
     priors : (k,) array, optional
         Class probabilities that stay fixed under every rule.
     rule : str or rule, default="rc"
@@ -79,6 +83,8 @@ class GenerativeClassifier(Generative):
         The entry that was kept.
     n_iter_ : int
         Number of updates, at least 1.
+    schema_ : Schema
+        The kind of each column and why, where ``families`` is not given; it prints as a table.
 
     Examples
     --------
@@ -94,18 +100,15 @@ class GenerativeClassifier(Generative):
     families: Sequence[tuple[str, Family, Selection]] | None = None
     priors: Array | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        return tags
-
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        if self.families is not None:
-            return self.families
-        return [
-            ("numbers", Gaussian(Diagonal(), prior="auto"), numeric),
-            ("levels", Categorical(alpha=1.0), categorical),
-        ]
+        if self.families is None:
+            return super().specifications()
+        if self.kinds is not None:
+            raise ValueError("give families or kinds, not both")
+        return self.families
+
+    def _decides_kinds(self) -> bool:
+        return self.families is None
 
     def _fixed_priors(self, k: int) -> Array | None:
         return self.priors

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.checks import number, whole_number
-from calibayes.estimators.columns import categorical, every, numeric
+from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative
+from calibayes.estimators.kinds import Choices
+from calibayes.estimators.mixed import Mixed
 from calibayes.families import (
     Bernoulli,
     Categorical,
@@ -23,8 +25,8 @@ from calibayes.families import (
 from calibayes.families.product import PRIOR
 from calibayes.families.regularisers import VarianceSmoothing
 from calibayes.kernels.counts import offsets
-from calibayes.tables.bins import Bins
-from calibayes.tables.encode import Flags, Levels
+from calibayes.tables.bins import bins_named
+from calibayes.tables.encode import Encoder, Flags, Levels
 
 LEAST_ALPHA = 1e-10
 
@@ -214,19 +216,35 @@ class GaussianNB(Generative):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NaiveBayes(Discrete):
+class NaiveBayes(Mixed, Discrete):
     """Naive Bayes over a table as it is: numbers are cut into bins, everything else is categorical.
 
     Parameters
     ----------
+    kinds : mapping, optional
+        Column, by name or position, -> "gaussian", "binned", "categorical" or "bernoulli", where it is not to be what
+        it would be by itself.
+    discretise : {"kmeans", "quantile", "uniform", "mdl"} or bins of `calibayes.tables`, default="kmeans"
+        How numbers are cut: around centres, into equal weights, into equal widths, or where it tells classes apart.
     n_bins : int, default=5
-        Most bins of a column of numbers, found by k-means.
+        Most bins of a column of numbers; "mdl" finds the number itself.
+    rare_levels : float, default=0
+        Levels seen fewer times than this (by weight) are pooled into one, "other".
+    max_levels : int, optional
+        Levels beyond this many most frequent ones of a column are pooled too. Where a column has a pool, levels that
+        were not there in training belong to it; else their column is skipped. In `partial_fit` the first rows settle
+        which levels stay, and new ones join the pool.
     alpha, force_alpha, fit_prior, class_prior
         As in scikit-learn's CategoricalNB.
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
     rule, start, max_iter, stop, ...
         How to train; see `GenerativeClassifier`.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
 
     Examples
     --------
@@ -238,16 +256,17 @@ class NaiveBayes(Discrete):
     True
     """
 
+    discretise: str | Encoder = "kmeans"
     n_bins: int = 5
+    rare_levels: float = 0.0
+    max_levels: int | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        return tags
+    numeric_kind: ClassVar[str] = "binned"
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = Categorical(**self._smoothing())
-        return [
-            ("binned", family, numeric, Bins(whole_number("n_bins", self.n_bins, 1))),
-            ("levels", family, categorical),
-        ]
+    def _choices(self) -> Choices:
+        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
+        return Choices(
+            smoothing=self._smoothing(),
+            bins=bins_named(self.discretise, whole_number("n_bins", self.n_bins, 1)),
+            levels=Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most),
+        )

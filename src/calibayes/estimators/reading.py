@@ -48,8 +48,12 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         if reset:
             self.n_features_in_ = len(table.names)
             self.feature_names_in_ = np.array(table.names, dtype=object)
-        elif table.names != tuple(getattr(self, "feature_names_in_", ())):
-            raise ValueError(f"the columns are {', '.join(table.names)}: not those of the training table")
+            return
+        known = tuple(getattr(self, "feature_names_in_", ()))
+        if table.names != known:
+            raise ValueError(
+                f"the columns are not those of the training table: {_difference(table.names, known)}"
+            )
 
     def _training_rows(
         self,
@@ -74,3 +78,11 @@ class Reading(BaseEstimator):  # type: ignore[misc]
             rows = rows._replace(weight=rows.weight * factors)
             rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
         return target.classes, rows
+
+
+def _difference(names: tuple[str, ...], known: tuple[str, ...]) -> str:
+    """How names differ from the known ones. Another order is refused as scikit-learn asks of data frames."""
+    strange = [name for name in names if name not in known]
+    lost = [name for name in known if name not in names]
+    said = [f"{', '.join(strange)} unknown"] * bool(strange) + [f"{', '.join(lost)} missing"] * bool(lost)
+    return "; ".join(said) or f"they must be in the order {', '.join(known)}"

@@ -189,8 +189,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """Learn from further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far. For other rules the rows' statistics are added
-        and one step of the rule is taken on them. The first call needs all classes, and settles the bins of
-        discretised columns; levels may be added later (gradient descent then starts anew from the data so far).
+        and one step of the rule is taken on them. The first call needs all classes, and settles the kinds of
+        columns, the bins of discretised ones and which levels are pooled; levels may be added later (gradient descent
+        then starts anew from the data so far), and join "other" where levels are pooled.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
         return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
@@ -277,7 +278,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return rule_named(self.rule)
 
     def _bind(self, rule: Rule, rows: Rows) -> None:
-        self._bound = replace(bind(self.specifications(), rows.table, rows.weight), origin=self._origin)
+        bound = bind(self.specifications(), rows.table, rows.weight, rows.codes)
+        self._bound = replace(bound, origin=self._origin)
         for name, family in self._bound.families.items():
             checks.needs_met(rule, name, family)
         families = {name: rule.adapt(family) for name, family in self._bound.families.items()}

@@ -1,1 +1,7 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
+
+from calibayes.tables.bins import KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.encode import Flags, Levels, Numbers
+from calibayes.tables.schema import Schema
+
+__all__ = ["Flags", "KMeansBins", "Levels", "MDLBins", "Numbers", "QuantileBins", "Schema", "UniformBins"]

@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels import kmeans
-from calibayes.tables.encode import numbers, refuse_empty
+from calibayes.kernels import description_length, kmeans
+from calibayes.tables.encode import Encoder, counted, numbers, refuse_empty
 from calibayes.tables.read import Table
 
 
-@dataclass(frozen=True)
-class Bins:
-    """Bins around the centres that k-means finds in each column, as in the papers.
+@dataclass(frozen=True, kw_only=True)
+class Bins(ABC):
+    """What all bins share, once their inner edges are known.
 
-    A column with no more distinct values than bins gets one bin a value. Values beyond the ends belong to the outer
-    bins. Sampled codes become their value, or numbers spread evenly over their bin.
-
-    Parameters
-    ----------
-    most : int, default=5
-        Largest number of bins of a column.
+    Values beyond the ends belong to the outer bins, a missing cell to none (code -1). Sampled codes become their value
+    where a column has one bin a value, else numbers spread evenly over their bin.
     """
 
-    most: int = 5
     indices: tuple[int, ...] = ()
     edges: tuple[Array, ...] = ()
     """Ends and inner edges of each column's bins."""
     values: tuple[Array | None, ...] = ()
     """The value of each bin where a column has one bin a value."""
+    distinct: tuple[int, ...] = ()
+    """Number of distinct values of each column."""
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Bins:
+    @abstractmethod
+    def inner(self, values: Array, row: Array, weight: Array, codes: Array | None) -> Array:
+        """Edges between the bins, ascending.
+
+        ``values`` are distinct and ascending; ``row`` says which of them each row has. The codes of the classes are
+        there for bins that ask for them, -1 for a row without a label.
+        """
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
         columns = numbers(table, indices).astype(np.float64)
         known = ~np.isnan(columns)
         refuse_empty(table, indices, ~known)
-        edges = tuple(
-            kmeans_edges(column[there], self.most, weight[there])
-            for column, there in zip(columns.T, known.T, strict=True)
+        found, inner = [], []
+        for column, there in zip(columns.T, known.T, strict=True):
+            values, row = np.unique(column[there], return_inverse=True)
+            found.append(values)
+            inner.append(self.inner(values, row, weight[there], None if codes is None else codes[there]))
+        pairs = list(zip(found, inner, strict=True))
+        return replace(
+            self,
+            indices=tuple(indices),
+            edges=tuple(np.concatenate([values[:1], edges, values[-1:]]) for values, edges in pairs),
+            values=tuple(values if len(values) == len(edges) + 1 else None for values, edges in pairs),
+            distinct=tuple(len(values) for values in found),
         )
-        distinct = [np.unique(column[there]) for column, there in zip(columns.T, known.T, strict=True)]
-        values = tuple(found if len(found) <= self.most else None for found in distinct)
-        return replace(self, indices=tuple(indices), edges=edges, values=values)
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices)
@@ -79,13 +90,107 @@ class Bins:
 
     shaped = "bins of numbers are found in the training rows"
 
+    def remarks(self) -> list[str]:
+        return [
+            f"{counted(distinct, 'distinct value')}, {counted(len(edges) - 1, 'bin')}"
+            for distinct, edges in zip(self.distinct, self.edges, strict=True)
+        ]
 
-def kmeans_edges(column: Array, most: int, weight: Array) -> Array:
-    """Midpoints between the centres of k-means in one dimension, started from even spacing."""
-    values, row = np.unique(column, return_inverse=True)
-    centres = values
-    if len(values) > most:
-        even = np.linspace(values[0], values[-1], most + 1)
-        start = (even[1:] + even[:-1]) / 2
-        centres = np.unique(kmeans.centres(values, np.bincount(row, weight), start))
-    return np.concatenate([values[:1], (centres[1:] + centres[:-1]) / 2, values[-1:]])
+
+@dataclass(frozen=True)
+class Bounded(Bins):
+    """Bins of a given number; a column with no more distinct values than that gets one bin a value.
+
+    Parameters
+    ----------
+    most : int, default=5
+        Largest number of bins of a column.
+    """
+
+    most: int = 5
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError(f"a column needs at least one bin, got {self.most}")
+
+    @abstractmethod
+    def among_many(self, values: Array, mass: Array) -> Array:
+        """Inner edges for more distinct values than bins, from the values, ascending, and their weights."""
+
+    def inner(self, values: Array, row: Array, weight: Array, codes: Array | None) -> Array:
+        if len(values) <= self.most:
+            return middles_between(values)
+        return self.among_many(values, np.bincount(row, weight))
+
+
+class KMeansBins(Bounded):
+    """Bins around the centres that k-means finds in each column, started from even spacing, as in the papers."""
+
+    def among_many(self, values: Array, mass: Array) -> Array:
+        even = np.linspace(values[0], values[-1], self.most + 1)
+        return middles_between(np.unique(kmeans.centres(values, mass, middles_between(even))))
+
+
+class QuantileBins(Bounded):
+    """Bins of equal weight, as nearly as cuts between distinct values allow."""
+
+    def among_many(self, values: Array, mass: Array) -> Array:
+        below = np.cumsum(mass)
+        wanted = below[-1] * np.arange(1, self.most) / self.most
+        above = np.searchsorted(below[:-2], wanted)
+        under = np.maximum(above - 1, 0)
+        nearest = np.where(wanted - below[under] <= below[above] - wanted, under, above)
+        return middles_between(values)[np.unique(nearest)]
+
+
+class UniformBins(Bounded):
+    """Bins of equal width."""
+
+    def among_many(self, values: Array, mass: Array) -> Array:
+        return np.linspace(values[0], values[-1], self.most + 1)[1:-1]
+
+
+@dataclass(frozen=True)
+class MDLBins(Bins):
+    """Cuts that say something about the class: those of minimum description length (Fayyad and Irani 1993).
+
+    Rows without a label are left out. A column with no cut worth its description becomes one bin, which says nothing.
+    """
+
+    def inner(self, values: Array, row: Array, weight: Array, codes: Array | None) -> Array:
+        if codes is None:
+            raise ValueError("MDLBins needs the class codes of the rows")
+        labelled, k = codes >= 0, max(int(codes.max()), 0) + 1
+        cells = row[labelled] * k + codes[labelled]
+        counts = np.bincount(cells, weight[labelled], minlength=len(values) * k).reshape(-1, k)
+        told = counts.any(axis=1)
+        return middles_between(values[told])[description_length.cuts(counts[told]) - 1]
+
+    def remarks(self) -> list[str]:
+        silent = [
+            "" if len(edges) > 2 else ": no cut is worth it, so it says nothing" for edges in self.edges
+        ]
+        return [f"{remark}{rest}" for remark, rest in zip(super().remarks(), silent, strict=True)]
+
+
+BINS: Mapping[str, Callable[[int], Encoder]] = {
+    "kmeans": KMeansBins,
+    "quantile": QuantileBins,
+    "uniform": UniformBins,
+    "mdl": lambda most: MDLBins(),
+}
+"""Short name -> bins, told the most bins of a column; MDL finds the number itself."""
+
+
+def bins_named(name: str | Encoder, most: int) -> Encoder:
+    """The bins that a name stands for, or the given ones."""
+    if isinstance(name, str) and name in BINS:
+        return BINS[name](most)
+    if isinstance(name, str | type) or not hasattr(name, "encode"):
+        names = ", ".join(repr(known) for known in BINS)
+        raise ValueError(f"discretise must be one of {names}, or bins such as KMeansBins(), got {name!r}")
+    return name
+
+
+def middles_between(values: Array) -> Array:
+    return np.asarray((values[1:] + values[:-1]) / 2)

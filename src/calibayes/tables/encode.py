@@ -10,11 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.pool import Pooling
 from calibayes.tables.read import Table, missing
 
 LARGEST = 1e100
@@ -22,8 +23,11 @@ LARGEST = 1e100
 
 
 class Encoder(Protocol):
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Encoder:
-        """This encoder for given columns of a table."""
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Encoder:
+        """This encoder for given columns of a table.
+
+        The codes of the rows' classes (-1 without a label) are for encoders that are shaped by the classes.
+        """
 
     def encode(self, table: Table) -> Array:
         """The columns as the family reads them, (n, d)."""
@@ -48,6 +52,14 @@ class Encoder(Protocol):
         """An encoder for the rows of both, and the new codes of the levels of each if any changed."""
 
 
+@runtime_checkable
+class Remarking(Protocol):
+    """What a schema says of the columns of an encoder."""
+
+    def remarks(self) -> Sequence[str]:
+        """A short phrase for each column."""
+
+
 @dataclass(frozen=True)
 class Numbers:
     """Numbers as they are, with the point about which moments are summed."""
@@ -56,7 +68,7 @@ class Numbers:
     centre: Array = field(default_factory=lambda: np.zeros(0))
     variance: Array = field(default_factory=lambda: np.zeros(0))
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Numbers:
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Numbers:
         columns = numbers(table, indices)
         refuse_empty(table, indices, np.isnan(columns))
         centre = middles(columns)
@@ -94,7 +106,7 @@ class Flags:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"a threshold must be finite, got {self.threshold}")
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Flags:
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Flags:
         refuse_empty(table, indices, np.isnan(numbers(table, indices, booleans=True)))
         return replace(self, indices=tuple(indices))
 
@@ -133,17 +145,37 @@ class Levels:
 
     Whole numbers from 0 on keep their own value as code, so that levels between them that never occur count too, as in
     scikit-learn; ``at_least`` adds more of those.
+
+    Levels seen fewer than ``rare`` times (by weight), or beyond the ``most`` most frequent ones, become one level,
+    "other". Where a column has it, values that were not there in training belong to it too; its levels are then those
+    that occur. The first table settles which levels stay; with pooling on, new levels of later ones go to "other".
+    Sampled, it becomes any of the values in it.
     """
 
     at_least: int | Sequence[int] | None = None
+    rare: float = 0.0
+    most: int | None = None
     indices: tuple[int, ...] = ()
     seen: tuple[Array, ...] = ()
-    """Distinct values of each column, ascending."""
+    """Distinct values of each column that are levels of their own, ascending."""
+    pooled: tuple[Array, ...] = ()
+    """Distinct values of each column that are "other", ascending; none: there is no such level."""
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> Levels:
+    @property
+    def pooling(self) -> Pooling:
+        return Pooling(self.rare, self.most)
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Levels:
         absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
         refuse_empty(table, indices, absent)
-        return replace(self, indices=tuple(indices), seen=tuple(distinct(table, j) for j in indices))
+        found = [distinct_inverse(table, j) for j in indices]
+        kept = [self.pooling.kept(np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
+        return replace(
+            self,
+            indices=tuple(indices),
+            seen=tuple(values[stays] for (values, _), stays in zip(found, kept, strict=True)),
+            pooled=tuple(values[~stays] for (values, _), stays in zip(found, kept, strict=True)),
+        )
 
     @cached_property
     def levels(self) -> tuple[Array, ...]:
@@ -154,38 +186,49 @@ class Levels:
                 f"the least number of levels must be whole, for all or for each column: {self.at_least!r}"
             )
         least = np.broadcast_to(least, len(self.indices))
-        return tuple(_filled(values, int(few)) for values, few in zip(self.seen, least, strict=True))
+        return tuple(
+            values if len(pooled) else _filled(values, int(few))
+            for values, pooled, few in zip(self.seen, self.pooled, least, strict=True)
+        )
 
     def encode(self, table: Table) -> Array:
         codes = []
-        for j, levels in zip(self.indices, self.levels, strict=True):
+        for j, levels, pooled in zip(self.indices, self.levels, self.pooled, strict=True):
             values, inverse = distinct_inverse(table, j)
-            _same_kind(levels, values, table.names[j])
-            codes.append(np.append(_positions(values, levels), np.int32(-1))[inverse])
+            _same_kind(np.append(levels, pooled), values, table.names[j])
+            other = len(levels) if len(pooled) else -1
+            codes.append(np.append(_positions(values, levels, other), np.int32(-1))[inverse])
         return np.stack(codes, axis=1)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        return [levels[codes] for levels, codes in zip(self.levels, encoded.T, strict=True)]
+        triples = zip(self.levels, self.pooled, encoded.T, strict=True)
+        return [_drawn(levels, pooled, codes, rng) for levels, pooled, codes in triples]
 
     def layout(self) -> Mapping[str, Any]:
-        return {"levels": tuple(len(levels) for levels in self.levels)}
+        return {"levels": tuple(len(a) + bool(len(b)) for a, b in zip(self.levels, self.pooled, strict=True))}
 
     def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
         found = [distinct(table, j) for j in self.indices]
         for j, old, new in zip(self.indices, self.seen, found, strict=True):
             _same_kind(old, new, table.names[j])
-        return self._grown(found)
+        return self._grown(
+            replace(self, **(self._pooled_with(found) if self.pooling.on else self._united_with(found)))
+        )
 
     def unite(self, other: Levels) -> tuple[Levels, Sequence[Array] | None, Sequence[Array] | None]:
-        grown, ours = self._grown(other.seen)
-        return grown, ours, other._grown(self.seen)[1]
+        if self.pooling.on:
+            raise ValueError("rare levels were pooled apart: models that pool levels cannot be added up")
+        grown, ours = self._grown(replace(self, **self._united_with(other.seen)))
+        return grown, ours, other._grown(grown)[1]
 
-    shaped = ""
+    @property
+    def shaped(self) -> str:
+        return "rare levels are found in the training rows" if self.pooling.on else ""
 
     def seen_in(self, counts: Array) -> tuple[Levels, Sequence[Array] | None]:
-        edges = np.cumsum([len(levels) for levels in self.levels])[:-1]
+        edges = np.cumsum(self.layout()["levels"])[:-1]
         present = [
-            np.isin(values, levels[count > 0])
+            np.isin(values, levels[count[: len(levels)] > 0])
             for values, levels, count in zip(self.seen, self.levels, np.split(counts, edges), strict=True)
         ]
         if all(there.all() for there in present):
@@ -195,15 +238,39 @@ class Levels:
         )
         return fewer, [_positions(old, new) for old, new in zip(self.levels, fewer.levels, strict=True)]
 
-    def _grown(self, found: Sequence[Array]) -> tuple[Levels, Sequence[Array] | None]:
-        united = [np.union1d(old, new) for old, new in zip(self.seen, found, strict=True)]
-        grown = replace(self, seen=tuple(united))
-        codes = [_positions(old, new) for old, new in zip(self.levels, grown.levels, strict=True)]
-        sizes = zip(self.levels, grown.levels, codes, strict=True)
-        same = all(
-            len(old) == len(new) and np.array_equal(code, np.arange(len(old))) for old, new, code in sizes
+    def _grown(self, grown: Levels) -> tuple[Levels, Sequence[Array] | None]:
+        """Another encoder that holds all levels of this one, and the new codes if any changed."""
+        codes = [
+            np.append(_positions(old, new), np.full(int(len(pooled) > 0), len(new), dtype=np.int32))
+            for old, pooled, new in zip(self.levels, self.pooled, grown.levels, strict=True)
+        ]
+        same = self.layout() == grown.layout() and all(
+            np.array_equal(code, np.arange(len(code))) for code in codes
         )
         return grown, None if same else codes
+
+    def _united_with(self, found: Sequence[Array]) -> dict[str, Any]:
+        return {"seen": tuple(np.union1d(old, new) for old, new in zip(self.seen, found, strict=True))}
+
+    def _pooled_with(self, found: Sequence[Array]) -> dict[str, Any]:
+        triples = zip(self.seen, self.pooled, found, strict=True)
+        return {"pooled": tuple(np.union1d(pooled, np.setdiff1d(new, seen)) for seen, pooled, new in triples)}
+
+    def remarks(self) -> list[str]:
+        pairs = zip(self.seen, self.pooled, strict=True)
+        return [
+            counted(len(seen) + len(pooled), "level")
+            + (f", {len(pooled)} pooled as other" if len(pooled) else "")
+            for seen, pooled in pairs
+        ]
+
+
+def _drawn(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:
+    """The levels of codes, and any of the pooled values for the code behind them; without a generator the first."""
+    if not len(pooled) or rng is None:
+        return np.asarray(np.append(levels, pooled[:1])[codes])
+    values, own = np.append(levels, pooled), len(levels)
+    return np.asarray(values[np.where(codes < own, codes, own + rng.integers(len(pooled), size=len(codes)))])
 
 
 def _same_kind(levels: Array, values: Array, name: str) -> None:
@@ -232,10 +299,14 @@ def _filled(values: Array, at_least: int) -> Array:
     return values
 
 
-def _positions(values: Array, levels: Array) -> Array:
-    """The code of each value, -1 for one that is no level."""
+def _positions(values: Array, levels: Array, other: int = -1) -> Array:
+    """The code of each value, ``other`` for one that is no level."""
     position = {level: code for code, level in enumerate(levels.tolist())}
-    return np.array([position.get(value, -1) for value in values.tolist()], dtype=np.int32)
+    return np.array([position.get(value, other) for value in values.tolist()], dtype=np.int32)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 MIDDLE_ROWS = 4096

@@ -131,20 +131,27 @@ def _together(columns: list[Array]) -> Array | tuple[Array, ...]:
 
 
 def _narrowed(column: Array, name: str) -> Array:
-    """An array of objects as numbers or booleans, where every cell that is not missing is such."""
+    """An array of objects as numbers or booleans, where every cell that is not missing is such.
+
+    A column that is all missing is one of numbers, since any family can read that.
+    """
     absent = np.array([is_missing(value) for value in column], dtype=bool)
     kinds = {type(value) for value in column[~absent]}
     strange = [kind.__name__ for kind in kinds if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if strange:
         raise TypeError(f"column {name!r}: a cell's argument must be a string or a number, not {strange[0]}")
-    if kinds and kinds <= {bool, np.bool_} and not absent.any():
+    if not kinds:
+        return np.full(len(column), np.nan)
+    if kinds & {bool, np.bool_} and not kinds <= {bool, np.bool_}:  # else True would be the level 1
+        raise ValueError(
+            f"column {name!r} mixes values of types {', '.join(sorted(k.__name__ for k in kinds))}"
+        )
+    if kinds <= {bool, np.bool_} and not absent.any():
         return column.astype(bool)
-    whole = kinds and all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
+    whole = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
     if whole and not absent.any() and all(-(2**63) <= int(value) < 2**63 for value in column):
         return column.astype(np.int64)
-    if kinds and all(
-        issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds
-    ):
+    if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds):
         return np.where(absent, np.nan, column).astype(np.float64)
     return column
 
@@ -162,7 +169,7 @@ def missing(column: Array) -> Array:
         return np.isnan(column)
     if column.dtype.kind in "mM":
         return np.isnat(column)
-    if column.dtype.kind == "O":
+    if column.dtype.kind == "O" and not set(map(type, column)) <= {str}:  # text alone is quick to tell
         return np.array([is_missing(value) for value in column], dtype=bool)
     return np.zeros(len(column), dtype=bool)
 

@@ -1,0 +1,179 @@
+"""Bins: edges by hand, by an independent reference and from the literature; weights act like repeated rows."""
+
+from math import log2
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import KBinsDiscretizer
+
+from calibayes.tables import KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.read import read_array
+
+STRATEGIES = [KMeansBins(4), QuantileBins(4), UniformBins(4), MDLBins()]
+IDS = {"ids": lambda bins: type(bins).__name__}
+
+
+def fitted(bins, columns, codes=None, weight=None):
+    columns = np.asarray(columns, dtype=float)
+    weight = np.ones(len(columns)) if weight is None else weight
+    codes = np.zeros(len(columns), dtype=int) if codes is None else codes
+    return bins.fit(read_array(columns), range(columns.shape[1]), weight, codes)
+
+
+def noisy(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(3, size=n)
+    columns = np.round(rng.normal(size=(n, 3)) + codes[:, None] * np.array([3.0, 1.0, 0.0]), 1)
+    return columns, codes
+
+
+@pytest.mark.parametrize("bins", STRATEGIES, **IDS)
+class TestEveryStrategy:
+    def test_weighted_rows_are_repeated_rows(self, bins):
+        columns, codes = noisy()
+        times = np.random.default_rng(1).integers(1, 4, size=len(codes))
+        once = fitted(bins, columns, codes, times.astype(float))
+        often = fitted(bins, np.repeat(columns, times, axis=0), np.repeat(codes, times))
+        for left, right in zip(once.edges, often.edges, strict=True):
+            assert_allclose(left, right, rtol=1e-12)
+
+    def test_order_of_rows_leaves_no_trace(self, bins):
+        columns, codes = noisy()
+        order = np.random.default_rng(2).permutation(len(codes))
+        for left, right in zip(
+            fitted(bins, columns, codes).edges, fitted(bins, columns[order], codes[order]).edges, strict=True
+        ):
+            assert_array_equal(left, right)
+
+    def test_missing_cells_have_no_bin_and_shape_none(self, bins):
+        columns, codes = noisy()
+        holes = np.vstack([columns, np.full((20, 3), np.nan)])
+        full, holed = (
+            fitted(bins, columns, codes),
+            fitted(bins, holes, np.append(codes, np.zeros(20, dtype=int))),
+        )
+        for left, right in zip(full.edges, holed.edges, strict=True):
+            assert_array_equal(left, right)
+        assert (holed.encode(read_array(holes))[300:] == -1).all()
+
+    def test_values_beyond_the_ends_are_in_the_outer_bins(self, bins):
+        trained = fitted(bins, *noisy())
+        levels = np.array(trained.layout()["levels"])
+        assert_array_equal(trained.encode(read_array(np.full((1, 3), -1e9)))[0], [0, 0, 0])
+        assert_array_equal(trained.encode(read_array(np.full((1, 3), 1e9)))[0], levels - 1)
+
+    def test_sampled_codes_come_back_as_the_same_codes(self, bins):
+        columns, codes = noisy()
+        trained = fitted(bins, columns, codes)
+        encoded = trained.encode(read_array(columns))
+        decoded = np.stack(trained.decode(encoded, np.random.default_rng(0)), axis=1)
+        assert_array_equal(trained.encode(read_array(decoded)), encoded)
+
+    def test_one_value_is_one_bin(self, bins):
+        trained = fitted(bins, np.full((10, 1), 7.0), np.arange(10) % 2)
+        assert trained.layout() == {"levels": (1,)}
+        assert trained.decode(np.zeros((1, 1), dtype=int), np.random.default_rng(0))[0].tolist() == [7.0]
+
+
+@pytest.mark.parametrize("bins", STRATEGIES[:3], **IDS)
+def test_few_values_are_their_own_bins(bins):
+    trained = fitted(bins, [[1.0], [1.0], [1.0], [2.0], [8.0]])
+    assert_allclose(trained.edges[0], [1.0, 1.5, 5.0, 8.0])
+    assert trained.remarks() == ["3 distinct values, 3 bins"]
+
+
+def test_quantiles_have_equal_weight():
+    trained = fitted(QuantileBins(4), np.arange(12.0)[:, None])
+    assert_allclose(trained.edges[0], [0.0, 2.5, 5.5, 8.5, 11.0])
+    heavy = fitted(QuantileBins(4), np.arange(12.0)[:, None], weight=np.array([100.0] + [1.0] * 11))
+    assert_allclose(heavy.edges[0], [0.0, 0.5, 11.0])  # the first value alone is more than three quarters
+    continuous = np.random.default_rng(0).normal(size=(10_000, 1))
+    sizes = np.bincount(fitted(QuantileBins(7), continuous).encode(read_array(continuous))[:, 0])
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_uniform_bins_are_those_of_scikit_learn():
+    columns, _ = noisy()
+    theirs = KBinsDiscretizer(6, encode="ordinal", strategy="uniform").fit(columns)
+    for edges, expected in zip(fitted(UniformBins(6), columns).edges, theirs.bin_edges_, strict=True):
+        assert_allclose(edges, expected)
+
+
+def entropy(labels):
+    shares = [labels.count(label) / len(labels) for label in set(labels)]
+    return -sum(share * log2(share) for share in shares)
+
+
+def plain_cuts(pairs):
+    """Fayyad and Irani (1993), line by line, over sorted (value, label) pairs."""
+    labels = [label for _, label in pairs]
+    n, best = len(pairs), None
+    for i in range(1, n):
+        if pairs[i - 1][0] < pairs[i][0]:
+            left, right = labels[:i], labels[i:]
+            after = (len(left) * entropy(left) + len(right) * entropy(right)) / n
+            if best is None or after < best[0] - 1e-12:
+                best = (after, i)
+    if best is None:
+        return []
+    after, i = best
+    left, right = labels[:i], labels[i:]
+    k, k1, k2 = (len(set(part)) for part in (labels, left, right))
+    delta = log2(3**k - 2) - (k * entropy(labels) - k1 * entropy(left) - k2 * entropy(right))
+    if entropy(labels) - after <= log2(n - 1) / n + delta / n:
+        return []
+    middle = (pairs[i - 1][0] + pairs[i][0]) / 2
+    return [*plain_cuts(pairs[:i]), middle, *plain_cuts(pairs[i:])]
+
+
+class TestMDL:
+    def test_iris_as_published(self):
+        """The cut points of the R package discretization, mdlp(iris)."""
+        X, y = load_iris(return_X_y=True)
+        expected = [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
+        for edges, inner in zip(fitted(MDLBins(), X, y).edges, expected, strict=True):
+            assert_allclose(edges[1:-1], inner)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_equals_a_plain_reference(self, seed):
+        columns, codes = noisy(200, seed)
+        for column, edges in zip(columns.T, fitted(MDLBins(), columns, codes).edges, strict=True):
+            assert_allclose(edges[1:-1], plain_cuts(sorted(zip(column, codes.tolist(), strict=True))))
+
+    def test_rows_without_a_label_are_ignored(self):
+        columns, codes = noisy()
+        more = np.vstack([columns, np.random.default_rng(3).uniform(-1, 2, size=(100, 3))])
+        semi = fitted(MDLBins(), more, np.append(codes, np.full(100, -1)))
+        for left, right in zip(fitted(MDLBins(), columns, codes).edges, semi.edges, strict=True):
+            assert_array_equal(left[1:-1], right[1:-1])
+        assert fitted(MDLBins(), columns, np.full(300, -1)).layout() == {"levels": (1, 1, 1)}
+
+    def test_noise_is_one_bin_and_says_so(self):
+        rng = np.random.default_rng(0)
+        trained = fitted(MDLBins(), rng.normal(size=(500, 1)), rng.integers(2, size=500))
+        assert trained.layout() == {"levels": (1,)}
+        assert trained.remarks() == ["500 distinct values, 1 bin: no cut is worth it, so it says nothing"]
+
+    def test_weights_below_one(self):
+        columns, codes = noisy()
+        few = fitted(MDLBins(), columns, codes, np.full(300, 1e-3))
+        assert few.layout() == {"levels": (1, 1, 1)}  # a third of a row in all pays for nothing
+        thirds = fitted(MDLBins(), np.repeat(columns, 3, axis=0), np.repeat(codes, 3), np.full(900, 1 / 3))
+        for left, right in zip(fitted(MDLBins(), columns, codes).edges, thirds.edges, strict=True):
+            assert_allclose(left, right)
+
+    def test_many_cuts(self):
+        column = np.arange(20_000.0)[:, None]
+        edges = fitted(MDLBins(), column, (np.arange(20_000) // 100) % 2).edges[0]
+        assert_allclose(edges[1:-1], np.arange(99.5, 19_900, 100))
+
+    def test_needs_classes(self):
+        with pytest.raises(ValueError, match="needs the class codes"):
+            MDLBins().fit(read_array(np.ones((3, 1))), [0], np.ones(3))
+
+
+def test_at_least_one_bin():
+    with pytest.raises(ValueError, match="at least one bin"):
+        QuantileBins(0)

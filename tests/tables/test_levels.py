@@ -1,0 +1,130 @@
+"""Levels that are rare or too many."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import calibayes as cb
+from calibayes.tables import Levels
+from calibayes.tables.pool import Pooling
+from calibayes.tables.read import read_array
+
+
+def column(*values):
+    return read_array(np.array(values, dtype=object)[:, None])
+
+
+def fitted(levels, table, weight=None):
+    return levels.fit(table, [0], np.ones(table.n) if weight is None else np.asarray(weight))
+
+
+COLOURS = column("red", "red", "red", "blue", "blue", "green", "grey", None)
+
+
+def test_rare_levels_are_one():
+    levels = fitted(Levels(rare=2), COLOURS)
+    assert levels.layout() == {"levels": (3,)}
+    assert_array_equal(levels.encode(COLOURS)[:, 0], [1, 1, 1, 0, 0, 2, 2, -1])
+    assert levels.encode(column("pink", None))[:, 0].tolist() == [2, -1]
+    assert levels.remarks() == ["4 levels, 2 pooled as other"]
+
+
+def test_most_frequent_levels_stay():
+    levels = fitted(Levels(most=1), COLOURS)
+    assert levels.seen[0].tolist() == ["red"]
+    assert fitted(Levels(most=3), COLOURS).seen[0].tolist() == ["blue", "green", "red"]
+    assert fitted(Levels(most=4), COLOURS).layout() == {"levels": (4,)}
+
+
+def test_weights_count():
+    levels = fitted(Levels(rare=2), COLOURS, [1, 1, 1, 0.5, 0.5, 9, 1, 1])
+    assert levels.seen[0].tolist() == ["green", "red"]
+
+
+def test_without_a_pool_unseen_levels_are_skipped():
+    levels = fitted(Levels(rare=1), COLOURS)
+    assert levels.encode(column("pink"))[0, 0] == -1
+    assert levels.remarks() == ["4 levels"]
+
+
+def test_whole_numbers_with_a_pool_are_those_that_occur():
+    numbers = read_array(np.array([0, 0, 1, 5, 5])[:, None])
+    assert fitted(Levels(), numbers).layout() == {"levels": (6,)}
+    levels = fitted(Levels(rare=2), numbers)
+    assert levels.encode(read_array(np.array([0, 1, 3, 5])[:, None]))[:, 0].tolist() == [0, 2, 2, 1]
+
+
+def test_a_sample_has_values_of_the_pool():
+    levels = fitted(Levels(rare=2), COLOURS)
+    drawn = levels.decode(np.array([[0], [1], *[[2]] * 30]), np.random.default_rng(0))[0]
+    assert drawn[:2].tolist() == ["blue", "red"]
+    assert set(drawn[2:]) == {"green", "grey"}
+
+
+def test_new_levels_join_the_pool():
+    levels = fitted(Levels(rare=2), COLOURS)
+    grown, moved = levels.extend(column("pink", "red"))
+    assert moved is None
+    assert grown.encode(column("pink", "blue"))[:, 0].tolist() == [2, 0]
+    pool, moved = fitted(Levels(most=9), COLOURS).extend(column("pink"))
+    assert pool.layout() == {"levels": (5,)}
+    assert moved[0].tolist() == [0, 1, 2, 3]
+    again, moved = pool.extend(column("violet", "pink"))
+    assert moved is None
+    assert again.pooled[0].tolist() == ["pink", "violet"]
+
+
+@pytest.mark.parametrize("options", [{"rare": -1.0}, {"rare": float("nan")}, {"most": 0}])
+def test_bad_pooling(options):
+    with pytest.raises(ValueError, match="levels are pooled"):
+        Pooling(**options)
+
+
+class TestNaiveBayes:
+    def table(self):
+        rng = np.random.default_rng(0)
+        town = rng.choice(list("abcdefgh"), p=[0.4, 0.3, 0.2, 0.02, 0.02, 0.02, 0.02, 0.02], size=400)
+        return pd.DataFrame({"town": town}), np.where(
+            rng.random(400) < np.isin(town, ["a", "d"]) * 0.8, "x", "y"
+        )
+
+    def test_a_pool_is_a_level_like_any(self):
+        X, y = self.table()
+        by_hand = X.assign(town=np.where(X["town"].isin(list("abc")), X["town"], "other"))
+        for options in ({"rare_levels": 30}, {"max_levels": 3}):
+            model = cb.NaiveBayes(**options).fit(X, y)
+            expected = cb.NaiveBayes().fit(by_hand, y).predict_proba(by_hand)
+            assert_allclose(model.predict_proba(X), expected)
+            assert model.schema_["town"].reason == "text: 8 levels, 5 pooled as other"
+            unseen = model.predict_proba(pd.DataFrame({"town": ["nowhere"]}))
+            assert_allclose(unseen[0], expected[X["town"] == "e"][0])
+
+    def test_partial_fit_settles_the_pool_by_the_first_rows(self):
+        X, y = self.table()
+        model = cb.NaiveBayes(rare_levels=10, rule="ml").partial_fit(X[:200], y[:200], classes=["x", "y"])
+        model.partial_fit(X[200:], y[200:])
+        by_hand = X.assign(town=np.where(X["town"].isin(list("abc")), X["town"], "other"))
+        expected = cb.NaiveBayes(rule="ml").fit(by_hand, y).predict_proba(by_hand)
+        assert_allclose(model.predict_proba(X), expected)
+
+    def test_partial_fit_opens_a_pool_for_new_levels(self):
+        X, y = self.table()
+        common = X["town"].isin(list("abc")).to_numpy()
+        model = cb.NaiveBayes(max_levels=3, rule="ml").partial_fit(X[common], y[common], classes=["x", "y"])
+        model.partial_fit(X[~common], y[~common])
+        assert_allclose(
+            model.predict_proba(X), cb.NaiveBayes(max_levels=3, rule="ml").fit(X, y).predict_proba(X)
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "name"),
+        [
+            ({"rare_levels": -1}, "rare_levels"),
+            ({"max_levels": 0}, "max_levels"),
+            ({"max_levels": 2.5}, "max_levels"),
+        ],
+    )
+    def test_bad_parameters(self, options, name):
+        with pytest.raises(ValueError, match=name):
+            cb.NaiveBayes(**options).fit(*self.table())
