@@ -12,7 +12,7 @@ from calibayes.estimators.discriminant_analysis import (
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.trade_off import TradeOffCV
-from calibayes.families.gaussian import SingularCovarianceWarning
+from calibayes.families.singular import SingularCovarianceWarning
 
 __all__ = [
     "BernoulliNB",

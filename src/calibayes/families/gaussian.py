@@ -11,7 +11,9 @@ import numpy as np
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent, Layout
 from calibayes.families.priors import NormalInverseWishart
 from calibayes.families.regularisers import Plain, Regulariser
+from calibayes.families.resolved_prior import ResolvedPrior, resolved
 from calibayes.families.shapes import Expected, Full, Shape
+from calibayes.families.singular import SingularCovarianceWarning, where, why
 
 ROUNDING = 1e-14
 """A scatter that is a smaller share of the second moment is rounding, not scatter."""
@@ -21,20 +23,6 @@ COLLAPSING = 1e-8
 """Below this a variance has lost half of its digits, as second moment minus squared mean."""
 EIGENVALUE_FLOOR = 1e-2
 """Least eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
-
-
-class SingularCovarianceWarning(UserWarning):
-    """A class's covariance was singular and a prior was put on it."""
-
-
-@dataclass(frozen=True)
-class ResolvedPrior:
-    """A normal-inverse-Wishart prior with everything filled in, about the centre."""
-
-    m1: Array
-    m2: Array
-    mean: Array
-    covariance: Array
 
 
 @dataclass(frozen=True)
@@ -176,32 +164,7 @@ class Gaussian:
         return prepared._checked(start)
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
-        k, g = len(self.layout.classes), 1 if self.shape.tied else len(self.layout.classes)
-        return ResolvedPrior(
-            m1=np.full(k, prior.m1),
-            m2=np.full(g, prior.m2),
-            mean=mean if prior.mean is None else self._prior_mean(prior.mean),
-            covariance=self._prior_covariance(prior.covariance, variances),
-        )
-
-    def _prior_mean(self, given: Array) -> Array:
-        given, d = np.asarray(given, dtype=np.float64), len(self.layout.columns)
-        if given.shape != (d,):
-            raise ValueError(f"the prior mean has shape {given.shape}, expected {(d,)}")
-        return given - self.layout.centre
-
-    def _prior_covariance(self, given: Array | None, variances: Array) -> Array:
-        if given is None:
-            # A column that never varies still needs some width; its own scale is unknown.
-            width = variances[variances > 0].min(initial=1.0)
-            given = np.where(variances > 0, variances, width)
-        given = np.asarray(given, dtype=np.float64)
-        d = len(variances)
-        if given.shape not in ((d,), (d, d)) or not np.array_equal(given, given.T):
-            raise ValueError(f"the prior covariance must have shape {(d,)} or {(d, d)} and be symmetric")
-        plain = self.shape.diagonal(given if given.ndim == 1 else np.diag(given))
-        form = given if given.shape == plain.shape else plain
-        return np.asarray(self.shape.settle(form[None], np.ones((1, 1)))[0])
+        return resolved(prior, self.shape, self.layout, mean, variances)
 
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
         singular = self._determined(start).any(axis=1)
@@ -210,10 +173,10 @@ class Gaussian:
         default = NormalInverseWishart()
         prior = self._resolve(default, mean, variances)
         warnings.warn(
-            f"{self._where(singular)}: the covariance is singular ({self._why(start)}); a prior worth {default.m2:g} "
-            "rows was put on it. Give prior=None for strict maximum likelihood, or a tied shape.",
+            f"{where(singular, self.layout)}: the covariance is singular ({self._why(start)}); a prior worth "
+            f"{default.m2:g} rows was put on it. Give prior=None for strict maximum likelihood, or a tied shape.",
             SingularCovarianceWarning,
-            stacklevel=2,
+            stacklevel=8,
         )
         m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
         return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))
@@ -222,33 +185,20 @@ class Gaussian:
         singular = self._determined(start).any(axis=1)
         if singular.any():
             raise ValueError(
-                f"{self._where(singular)}: the {type(self.shape).__name__} covariance is singular "
+                f"{where(singular, self.layout)}: the {type(self.shape).__name__} covariance is singular "
                 f"({self._why(start)}). A prior (prior=NormalInverseWishart()), a tied shape, or leaving columns out helps."
             )
         return self
-
-    def _where(self, singular: Array) -> str:
-        if self.shape.tied:
-            return "all classes together"
-        names = [repr(name) for name, bad in zip(self.layout.classes, singular, strict=True) if bad]
-        return f"class {', '.join(names)}"
 
     def _why(self, start: Arrays) -> str:
         """The first singular class's reason, in words."""
         determined = self._determined(start)
         group = int(np.argmax(determined.any(axis=1)))
         counts = self._pool(_rows(start["count"]))[group]
-        if not (counts > 0).all():
-            return f"no known cell in it: {_listed(self.layout.columns, np.broadcast_to(counts <= 0, self.layout.centre.shape))}"
-        count = counts.min()
         within = replace(self, resolved=None, regulariser=Plain())._estimate(start)[1]
-        scale = np.abs(self.shape.variances(start["second"]))[group] / counts
-        constant = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
-        if constant.any():
-            return f"no spread left within it: {_listed(self.layout.columns, constant)}"
-        if count <= len(self.layout.columns):
-            return f"{count:g} rows for {len(self.layout.columns)} columns"
-        return f"determined by the other columns: {_listed(self.layout.columns, determined[group])}"
+        scale = np.abs(self.shape.variances(start["second"]))[group] / np.where(counts > 0, counts, 1.0)
+        flat = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
+        return why(counts, flat, determined[group], self.layout)
 
     # -- abilities -----------------------------------------------------------------------------------------------
 
@@ -327,9 +277,3 @@ def _rows(count: Array) -> Array:
 def _like(per_class: Array, value: Array) -> Array:
     """Per-class numbers with as many axes as the value they multiply."""
     return per_class.reshape(per_class.shape + (1,) * (value.ndim - per_class.ndim))
-
-
-def _listed(names: tuple[str, ...], chosen: Array, most: int = 5) -> str:
-    picked = [repr(name) for name, take in zip(names, chosen, strict=True) if take]
-    rest = f" and {len(picked) - most} more" if len(picked) > most else ""
-    return ("column " if len(picked) == 1 else "columns ") + ", ".join(picked[:most]) + rest
