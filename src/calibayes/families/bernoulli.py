@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Ascent
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import missing, moments, simplex
+from calibayes.kernels import moments, simplex, sparse
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,10 @@ class Bernoulli(PseudoCounts):
         return self.pseudo_counts([2] * len(self.layout.columns))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        known, ones = missing.known_and_filled(columns)
-        return {"zeros": moments.first(known - ones, weights), "ones": moments.first(ones, weights)}
+        return {
+            "zeros": sparse.zeros(columns, weights),
+            "ones": moments.first(sparse.filled(columns), weights),
+        }
 
     def parameters(self, statistics: Arrays) -> Arrays:
         ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
@@ -36,8 +38,8 @@ class Bernoulli(PseudoCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
-        known, ones = missing.known_and_filled(columns)
-        return np.asarray(ones @ (log_one - log_zero).T + known @ log_zero.T)
+        of_ones = sparse.filled(columns) @ (log_one - log_zero).T
+        return np.asarray(of_ones + sparse.over_known(columns, log_zero))
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A count that would fall below zero keeps its value."""
@@ -56,6 +58,9 @@ class Bernoulli(PseudoCounts):
         return Ascent(
             {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
         )
+
+    def hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))

@@ -62,6 +62,9 @@ class Categorical(PseudoCounts):
             {"log_probability": np.concatenate([simplex.log_project(t) for t in tables], axis=1)}, None
         )
 
+    def hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
+
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
 

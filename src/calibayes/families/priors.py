@@ -62,3 +62,26 @@ class NormalInverseWishart:
         for name, given in (("mean", self.mean), ("covariance", self.covariance)):
             if given is not None and not np.isfinite(np.asarray(given, dtype=np.float64)).all():
                 raise ValueError(f"NormalInverseWishart: the {name} must be finite")
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Prior of the rate of a Poisson that counts as ``shape`` events in ``rate`` rows.
+
+    The rate that is learned, (events + shape) / (rows + rate), is the posterior mean of the rate, and the posterior
+    mode of its logarithm.
+
+    Parameters
+    ----------
+    shape, rate : float
+        Pseudo-counts of events and of rows.
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.shape < math.inf and 0 <= self.rate < math.inf):
+            raise ValueError(
+                f"Gamma(shape={self.shape}, rate={self.rate}): both must be finite and not negative"
+            )

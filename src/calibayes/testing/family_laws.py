@@ -39,6 +39,8 @@ class FamilyCase:
         Points that cover all of the density and the volume that each stands for.
     scale_free : bool
         Whether the family has no prior, so that its parameters do not depend on the number of rows.
+    counted : (n,) array, optional
+        How much each row adds to the counts of a family that counts; by default one for each column.
     """
 
     family: Family
@@ -46,6 +48,7 @@ class FamilyCase:
     k: int
     support: tuple[Array, float] | None = None
     scale_free: bool = True
+    counted: Array | None = None
 
     def labels(self) -> Array:
         """Rows dealt out to the classes in turn, (n, k)."""
@@ -177,7 +180,8 @@ def samples_have_the_density_they_came_from(case: FamilyCase) -> None:
 def counts_add_up_to_the_weights(case: FamilyCase) -> None:
     if isinstance(case.family, Counts):
         cells = case.family.cells(case.family.statistics(case.columns, case.weights()))
-        assert_allclose(cells.sum(axis=1), case.weights().sum(axis=0) * case.columns.shape[1], atol=1e-9)
+        counted = np.full(len(case.columns), case.columns.shape[1]) if case.counted is None else case.counted
+        assert_allclose(cells.sum(axis=1), case.weights().T @ counted, atol=1e-9)
 
 
 def a_gradient_step_raises_the_conditional_likelihood(case: FamilyCase) -> None:

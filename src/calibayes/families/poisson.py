@@ -1,0 +1,98 @@
+"""Columns of counts, independent given the class, each a Poisson."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibayes.core.protocols import Admission, Array, Arrays, Ascent, Layout
+from calibayes.families.priors import Gamma
+from calibayes.families.pseudo_counts import LEAST_SHARE, floored
+from calibayes.kernels import moments, sparse
+from calibayes.kernels.simplex import LARGEST_LOG
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """The rate of events for each class and column. A missing cell (NaN) is skipped.
+
+    Counts need not be whole: the density's factorial is then a gamma function, and sums to one no more.
+
+    Parameters
+    ----------
+    prior : Gamma, optional
+        Prior of the rates; None is maximum likelihood, where a column without events in a class has the least share
+        of the column's rates.
+    """
+
+    prior: Gamma | None = None
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+
+    reads = "counts"
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, Gamma):
+            raise ValueError(f"the prior of a Poisson is a Gamma() or None, got {self.prior!r}")
+
+    def bind(self, layout: Layout) -> Poisson:
+        return replace(self, layout=layout)
+
+    def conjugate(self) -> Poisson:
+        return self if self.prior else replace(self, prior=Gamma())
+
+    def exact(self) -> Poisson:
+        return self
+
+    @property
+    def _prior(self) -> Gamma:
+        return self.prior or Gamma(0.0, 0.0)
+
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Poisson:
+        lost = ~(start["count"] + self._prior.rate > 0)
+        if lost.any():
+            c, j = np.argwhere(lost)[0]
+            raise ValueError(
+                f"class {self.layout.classes[c]!r} has no known cell in column {self.layout.columns[j]!r}: "
+                "a prior (prior=Gamma()) or leaving the column out helps"
+            )
+        return self
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {
+            "count": sparse.known(columns, weights),
+            "sum": moments.first(sparse.filled(columns), weights),
+        }
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        rate = (statistics["sum"] + self._prior.shape) / (statistics["count"] + self._prior.rate)
+        rate = floored(rate, rate.sum(axis=0))
+        return {"rate": rate, "log_rate": np.log(rate)}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        events = sparse.filled(columns) @ parameters["log_rate"].T
+        expected = sparse.over_known(columns, parameters["rate"])
+        return np.asarray(events - expected - sparse.log_factorials(columns)[:, None])
+
+    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+        """A class and column whose sum would be negative, or its count not positive, keeps both."""
+        keep = ~((proposed["count"] > 0) & (proposed["sum"] >= 0))
+        kept = {name: np.where(keep, current[name], value) for name, value in proposed.items()}
+        return Admission(kept, len(kept) * int(keep.sum()), keep.all(axis=1))
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
+        """Gradient in the log rates."""
+        gradient = direction["sum"] - direction["count"] * parameters["rate"]
+        moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(LEAST_SHARE), LARGEST_LOG)
+        return Ascent({"rate": np.exp(moved), "log_rate": moved}, None)
+
+    def hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
+
+    def log_prior(self, parameters: Arrays) -> float:
+        """Of the log rates."""
+        prior = self._prior
+        return float(np.sum(prior.shape * parameters["log_rate"] - prior.rate * parameters["rate"]))
+
+    def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
+        return rng.poisson(parameters["rate"][classes]).astype(np.float64)
