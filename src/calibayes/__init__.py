@@ -3,6 +3,7 @@
 from calibayes import datasets, families, learn, rules
 from calibayes._version import __version__
 from calibayes.estimators.columns import categorical, every, numeric
+from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
@@ -15,11 +16,14 @@ from calibayes.families.gaussian import SingularCovarianceWarning
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
+    "ComplementNB",
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "LinearDiscriminantAnalysis",
+    "MultinomialNB",
     "NaiveBayes",
+    "PoissonNB",
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
     "__version__",

@@ -58,7 +58,7 @@ class Family(Protocol):
 
     @property
     def reads(self) -> str:
-        """The encoding of its columns: "numbers", "levels" or "flags"."""
+        """The encoding of its columns: "numbers", "levels", "flags" or "counts"."""
 
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""

@@ -14,7 +14,7 @@ from calibayes.core.protocols import Array, Family, Sampling
 from calibayes.decision import log_odds, most_probable
 from calibayes.engines.blas import one_thread
 from calibayes.estimators.checks import whole_number
-from calibayes.estimators.columns import Selection, categorical, numeric
+from calibayes.estimators.columns import Selection, categorical, numeric, read_sparse
 from calibayes.estimators.training import Training
 from calibayes.families import Categorical, Diagonal, Gaussian
 from calibayes.families.product import PRIOR
@@ -165,6 +165,10 @@ class GenerativeClassifier(Generative):
 
     families: Sequence[tuple[str, Family, Selection]] | None = None
     priors: Array | None = None
+
+    @property
+    def _sparse(self) -> bool:
+        return read_sparse(self.specifications())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

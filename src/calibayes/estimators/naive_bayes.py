@@ -30,17 +30,31 @@ LEAST_ALPHA = 1e-10
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Discrete(Generative):
-    """Parameters that naive Bayes over levels and over flags share."""
+class ClassProbabilities(Generative):
+    """Class probabilities by scikit-learn's parameters of discrete naive Bayes."""
 
-    alpha: float | Array = 1.0
-    force_alpha: bool = True
     fit_prior: bool = True
     class_prior: Array | None = None
-    prior: Dirichlet | None = None
 
     def _fixed_priors(self, k: int) -> Array | None:
         return np.full(k, 1.0 / k) if self.class_prior is None and not self.fit_prior else self.class_prior
+
+    @property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @property
+    def class_log_prior_(self) -> Array:
+        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Discrete(ClassProbabilities):
+    """Parameters that naive Bayes over levels, flags and events share."""
+
+    alpha: float | Array = 1.0
+    force_alpha: bool = True
+    prior: Dirichlet | None = None
 
     def _smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
@@ -52,14 +66,6 @@ class Discrete(Generative):
         if not self.force_alpha and (alpha >= 0).all():
             alpha = np.maximum(alpha, LEAST_ALPHA)
         return {"alpha": float(alpha) if alpha.ndim == 0 else alpha}
-
-    @property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
-
-    @property
-    def class_log_prior_(self) -> Array:
-        return np.asarray(self.parameters_[PRIOR]["log_probability"])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -120,7 +126,7 @@ class CategoricalNB(Discrete):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BernoulliNB(Discrete):
-    """Naive Bayes over columns of zeros and ones.
+    """Naive Bayes over columns of zeros and ones, dense or sparse.
 
     Parameters
     ----------
@@ -140,6 +146,10 @@ class BernoulliNB(Discrete):
     """
 
     binarize: float | None = 0.0
+
+    @property
+    def _sparse(self) -> bool:
+        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

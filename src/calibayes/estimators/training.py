@@ -19,6 +19,7 @@ from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
+from calibayes.kernels.sparse import columns_where
 from calibayes.learn import (
     Data,
     Even,
@@ -99,7 +100,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (n, d)
+        X : array, data frame or, where all families read counts or flags, sparse array of shape (n, d)
             Missing cells are NaN, None or NA.
         y : (n,) labels
             None, NaN or NA is a row without a label, for ``rule="em"``.
@@ -275,9 +276,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
-            absent = _absent(encoded[name]).any(axis=0)
-            if absent.any() and not isinstance(family, Incomplete):
-                column = self._bound.names[self._bound.chosen[name][int(np.argmax(absent))]]
+            absent = _with_gaps(encoded[name])
+            if len(absent) and not isinstance(family, Incomplete):
+                column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(
                     f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"
                 )
@@ -329,9 +330,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return self
 
 
-def _absent(columns: Array) -> Array:
-    """Which cells of encoded columns are missing, (n, d) booleans."""
-    return np.isnan(columns) if columns.dtype.kind == "f" else columns < 0
+def _with_gaps(columns: Array) -> Array:
+    """Positions of encoded columns with missing cells."""
+    return columns_where(columns, np.isnan if columns.dtype.kind == "f" else lambda codes: codes < 0)
 
 
 def _regrouped(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy import sparse
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
@@ -18,21 +18,26 @@ ROUNDING = 1e-12
 """A difference of sums below this share of the weights in them is rounding."""
 
 
+def is_sparse(x: Array) -> bool:
+    """Whether a table is sparse."""
+    return bool(sparse.issparse(x))
+
+
 def filled(x: Array) -> Array:
     """The cells, 0 where one is missing."""
-    return x if issparse(x) else np.where(np.isnan(x), 0.0, x)
+    return x if is_sparse(x) else np.where(np.isnan(x), 0.0, x)
 
 
 def known(x: Array, weights: Array) -> Array:
     """Weight of the known cells, (k, d)."""
-    if issparse(x):
+    if is_sparse(x):
         return np.repeat(moments.zeroth(weights)[:, None], x.shape[1], axis=1)
     return moments.first(~np.isnan(x), weights)
 
 
 def zeros(x: Array, weights: Array) -> Array:
     """Weight of the known cells that are 0, among cells of 0 and 1, (k, d)."""
-    if not issparse(x):
+    if not is_sparse(x):
         return moments.first(np.where(np.isnan(x), 0.0, 1.0 - x), weights)
     rest = known(x, weights) - moments.first(x, weights)
     return np.where(np.abs(rest) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None], 0.0, rest)
@@ -40,14 +45,14 @@ def zeros(x: Array, weights: Array) -> Array:
 
 def over_known(x: Array, table: Array) -> Array:
     """Sum of a table's entries (k, d) over the known cells of each row, (n, k)."""
-    if issparse(x):
+    if is_sparse(x):
         return np.repeat(table.sum(axis=1)[None], x.shape[0], axis=0)
     return ~np.isnan(x) @ table.T
 
 
 def log_factorials(x: Array) -> Array:
     """Sum of log x! over the known cells of each row, (n,); by the gamma function where x is not whole."""
-    if not issparse(x):
+    if not is_sparse(x):
         return np.asarray(gammaln(filled(x) + 1.0).sum(axis=1))
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     return np.bincount(rows, gammaln(x.data + 1.0), minlength=x.shape[0])
@@ -55,11 +60,11 @@ def log_factorials(x: Array) -> Array:
 
 def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
     """Columns with a cell that meets a condition, which zero does not meet; ascending positions."""
-    if issparse(x):
+    if is_sparse(x):
         return np.unique(x.indices[condition(x.data)])
     return np.flatnonzero(condition(x).any(axis=0))
 
 
 def cells_a_row(x: Array) -> float:
     """Cells that are stored for each row, on average."""
-    return float(x.nnz / max(x.shape[0], 1)) if issparse(x) else float(x.shape[1])
+    return float(x.nnz / max(x.shape[0], 1)) if is_sparse(x) else float(x.shape[1])
