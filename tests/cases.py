@@ -116,6 +116,7 @@ FAMILIES = {
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
+    "poisson-gamma-mean": poisson(prior=Gamma()),
     "multinomial": multinomial(),
     "multinomial-alpha": multinomial(alpha=1.0),
     "multinomial-dirichlet": multinomial(prior=Dirichlet(2.0)),

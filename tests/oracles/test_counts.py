@@ -46,6 +46,9 @@ def test_poisson_rates_are_means_of_known_cells():
     smooth = cb.PoissonNB(rule="ml", prior=Gamma(2.0, 3.0)).fit(X, y)
     known = np.stack([(~np.isnan(X[y == label])).sum(axis=0) for label in "xyz"])
     assert_allclose(smooth.rate_, (expected * known + 2.0) / (known + 3.0), rtol=1e-10)
+    near = cb.PoissonNB(rule="ml", alpha=4.0).fit(X, y)
+    mean = np.maximum(np.nanmean(X, axis=0), 1e-12)
+    assert_allclose(near.rate_, (expected * known + 4.0) / (known + 4.0 / mean), rtol=1e-10)
 
 
 def test_poisson_is_a_multinomial_with_lengths():

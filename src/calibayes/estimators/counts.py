@@ -18,8 +18,6 @@ from calibayes.families import Complement, Gamma, Multinomial, Poisson
 class Counting:
     """What scikit-learn is told about estimators over counts."""
 
-    data_statistics_: Any
-
     @property
     def _sparse(self) -> bool:
         return True
@@ -31,17 +29,22 @@ class Counting:
         return tags
 
 
-class Complete:
-    """No cell may be missing."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class Events(Counting, Discrete):
+    """What naive Bayes over a row's events and its complement share: no cell may be missing."""
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
 
+    @property
+    def feature_count_(self) -> Array:
+        return np.asarray(self.data_statistics_["columns"]["count"])
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MultinomialNB(Complete, Counting, Discrete):
+class MultinomialNB(Events):
     """Naive Bayes over counts that share out a row's events over the columns, as words in a document.
 
     The density is that of a row given its number of events, with the multinomial coefficient; scikit-learn leaves the
@@ -69,16 +72,12 @@ class MultinomialNB(Complete, Counting, Discrete):
         return [("columns", Multinomial(**self._smoothing()), every)]
 
     @property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["count"])
-
-    @property
     def feature_log_prob_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["log_probability"])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ComplementNB(Complete, Counting, Discrete):
+class ComplementNB(Events):
     """Complement naive Bayes: a row belongs to the class whose complement it is least like.
 
     Its scores are no densities, so it has no `score_samples`, its probabilities are as arbitrary as scikit-learn's,
@@ -130,10 +129,6 @@ class ComplementNB(Complete, Counting, Discrete):
         return np.log(self.class_count_ / self.class_count_.sum() if given is None else given)
 
     @property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["count"])
-
-    @property
     def feature_all_(self) -> Array:
         return np.asarray(self.feature_count_.sum(axis=0))
 
@@ -151,7 +146,7 @@ class PoissonNB(Counting, ClassProbabilities):
     Parameters
     ----------
     alpha : float, default=1
-        Pseudo-count of rows with one event in each column; 0 is maximum likelihood.
+        Pseudo-count of events in each column, at its own mean rate; 0 is maximum likelihood.
     prior : Gamma, optional
         Prior of the rates instead of ``alpha``.
     fit_prior, class_prior
@@ -174,7 +169,7 @@ class PoissonNB(Counting, ClassProbabilities):
         alpha = number("alpha", self.alpha, 0.0, 1e300)
         if self.prior is not None and alpha != 1.0:
             raise ValueError("give alpha or prior, not both")
-        smoothing = Gamma(alpha, alpha) if alpha else None
+        smoothing = Gamma(alpha) if alpha else None
         return [("columns", Poisson(prior=self.prior or smoothing), every)]
 
     @property

@@ -28,6 +28,8 @@ class Poisson:
 
     prior: Gamma | None = None
     layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+    rows: Array = field(default_factory=lambda: np.zeros(()), repr=False)
+    """Pseudo-rows of each column, (d,)."""
 
     reads = "counts"
 
@@ -45,11 +47,21 @@ class Poisson:
         return self
 
     @property
-    def _prior(self) -> Gamma:
-        return self.prior or Gamma(0.0, 0.0)
+    def _events(self) -> float:
+        return self.prior.shape if self.prior else 0.0
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Poisson:
-        lost = ~(start["count"] + self._prior.rate > 0)
+        return self._with_rows(start if pooled is None else pooled)._checked(start)
+
+    def _with_rows(self, every: Arrays) -> Poisson:
+        if self.prior is None:
+            return self
+        count = every["count"].sum(axis=0)
+        mean = every["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
+        return replace(self, rows=self.prior.rows(np.maximum(mean, LEAST_SHARE)))
+
+    def _checked(self, start: Arrays) -> Poisson:
+        lost = ~(start["count"] + self.rows > 0)
         if lost.any():
             c, j = np.argwhere(lost)[0]
             raise ValueError(
@@ -65,7 +77,7 @@ class Poisson:
         }
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        rate = (statistics["sum"] + self._prior.shape) / (statistics["count"] + self._prior.rate)
+        rate = (statistics["sum"] + self._events) / (statistics["count"] + self.rows)
         rate = floored(rate, rate.sum(axis=0))
         return {"rate": rate, "log_rate": np.log(rate)}
 
@@ -91,8 +103,7 @@ class Poisson:
 
     def log_prior(self, parameters: Arrays) -> float:
         """Of the log rates."""
-        prior = self._prior
-        return float(np.sum(prior.shape * parameters["log_rate"] - prior.rate * parameters["rate"]))
+        return float(np.sum(self._events * parameters["log_rate"] - self.rows * parameters["rate"]))
 
     def sample(self, parameters: Arrays, classes: Array, rng: np.random.Generator) -> Array:
         return rng.poisson(parameters["rate"][classes]).astype(np.float64)

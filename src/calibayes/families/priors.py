@@ -73,15 +73,21 @@ class Gamma:
 
     Parameters
     ----------
-    shape, rate : float
-        Pseudo-counts of events and of rows.
+    shape : float
+        Pseudo-count of events.
+    rate : float, optional
+        Pseudo-count of rows; by default as many as bring that many events in the training column.
     """
 
     shape: float = 1.0
-    rate: float = 1.0
+    rate: float | None = None
 
     def __post_init__(self) -> None:
-        if not (0 <= self.shape < math.inf and 0 <= self.rate < math.inf):
+        if not (0 <= self.shape < math.inf and (self.rate is None or 0 <= self.rate < math.inf)):
             raise ValueError(
                 f"Gamma(shape={self.shape}, rate={self.rate}): both must be finite and not negative"
             )
+
+    def rows(self, mean: Array) -> Array:
+        """Pseudo-counts of rows for columns with these means, (d,)."""
+        return self.shape / mean if self.rate is None else np.full(len(mean), self.rate)
