@@ -288,13 +288,12 @@ def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
 
 def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
     """Some columns as numbers, NaN for missing cells, float32 where they are so already."""
-    allowed = "fiub" if booleans else "fiu"
-    for j in indices:
-        if table.kind(j) not in allowed:
-            raise ValueError(
-                f"column {table.names[j]!r} does not hold numbers: could not convert its values to float. "
-                "A categorical family, or a model for mixed columns such as NaiveBayes, takes it as it is."
-            )
+    other = table.first_unlike(indices, "fiub" if booleans else "fiu")
+    if other is not None:
+        raise ValueError(
+            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
+            "A categorical family, or a model for mixed columns such as NaiveBayes, takes it as it is."
+        )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     most = min(LARGEST, float(np.finfo(matrix.dtype).max))

@@ -37,6 +37,11 @@ class Table:
         """NumPy's letter for what a column holds."""
         return str((self.content[j] if isinstance(self.content, tuple) else self.content).dtype.kind)
 
+    def first_unlike(self, indices: Sequence[int], kinds: str) -> int | None:
+        """The first of some columns that holds something else than these kinds."""
+        some = indices if isinstance(self.content, tuple) else indices[:1]
+        return next((j for j in some if self.kind(j) not in kinds), None)
+
     def matrix(self, indices: Sequence[int]) -> Array:
         """Some columns side by side, (n, d)."""
         if isinstance(self.content, tuple):
