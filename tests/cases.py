@@ -12,8 +12,11 @@ from calibayes.families import (
     Diagonal,
     Dirichlet,
     Full,
+    Gamma,
     Gaussian,
+    Multinomial,
     NormalInverseWishart,
+    Poisson,
     Spherical,
     Tied,
     TiedDiagonal,
@@ -51,6 +54,12 @@ def _numbers(d=2):
     return rng.normal(size=(N, d)) @ mixing + shift[np.arange(N) % K] + 5.0
 
 
+def _events(d):
+    rng = np.random.default_rng(4)
+    rates = np.array([[1.0, 3.0, 0.5], [2.0, 1.0, 1.5], [3.5, 0.7, 2.0]])[:, :d]
+    return rng.poisson(rates[np.arange(N) % K]).astype(float)
+
+
 def _everything(levels):
     return np.array(list(product(*(range(r) for r in levels))))
 
@@ -74,6 +83,21 @@ def bernoulli(**options):
     return FamilyCase(Bernoulli(**options).bind(layout), _flags(), K, support, scale_free=not options)
 
 
+def poisson(**options):
+    support = (_everything((26, 26)).astype(float), 1.0)
+    layout = Layout(CLASSES, _names(2))
+    return FamilyCase(Poisson(**options).bind(layout), _events(2), K, support, scale_free=not options)
+
+
+def multinomial(**options):
+    rows, layout = _everything((5, 5, 5)).astype(float), Layout(CLASSES, _names(3))
+    support = (rows[rows.sum(axis=1) == 4], 1.0)
+    events = _events(3)
+    return FamilyCase(
+        Multinomial(**options).bind(layout), events, K, support, not options, counted=events.sum(axis=1)
+    )
+
+
 def gaussian(shape, **options):
     columns = _numbers()
     layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0))
@@ -90,6 +114,12 @@ FAMILIES = {
     "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
+    "poisson": poisson(),
+    "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
+    "poisson-gamma-mean": poisson(prior=Gamma()),
+    "multinomial": multinomial(),
+    "multinomial-alpha": multinomial(alpha=1.0),
+    "multinomial-dirichlet": multinomial(prior=Dirichlet(2.0)),
     **{f"gaussian-{type(shape).__name__}": gaussian(shape) for shape in SHAPES},
     **{
         f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())

@@ -4,6 +4,7 @@ from calibayes import datasets, families, learn, rules
 from calibayes._version import __version__
 from calibayes.estimators.closed_form import cross_validate_closed_form
 from calibayes.estimators.columns import categorical, every, numeric
+from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
@@ -17,11 +18,14 @@ from calibayes.families.singular import SingularCovarianceWarning
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
+    "ComplementNB",
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "LinearDiscriminantAnalysis",
+    "MultinomialNB",
     "NaiveBayes",
+    "PoissonNB",
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
     "TradeOffCV",

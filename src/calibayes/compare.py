@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from calibayes.core.protocols import Array, Conjugate
+from calibayes.core.abilities import Conjugate
+from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier

@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 import calibayes as cb
 from calibayes.core.tree import map_leaves
 from calibayes.families import Categorical, Full, Gaussian, Spherical
-from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit
+from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
 from calibayes.rules import GDT, RC
-from tests.contract.test_scikit_learn import GENERATIVE
+from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE
 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
@@ -68,37 +68,6 @@ class TestEveryEstimator:
         there_and_back = subtract(add(model.data_statistics_, some), some)
         assert_same_trees(family.prepare(there_and_back).parameters(there_and_back), model.parameters_)
 
-    @pytest.mark.parametrize("rule", ["ml", "rc", RC(step=0.1), GDT(lam=0.3)])
-    def test_number_of_jobs_leaves_no_trace(self, estimator, rule):
-        X, y = table(3000)
-        big = np.tile(X, (1, 60)) + np.repeat(np.arange(60), 5)  # several blocks
-        big = big[:, :: 7 if isinstance(estimator, cb.QuadraticDiscriminantAnalysis) else 1]
-        options = {"rule": rule, "max_iter": 3, "stop": None}
-        if hasattr(estimator, "prior") and not hasattr(estimator, "alpha"):
-            options["prior"] = cb.families.NormalInverseWishart()
-        one = clone(estimator).set_params(n_jobs=1, **options).fit(big, y)
-        two = clone(estimator).set_params(n_jobs=2, **options).fit(big, y)
-        map_leaves(assert_array_equal, one.parameters_, two.parameters_)
-        assert_array_equal(one.history_["log_loss"], two.history_["log_loss"])
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"start": "random"},
-            {"start": "bootstrap"},
-            {"validation_fraction": 0.2, "refit": False},
-            {"batch_size": 32},
-        ],
-    )
-    def test_a_seed_fixes_the_result(self, estimator, options):
-        X, y = table()
-        runs = [
-            clone(estimator).set_params(random_state=seed, max_iter=5, stop=None, **options).fit(X, y)
-            for seed in (1, 1, 2)
-        ]
-        assert_array_equal(runs[0].predict_log_proba(X), runs[1].predict_log_proba(X))
-        assert not np.array_equal(runs[0].predict_log_proba(X), runs[2].predict_log_proba(X))
-
     def test_a_constructor_parameter_is_never_assigned(self, estimator):
         X, y = table()
         model = clone(estimator)
@@ -108,25 +77,6 @@ class TestEveryEstimator:
             name: id(value) for name, value in model.get_params().items() if name not in ("max_iter", "stop")
         }
         assert {name: before[name] for name in after} == after
-
-    def test_history_has_one_entry_more_than_updates(self, estimator):
-        X, y = table()
-        model = clone(estimator).set_params(rule=RC(step=0.1), max_iter=7, stop=None).fit(X, y)
-        assert {
-            "soft_error",
-            "error",
-            "log_loss",
-            "objective",
-            "step",
-            "frozen",
-            "seconds",
-        } <= model.history_.keys()
-        assert all(len(values) == 8 for values in model.history_.values())
-        assert model.n_iter_ == 7
-        assert model.best_iter_ == np.argmin(model.history_["soft_error"])
-        true = np.searchsorted(model.classes_, y)
-        best = model.predict_proba(X)[np.arange(len(y)), true]
-        assert model.history_["soft_error"][model.best_iter_] == pytest.approx(1 - best.mean(), rel=1e-9)
 
     def test_copies_predict_the_same(self, estimator, tmp_path):
         X, y = table()
@@ -148,6 +98,62 @@ class TestEveryEstimator:
             assert_array_equal(model.predict_log_proba(frame), expected)
             assert model.feature_names_in_.tolist() == names
 
+    def test_html_representation(self, estimator):
+        assert type(estimator).__name__ in estimator._repr_html_()
+
+
+@pytest.mark.parametrize("estimator", ITERATIVE, **IDS)
+class TestEveryIterativeEstimator:
+    @pytest.mark.parametrize("rule", ["ml", "rc", RC(step=0.1), GDT(lam=0.3)])
+    def test_number_of_jobs_leaves_no_trace(self, estimator, rule):
+        X, y = table(3000)
+        big = np.tile(X, (1, 60)) + np.repeat(np.arange(60), 5)  # several blocks
+        big = big[:, :: 7 if isinstance(estimator, cb.QuadraticDiscriminantAnalysis) else 1]
+        options = {"rule": rule, "max_iter": 3, "stop": None}
+        if hasattr(estimator, "prior") and not hasattr(estimator, "alpha"):
+            options["prior"] = cb.families.NormalInverseWishart()
+        one = clone(estimator).set_params(n_jobs=1, **options).fit(big, y)
+        two = clone(estimator).set_params(n_jobs=2, **options).fit(big, y)
+        map_leaves(assert_array_equal, one.parameters_, two.parameters_)
+        assert_array_equal(one.history_["log_loss"], two.history_["log_loss"])
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"start": "random"},
+            {"start": "bootstrap"},
+            {"validation_fraction": 0.2, "refit": False},
+            {"batch_size": 32, "stop": ToTheEnd()},
+        ],
+    )
+    def test_a_seed_fixes_the_result(self, estimator, options):
+        X, y = table()
+        runs = [
+            clone(estimator).set_params(random_state=seed, max_iter=5, **{"stop": None, **options}).fit(X, y)
+            for seed in (1, 1, 2)
+        ]
+        assert_array_equal(runs[0].predict_log_proba(X), runs[1].predict_log_proba(X))
+        assert not np.array_equal(runs[0].predict_log_proba(X), runs[2].predict_log_proba(X))
+
+    def test_history_has_one_entry_more_than_updates(self, estimator):
+        X, y = table()
+        model = clone(estimator).set_params(rule=RC(step=0.1), max_iter=7, stop=None).fit(X, y)
+        assert {
+            "soft_error",
+            "error",
+            "log_loss",
+            "objective",
+            "step",
+            "frozen",
+            "seconds",
+        } <= model.history_.keys()
+        assert all(len(values) == 8 for values in model.history_.values())
+        assert model.n_iter_ == 7
+        assert model.best_iter_ == np.argmin(model.history_["soft_error"])
+        true = np.searchsorted(model.classes_, y)
+        best = model.predict_proba(X)[np.arange(len(y)), true]
+        assert model.history_["soft_error"][model.best_iter_] == pytest.approx(1 - best.mean(), rel=1e-9)
+
     def test_samples_look_like_the_data(self, estimator):
         X, y = table()
         X = np.where(X > 1, 1.0, 0.0) if isinstance(estimator, cb.BernoulliNB) else X
@@ -159,9 +165,6 @@ class TestEveryEstimator:
         shares = [np.mean(classes == label) for label in model.classes_]
         assert_allclose(shares, [np.mean(y == label) for label in model.classes_], atol=0.05)
         assert_allclose(np.sort(model.score_samples(rows))[2000], np.median(model.score_samples(X)), atol=1.5)
-
-    def test_html_representation(self, estimator):
-        assert type(estimator).__name__ in estimator._repr_html_()
 
 
 def test_works_inside_scikit_learn():

@@ -12,9 +12,10 @@ ESTIMATORS = [
     for name in calibayes.__all__
     if isinstance(getattr(calibayes, name), type) and hasattr(getattr(calibayes, name), "fit")
 ]
-
 GENERATIVE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "explain")]
 """Those that are models themselves and not made of others."""
+ITERATIVE = [estimator for estimator in GENERATIVE if estimator.rule == "rc"]
+"""All of those but the ones that are learned in closed form only."""
 
 
 # The checks fit to noise and to fewer rows than columns: fits that have more to gain and singular covariances are what

@@ -23,7 +23,7 @@ from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES
 from tests.laws.test_learning import run, source_of
 
-COUNTING = [name for name in FAMILIES if name.startswith(("categorical", "bernoulli"))]
+COUNTING = [name for name in FAMILIES if name.startswith(("categorical", "bernoulli", "multinomial"))]
 
 
 def exact(name):

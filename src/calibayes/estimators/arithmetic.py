@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Movable, Trees
+from calibayes.core.abilities import Movable
+from calibayes.core.protocols import Array, Trees
 from calibayes.core.tree import add, map_leaves, subtract
 from calibayes.estimators.generating import Generating
 from calibayes.estimators.training import regrouped

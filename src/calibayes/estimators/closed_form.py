@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
 
-from calibayes.core.protocols import Array, Counts, Incomplete, Regrouped, Trees
+from calibayes.core.abilities import Counts, Incomplete, Regrouped
+from calibayes.core.protocols import Array, Trees
 from calibayes.core.tree import add, subtract
 from calibayes.engines.blas import one_thread
 from calibayes.estimators.generative import Generative

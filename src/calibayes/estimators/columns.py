@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.families.product import PRIOR
-from calibayes.tables.encode import Encoder, Flags, Levels, Numbers
+from calibayes.tables.encode import Counts, Encoder, Flags, Levels, Numbers
 from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
 
@@ -21,6 +21,7 @@ ENCODERS: Mapping[str, Callable[[], Encoder]] = {
     "numbers": Numbers,
     "levels": Levels,
     "flags": lambda: Flags(threshold=None),
+    "counts": Counts,
 }
 """The encoding of what a family reads, unless another one is given."""
 
@@ -124,13 +125,26 @@ def bind(
                 raise ValueError(f"column {table.names[j]!r} is bound to {taken[j]!r} and to {name!r}")
             taken[j] = name
         if indices:
-            encoder = rest[0] if rest else ENCODERS[family.reads]()
+            encoder = _encoder(family, *rest)
             families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
-    types = tuple(table.column(j).dtype for j in range(len(table.names)))
+    types = table.types()
     return Bound(families, encoders, chosen, table.names, types)
+
+
+def _encoder(family: Family, given: Encoder | None = None) -> Encoder:
+    return ENCODERS[family.reads]() if given is None else given
+
+
+def read_sparse(specifications: Any) -> bool:
+    """Whether the columns of every family can be sparse. What names no family is left to `bind` to refuse."""
+    try:
+        checked = [_checked_specification(entry) for entry in specifications]
+        return all(getattr(_encoder(family, *rest), "sparse", False) for _, family, _, *rest in checked)
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "admit", "reads")

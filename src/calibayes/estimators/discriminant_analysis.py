@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
-from calibayes.estimators.generative import Generative
+from calibayes.estimators.generative import Weighted
 from calibayes.families import Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
 from calibayes.families.product import PRIOR
 from calibayes.families.regularisers import Plain, Regulariser, TowardsIdentity, TowardsSphere
@@ -22,7 +22,7 @@ from calibayes.tables.encode import numbers
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Discriminant(Generative):
+class Discriminant(Weighted):
     """One Gaussian family over all columns."""
 
     priors: Array | None = None

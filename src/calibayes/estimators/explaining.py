@@ -8,7 +8,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from calibayes.core.protocols import Array, Reasons
+from calibayes.core.abilities import Reasons
+from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
 from calibayes.estimators.predicting import Predicting
 from calibayes.families.product import PRIOR

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from calibayes.core.protocols import Array, Filling, Sampling
+from calibayes.core.abilities import Filling, Sampling
+from calibayes.core.protocols import Array
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.explaining import Explaining
+from calibayes.families.product import PRIOR
 from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table, missing
 
@@ -48,13 +50,13 @@ class Generating(Explaining):
         n = whole_number("n_samples", n_samples, 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         known = self._known(given or {}, n)
-        codes = self._drawn_classes(known, y, n, rng)
-        encoded = self._encode(known)
+        codes = self._drawn_classes(known if given else None, y, n, rng)
+        encoded = self._encode(known) if given else {}
         drawn = {}
         for name, family in self._model.families.items():
             if not isinstance(family, Sampling):
                 raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
-            drawn[name] = family.sample(self.parameters_[name], codes, rng, encoded[name])
+            drawn[name] = family.sample(self.parameters_[name], codes, rng, encoded.get(name))
         return self._like_training(self._decoded(known, drawn, rng)), self.classes_[codes]
 
     def fill(self, X: Any) -> Any:
@@ -90,7 +92,7 @@ class Generating(Explaining):
             return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
         return np.full(n, float(value)) if numeric else np.array([value] * n, dtype=object)
 
-    def _drawn_classes(self, known: Table, y: Any, n: int, rng: np.random.Generator) -> Array:
+    def _drawn_classes(self, known: Table | None, y: Any, n: int, rng: np.random.Generator) -> Array:
         """Codes drawn from p(class | what is known), or those asked for."""
         if y is not None:
             labels = np.broadcast_to(np.asarray(y, dtype=self.classes_.dtype), n)
@@ -98,7 +100,8 @@ class Generating(Explaining):
             if len(strange):
                 raise ValueError(f"{strange[0]!r} is not among the classes {self.classes_.tolist()}")
             return np.searchsorted(self.classes_, labels)
-        posterior = np.exp(log_normalise(self._log_joint(known))[0][0])
+        log_prior = self.parameters_[PRIOR]["log_probability"]
+        posterior = np.exp(log_prior if known is None else log_normalise(self._log_joint(known))[0][0])
         return np.sort(rng.choice(len(self.classes_), size=n, p=posterior / posterior.sum()))
 
     def _decoded(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calibayes.core.protocols import Array, Family
+from calibayes.decision import log_odds
 from calibayes.estimators.arithmetic import Arithmetic
-from calibayes.estimators.columns import Selection
+from calibayes.estimators.columns import Selection, read_sparse
 from calibayes.estimators.mixed import Mixed
 
 Generative = Arithmetic
@@ -16,7 +17,19 @@ Generative = Arithmetic
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GenerativeClassifier(Mixed, Generative):
+class Weighted(Generative):
+    """What estimators over any numbers have beyond those over counts, which scikit-learn knows without it."""
+
+    class_weight: Mapping[Any, float] | str | None = None
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
+        joint = self.predict_joint_log_proba(X)
+        return log_odds(joint) if joint.shape[1] == 2 else joint
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GenerativeClassifier(Mixed, Weighted):
     """A class prior times families over their own columns, learned by any rule.
 
     Parameters
@@ -26,7 +39,7 @@ class GenerativeClassifier(Mixed, Generative):
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
         used. By default the kinds of the columns decide.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "binned", "categorical" or "bernoulli", instead of ``families``.
+        Column, by name or position, -> "gaussian", "binned", "poisson", "multinomial", "categorical" or "bernoulli", instead of ``families``.
         Columns that are not named: numbers are independent Gaussians, all else is categorical with one pseudo-count a
         level. The columns of a kind are one family of that name.
     priors : (k,) array, optional
@@ -99,6 +112,10 @@ class GenerativeClassifier(Mixed, Generative):
 
     families: Sequence[tuple[str, Family, Selection]] | None = None
     priors: Array | None = None
+
+    @property
+    def _sparse(self) -> bool:
+        return read_sparse(self.specifications())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibayes.core.protocols import Family
 from calibayes.estimators.columns import position
-from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
+from calibayes.families import Bernoulli, Categorical, Diagonal, Gamma, Gaussian, Multinomial, Poisson
 from calibayes.tables.bins import KMeansBins
-from calibayes.tables.encode import Encoder, Flags, Levels, Numbers
+from calibayes.tables.encode import Counts, Encoder, Flags, Levels, Numbers
 from calibayes.tables.read import Table
 from calibayes.tables.schema import CATEGORICAL, NUMERIC, content, natural_kind
 
@@ -44,6 +44,8 @@ KINDS: dict[str, Kind] = {
         lambda choices: choices.levels,
         ("numbers", "booleans", "text", "categories"),
     ),
+    "multinomial": Kind(lambda choices: Multinomial(alpha=1.0), lambda choices: Counts()),
+    "poisson": Kind(lambda choices: Poisson(prior=Gamma()), lambda choices: Counts()),
     "bernoulli": Kind(
         lambda choices: Bernoulli(**choices.smoothing),
         lambda choices: Flags(threshold=None),

@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
-from calibayes.estimators.generative import Generative
+from calibayes.estimators.generative import Generative, Weighted
 from calibayes.estimators.kinds import Choices
 from calibayes.estimators.mixed import Mixed
 from calibayes.families import (
@@ -32,17 +32,31 @@ LEAST_ALPHA = 1e-10
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Discrete(Generative):
-    """Parameters that naive Bayes over levels and over flags share."""
+class ClassProbabilities(Generative):
+    """Class probabilities by scikit-learn's parameters of discrete naive Bayes."""
 
-    alpha: float | Array = 1.0
-    force_alpha: bool = True
     fit_prior: bool = True
     class_prior: Array | None = None
-    prior: Dirichlet | None = None
 
     def _fixed_priors(self, k: int) -> Array | None:
         return np.full(k, 1.0 / k) if self.class_prior is None and not self.fit_prior else self.class_prior
+
+    @property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @property
+    def class_log_prior_(self) -> Array:
+        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Discrete(ClassProbabilities):
+    """Parameters that naive Bayes over levels, flags and events share."""
+
+    alpha: float | Array = 1.0
+    force_alpha: bool = True
+    prior: Dirichlet | None = None
 
     def _smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
@@ -55,17 +69,9 @@ class Discrete(Generative):
             alpha = np.maximum(alpha, LEAST_ALPHA)
         return {"alpha": float(alpha) if alpha.ndim == 0 else alpha}
 
-    @property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
-
-    @property
-    def class_log_prior_(self) -> Array:
-        return np.asarray(self.parameters_[PRIOR]["log_probability"])
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CategoricalNB(Discrete):
+class CategoricalNB(Weighted, Discrete):
     """Naive Bayes over columns of levels.
 
     Any values are levels: whole numbers as in scikit-learn, other numbers, strings, booleans. A level that was not
@@ -121,8 +127,8 @@ class CategoricalNB(Discrete):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BernoulliNB(Discrete):
-    """Naive Bayes over columns of zeros and ones.
+class BernoulliNB(Weighted, Discrete):
+    """Naive Bayes over columns of zeros and ones, dense or sparse.
 
     Parameters
     ----------
@@ -143,6 +149,10 @@ class BernoulliNB(Discrete):
 
     binarize: float | None = 0.0
 
+    @property
+    def _sparse(self) -> bool:
+        return True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on columns that are not binary, as the checks' are
@@ -161,7 +171,7 @@ class BernoulliNB(Discrete):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GaussianNB(Generative):
+class GaussianNB(Weighted):
     """Naive Bayes over numbers with a Gaussian density for each class and column.
 
     Parameters
@@ -216,7 +226,7 @@ class GaussianNB(Generative):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NaiveBayes(Mixed, Discrete):
+class NaiveBayes(Mixed, Weighted, Discrete):
     """Naive Bayes over a table as it is: numbers are cut into bins, everything else is categorical.
 
     Parameters

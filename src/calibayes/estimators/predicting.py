@@ -14,7 +14,6 @@ from calibayes.decision import (
     above_thresholds,
     checked_costs,
     least_cost,
-    log_odds,
     most_probable,
     rejected,
     tempered,
@@ -120,11 +119,6 @@ class Predicting(Training):
         check_is_fitted(self)
         if self.parameters_ is None:
             raise ValueError(f"not enough rows have been seen yet: {self._unready}")
-
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
-        joint = self.predict_joint_log_proba(X)
-        return log_odds(joint) if joint.shape[1] == 2 else joint
 
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,): low for rows unlike those of training."""

@@ -31,6 +31,16 @@ class Reading(BaseEstimator):  # type: ignore[misc]
 
     _origin: Origin
 
+    @property
+    def _sparse(self) -> bool:
+        """Whether sparse tables can be read."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        return tags
+
     def _read(self, X: Any, *, reset: bool) -> Table:
         """The table, its columns checked against those of the first one."""
         if isinstance(X, Table):
@@ -41,7 +51,10 @@ class Reading(BaseEstimator):  # type: ignore[misc]
             return read_frame(X)
         if isinstance(X, list):
             X = as_cells(X)  # NumPy would turn numbers beside strings into strings
-        array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        accepted = "csr" if self._sparse else False
+        array = validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=accepted
+        )
         return read_array(array, getattr(self, "feature_names_in_", None))
 
     def _match_names(self, table: Table, *, reset: bool) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
-from calibayes.core.protocols import Array, Engine, Family, Incomplete, Regrouped, Rule, Trees
+from calibayes.core.abilities import Incomplete, Regrouped
+from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
 from calibayes.engines import engine_for
 from calibayes.estimators import checks
@@ -19,6 +20,7 @@ from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
+from calibayes.kernels.sparse import columns_where
 from calibayes.learn import (
     Data,
     Even,
@@ -53,6 +55,7 @@ class Kept(Reading):
     statistics_: Any
     parameters_: Any
     temperature_: float
+    class_weight: Any = None
     _bound: Bound
     _model: Product
     _state: Any
@@ -73,7 +76,6 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     refit: bool = True
     temperature: float | str = 1.0
     class_alpha: float = 0.0
-    class_weight: Mapping[Any, float] | str | None = None
     callbacks: Sequence[Callback] | None = None
     random_state: int | np.random.RandomState | None = None
     engine: Engine | None = None
@@ -102,7 +104,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (n, d)
+        X : array, data frame or, where all families read counts or flags, sparse array of shape (n, d)
             Missing cells are NaN, None or NA.
         y : (n,) labels
             None, NaN or NA is a row without a label, for ``rule="em"``.
@@ -296,9 +298,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
-            absent = _absent(encoded[name]).any(axis=0)
-            if absent.any() and not isinstance(family, Incomplete):
-                column = self._bound.names[self._bound.chosen[name][int(np.argmax(absent))]]
+            absent = _with_gaps(encoded[name])
+            if len(absent) and not isinstance(family, Incomplete):
+                column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(
                     f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"
                 )
@@ -350,9 +352,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return self
 
 
-def _absent(columns: Array) -> Array:
-    """Which cells of encoded columns are missing, (n, d) booleans."""
-    return np.isnan(columns) if columns.dtype.kind == "f" else columns < 0
+def _with_gaps(columns: Array) -> Array:
+    """Positions of encoded columns with missing cells."""
+    return columns_where(columns, np.isnan if columns.dtype.kind == "f" else lambda codes: codes < 0)
 
 
 def regrouped(

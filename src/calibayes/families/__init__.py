@@ -3,8 +3,11 @@
 from calibayes.families.bernoulli import Bernoulli
 from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
+from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
-from calibayes.families.priors import Dirichlet, NormalInverseWishart
+from calibayes.families.multinomial import Multinomial
+from calibayes.families.poisson import Poisson
+from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
 from calibayes.families.product import Product
 from calibayes.families.shapes import (
     Diagonal,
@@ -19,11 +22,15 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "ClassPrior",
+    "Complement",
     "Diagonal",
     "Dirichlet",
     "Full",
+    "Gamma",
     "Gaussian",
+    "Multinomial",
     "NormalInverseWishart",
+    "Poisson",
     "Product",
     "Spherical",
     "Tied",

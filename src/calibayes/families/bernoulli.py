@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.protocols import Admission, Array, Arrays, Ascent
+from calibayes.core.abilities import Ascent
+from calibayes.core.protocols import Admission, Array, Arrays
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import missing, moments, simplex
+from calibayes.kernels import missing, moments, simplex, sparse
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,10 @@ class Bernoulli(PseudoCounts):
         return self.pseudo_counts([2] * len(self.layout.columns))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        known, ones = missing.known_and_filled(columns)
-        return {"zeros": moments.first(known - ones, weights), "ones": moments.first(ones, weights)}
+        return {
+            "zeros": sparse.zeros(columns, weights),
+            "ones": moments.first(sparse.filled(columns), weights),
+        }
 
     def parameters(self, statistics: Arrays) -> Arrays:
         ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
@@ -36,8 +39,8 @@ class Bernoulli(PseudoCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
-        known, ones = missing.known_and_filled(columns)
-        return np.asarray(ones @ (log_one - log_zero).T + known @ log_zero.T)
+        of_ones = sparse.filled(columns) @ (log_one - log_zero).T
+        return np.asarray(of_ones + sparse.over_known(columns, log_zero))
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A count that would fall below zero keeps its value."""
@@ -57,6 +60,9 @@ class Bernoulli(PseudoCounts):
             {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
         )
 
+    def hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
+
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
 
@@ -68,14 +74,15 @@ class Bernoulli(PseudoCounts):
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        dense = sparse.as_dense(columns)
         likely = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
-        return np.where(np.isnan(columns), likely, columns)
+        return np.where(np.isnan(dense), likely, dense)
 
     @property
     def groups(self) -> tuple[str, ...]:
         return self.layout.columns
 
     def terms(self, columns: Array, parameters: Arrays) -> Array:
-        known, ones = missing.known_and_filled(columns)
+        known, ones = missing.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
         return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.protocols import Admission, Array, Arrays, Ascent
+from calibayes.core.abilities import Ascent
+from calibayes.core.protocols import Admission, Array, Arrays
 from calibayes.families.pseudo_counts import PseudoCounts, floored
 from calibayes.kernels import counts, simplex
 
@@ -61,6 +62,9 @@ class Categorical(PseudoCounts):
         return Ascent(
             {"log_probability": np.concatenate([simplex.log_project(t) for t in tables], axis=1)}, None
         )
+
+    def hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))

@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from calibayes.core.protocols import Admission, Array, Arrays, Ascent, Layout
+from calibayes.core.abilities import Ascent
+from calibayes.core.protocols import Admission, Array, Arrays, Layout
 from calibayes.families.priors import NormalInverseWishart
 from calibayes.families.regularisers import Plain, Regulariser
 from calibayes.families.resolved_prior import ResolvedPrior, resolved

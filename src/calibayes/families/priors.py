@@ -62,3 +62,32 @@ class NormalInverseWishart:
         for name, given in (("mean", self.mean), ("covariance", self.covariance)):
             if given is not None and not np.isfinite(np.asarray(given, dtype=np.float64)).all():
                 raise ValueError(f"NormalInverseWishart: the {name} must be finite")
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Prior of the rate of a Poisson that counts as ``shape`` events in ``rate`` rows.
+
+    The rate that is learned, (events + shape) / (rows + rate), is the posterior mean of the rate, and the posterior
+    mode of its logarithm.
+
+    Parameters
+    ----------
+    shape : float
+        Pseudo-count of events.
+    rate : float, optional
+        Pseudo-count of rows; by default as many as bring that many events in the training column.
+    """
+
+    shape: float = 1.0
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.shape < math.inf and (self.rate is None or 0 <= self.rate < math.inf)):
+            raise ValueError(
+                f"Gamma(shape={self.shape}, rate={self.rate}): both must be finite and not negative"
+            )
+
+    def rows(self, mean: Array) -> Array:
+        """Pseudo-counts of rows for columns with these means, (d,)."""
+        return self.shape / mean if self.rate is None else np.full(len(mean), self.rate)

@@ -8,8 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from calibayes.core.abilities import Natural, Penalised
 from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Family, Layout, Natural, Penalised, Trees
+from calibayes.core.protocols import Array, Family, Layout, Trees
 from calibayes.families.class_prior import ClassPrior
 
 PRIOR = "class_prior"

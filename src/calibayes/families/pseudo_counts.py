@@ -61,8 +61,5 @@ class PseudoCounts:
     def exact(self) -> Self:
         return self
 
-    def hidden(self, columns: Array) -> bool:
-        return False  # a missing cell is not counted, whatever the parameters
-
     def conjugate(self) -> Self:
         return self if np.any(self.alpha) or self.prior else replace(self, prior=Dirichlet())

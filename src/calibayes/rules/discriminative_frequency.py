@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Counts, StepControl
+from calibayes.core.abilities import Counts
+from calibayes.core.protocols import Array, StepControl
 from calibayes.rules.steps import Fixed, step_control
 from calibayes.rules.update import Update
 

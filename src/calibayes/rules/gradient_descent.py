@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, Model, Natural, StepControl, Trees
+from calibayes.core.abilities import Natural
+from calibayes.core.protocols import Array, Model, StepControl, Trees
 from calibayes.rules.steps import Fixed, step_control
 from calibayes.rules.update import Update, conditional_log_likelihood
 

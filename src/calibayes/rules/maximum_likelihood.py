@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, Conjugate, Family
+from calibayes.core.abilities import Conjugate
+from calibayes.core.protocols import Array, Family
 from calibayes.rules.steps import Fixed
 from calibayes.rules.update import Update, joint_log_likelihood
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Family, Model, Penalised, Trees
+from calibayes.core.abilities import Penalised
+from calibayes.core.protocols import Array, Family, Model, Trees
 from calibayes.core.tree import add, combine
 from calibayes.kernels.logspace import log_normalise
 

@@ -10,11 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.sparse import columns_where, is_sparse
 from calibayes.tables.pool import Pooling
 from calibayes.tables.read import Table, missing
 
@@ -23,6 +24,8 @@ LARGEST = 1e100
 
 
 class Encoder(Protocol):
+    """Encodes columns. One that reads sparse tables too says so by an attribute ``sparse``."""
+
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Encoder:
         """This encoder for given columns of a table.
 
@@ -60,8 +63,23 @@ class Remarking(Protocol):
         """A short phrase for each column."""
 
 
+class Unshaped:
+    """What encoders share that say the same of a row whatever the other rows are."""
+
+    shaped: ClassVar[str] = ""
+
+    def extend(self, table: Table) -> tuple[Self, None]:
+        return self, None
+
+    def unite(self, other: Self) -> tuple[Self, None, None]:
+        return self, None, None
+
+    def seen_in(self, counts: Array) -> tuple[Self, None]:
+        return self, None
+
+
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Unshaped):
     """Numbers as they are, with the point about which moments are summed."""
 
     indices: tuple[int, ...] = ()
@@ -83,41 +101,31 @@ class Numbers:
     def layout(self) -> Mapping[str, Any]:
         return {"centre": self.centre, "variance": self.variance}
 
-    def extend(self, table: Table) -> tuple[Self, None]:
-        return self, None
-
-    def unite(self, other: Self) -> tuple[Self, None, None]:
-        return self, None, None
-
-    def seen_in(self, counts: Array) -> tuple[Self, None]:
-        return self, None
-
-    shaped = ""
-
 
 @dataclass(frozen=True)
-class Flags:
+class Flags(Unshaped):
     """Numbers above a threshold are 1, others 0; without a threshold they must be 0 or 1 already."""
 
     threshold: float | None = 0.0
     indices: tuple[int, ...] = ()
+
+    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"a threshold must be finite, got {self.threshold}")
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Flags:
-        refuse_empty(table, indices, np.isnan(numbers(table, indices, booleans=True)))
+        refuse_unknown(table, indices, numbers(table, indices, booleans=True))
         return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices, booleans=True)
-        absent = np.isnan(columns)
         if self.threshold is not None:
-            return np.where(absent, np.nan, columns > self.threshold)
-        odd = ~(np.isin(columns, (0, 1)) | absent).all(axis=0)
-        if odd.any():
-            name = table.names[self.indices[int(np.argmax(odd))]]
+            return above(columns, self.threshold)
+        odd = columns_where(columns, lambda cells: ~(np.isin(cells, (0, 1)) | np.isnan(cells)))
+        if len(odd):
+            name = table.names[self.indices[odd[0]]]
             raise ValueError(f"column {name!r} has values other than 0 and 1: give a threshold (binarize)")
         return columns.astype(np.float64)
 
@@ -127,16 +135,33 @@ class Flags:
     def layout(self) -> Mapping[str, Any]:
         return {}
 
-    def extend(self, table: Table) -> tuple[Self, None]:
-        return self, None
 
-    def unite(self, other: Self) -> tuple[Self, None, None]:
-        return self, None, None
+@dataclass(frozen=True)
+class Counts(Unshaped):
+    """Numbers that are counts of something: none is negative."""
 
-    def seen_in(self, counts: Array) -> tuple[Self, None]:
-        return self, None
+    indices: tuple[int, ...] = ()
 
-    shaped = ""
+    sparse: ClassVar[bool] = True
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Counts:
+        refuse_unknown(table, indices, numbers(table, indices, booleans=True))
+        return Counts(tuple(indices))
+
+    def encode(self, table: Table) -> Array:
+        columns = numbers(table, self.indices, booleans=True)
+        negative = columns_where(columns, lambda cells: cells < 0)
+        if len(negative):
+            raise ValueError(
+                f"Negative values in data: column {table.names[self.indices[negative[0]]]!r} cannot hold counts"
+            )
+        return columns
+
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        return list(encoded.T)
+
+    def layout(self) -> Mapping[str, Any]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -322,6 +347,23 @@ def middles(columns: Array) -> Array:
     return centre
 
 
+def above(columns: Array, threshold: float) -> Array:
+    """1 for numbers above a threshold, else 0; NaN stays."""
+    if not is_sparse(columns):
+        return np.where(np.isnan(columns), np.nan, columns > threshold)
+    if threshold < 0:
+        raise ValueError(
+            f"zero is above the threshold (binarize) {threshold:g}: a sparse table would be all ones"
+        )
+    return (columns > threshold).astype(np.float64)
+
+
+def refuse_unknown(table: Table, indices: Sequence[int], columns: Array) -> None:
+    """The same, of columns of numbers; a sparse table knows all its cells."""
+    if not is_sparse(columns):
+        refuse_empty(table, indices, np.isnan(columns))
+
+
 def refuse_empty(table: Table, indices: Sequence[int], absent: Array) -> None:
     """A column with no known cell at all cannot be learned from."""
     for j, gone in zip(indices, absent.T, strict=True):
@@ -357,20 +399,22 @@ def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
 
 def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
     """Some columns as numbers, NaN for missing cells, float32 where they are so already."""
-    allowed = "fiub" if booleans else "fiu"
-    for j in indices:
-        kind = table.column(j).dtype.kind
-        if kind not in allowed:
-            raise ValueError(
-                f"column {table.names[j]!r} does not hold numbers: could not convert its values to float. "
-                "A categorical family, or a model for mixed columns such as NaiveBayes, takes it as it is."
-            )
+    other = table.first_unlike(indices, "fiub" if booleans else "fiu")
+    if other is not None:
+        raise ValueError(
+            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
+            "A categorical family, or a model for mixed columns such as NaiveBayes, takes it as it is."
+        )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    fine = ~(np.abs(matrix) > min(LARGEST, float(np.finfo(matrix.dtype).max)))
-    if not fine.all():
-        bad = int(np.argmin(fine.all(axis=0)))
-        values, name = matrix[:, bad], table.names[indices[bad]]
-        what = "infinity" if np.isinf(values).any() else f"values beyond {LARGEST:g}, whose squares overflow"
-        raise ValueError(f"column {name!r} contains {what}")
+    most = min(LARGEST, float(np.finfo(matrix.dtype).max))
+    beyond = columns_where(matrix, lambda cells: np.abs(cells) > most)
+    if len(beyond):
+        far = indices[beyond[0]]
+        infinite = np.isinf(table.column(far)).any()
+        what = "infinity" if infinite else f"values beyond {LARGEST:g}, whose squares overflow"
+        raise ValueError(f"column {table.names[far]!r} contains {what}")
+    if is_sparse(matrix) and np.isnan(matrix.data).any():
+        name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
+        raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing cells")
     return matrix

@@ -11,27 +11,40 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.sparse import is_sparse
 
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns: one array of two dimensions where they are all of one type, else an array each."""
+    """Named columns: one array of two dimensions, dense or CSR, where they are all of one type, else an array each."""
 
     names: tuple[str, ...]
     content: Array | tuple[Array, ...]
 
     @property
     def n(self) -> int:
-        return len(self.content) if isinstance(self.content, np.ndarray) else len(self.content[0])
+        return len(self.content[0]) if isinstance(self.content, tuple) else int(self.content.shape[0])
 
     def column(self, j: int) -> Array:
-        return self.content[:, j] if isinstance(self.content, np.ndarray) else self.content[j]
+        if isinstance(self.content, tuple):
+            return self.content[j]
+        return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
+
+    def kind(self, j: int) -> str:
+        """NumPy's letter for what a column holds."""
+        return str((self.content[j] if isinstance(self.content, tuple) else self.content).dtype.kind)
+
+    def first_unlike(self, indices: Sequence[int], kinds: str) -> int | None:
+        """The first of some columns that holds something else than these kinds."""
+        some = indices if isinstance(self.content, tuple) else indices[:1]
+        return next((j for j in some if self.kind(j) not in kinds), None)
 
     def matrix(self, indices: Sequence[int]) -> Array:
         """Some columns side by side, (n, d)."""
-        if not isinstance(self.content, np.ndarray):
+        if isinstance(self.content, tuple):
             return np.stack([self.content[j] for j in indices], axis=1)
         everything = list(indices) == list(range(self.content.shape[1]))
         return self.content if everything else self.content[:, list(indices)]
@@ -42,25 +55,33 @@ class Table:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.names)}")
         gone = self.names.index(name)
         left = [j for j in range(len(self.names)) if j != gone]
-        return Table(tuple(self.names[j] for j in left), tuple(self.column(j) for j in left)), self.column(
-            gone
-        )
+        several = isinstance(self.content, tuple)
+        content = tuple(self.content[j] for j in left) if several else self.matrix(left)
+        return Table(tuple(self.names[j] for j in left), content), self.column(gone)
+
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """The type of each column."""
+        if isinstance(self.content, tuple):
+            return tuple(column.dtype for column in self.content)
+        return (self.content.dtype,) * len(self.names)
 
     def gaps(self) -> int:
         """How many cells are missing."""
+        if not isinstance(self.content, tuple) and is_sparse(self.content):
+            return int(missing(self.content.data).sum())
         return sum(int(missing(self.column(j)).sum()) for j in range(len(self.names)))
 
     def rows(self, keep: Array) -> Table:
         """The rows where ``keep`` is true."""
         if keep.all():
             return self
-        if isinstance(self.content, np.ndarray):
-            return Table(self.names, self.content[keep])
-        return Table(self.names, tuple(column[keep] for column in self.content))
+        if isinstance(self.content, tuple):
+            return Table(self.names, tuple(column[keep] for column in self.content))
+        return Table(self.names, self.content[keep])
 
     def numeric(self, j: int) -> bool:
         """Whether a column holds numbers (booleans are levels, not numbers)."""
-        return self.column(j).dtype.kind in "fiu"
+        return self.kind(j) in "fiu"
 
 
 def is_frame(table: Any) -> bool:
@@ -78,13 +99,24 @@ def as_cells(rows: list[Any]) -> Array:
 
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
-    """The columns of an array of numbers, strings or objects."""
+    """The columns of an array of numbers, strings or objects, or of a sparse one of numbers."""
     named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(array.shape[1]))
     if array.dtype.kind in "mM":
         raise ValueError(f"column {named[0]!r} {DATES}")
+    if is_sparse(array):
+        return Table(named, _canonical(array))
     if array.dtype.kind != "O":
         return Table(named, array)
     return Table(named, tuple(_narrowed(column, name) for column, name in zip(array.T, named, strict=True)))
+
+
+def _canonical(matrix: Any) -> Array:
+    """A CSR array with each cell stored once, so that what holds of stored values holds of cells."""
+    rows = csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def read_frame(frame: Any) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
+from calibayes.kernels.sparse import cells_a_row
 
 CELLS_PER_BLOCK = 2**19
 FEWEST_ROWS = 256
@@ -17,12 +18,12 @@ FEWEST_ROWS = 256
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Encoded columns of each family, labels and weights.
+    """Encoded columns of each family, dense or CSR, labels and weights.
 
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block holds about half a million cells, whatever the number of jobs.
+        By default a block stores about half a million cells, whatever the number of jobs.
     """
 
     columns: Mapping[str, Array]
@@ -41,8 +42,8 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        cells: int = sum(columns.shape[1] for columns in self.columns.values())
-        return max(FEWEST_ROWS, CELLS_PER_BLOCK // max(cells, self.k))
+        cells = sum(cells_a_row(columns) for columns in self.columns.values())
+        return max(FEWEST_ROWS, int(CELLS_PER_BLOCK // max(cells, self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: array[rows] for name, array in self.columns.items()}

@@ -1,0 +1,248 @@
+"""Naive Bayes over words, calibrated and not, beside scikit-learn's: `python benchmarks/text.py` writes docs/text.md.
+
+Two corpora: documents drawn by a fixed recipe whose words come in pairs, so that naive Bayes counts evidence twice, and
+the docstrings of Python's own standard library. Every model runs in a process of its own, whose peak resident memory
+is the operating system's figure: it includes Python, the libraries and the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import platform
+import re
+import resource
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+ROOT = Path(__file__).parents[1]
+CLASSES, BACKGROUND, ZIPF, TOPIC, LENGTH, NEIGHBOUR = 20, 0.7, 1.1, 0.05, 150, 0.5
+
+
+# -- corpora -----------------------------------------------------------------------------------------------------------
+
+
+def drawn(documents, terms, seed=0):
+    """Documents by the recipe: words of the background or of the class's topic, half of which bring the next term."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, documents)
+    document = np.repeat(np.arange(documents), rng.poisson(LENGTH, documents))
+    zipf = np.arange(1, terms + 1) ** -ZIPF
+    words = rng.choice(terms, size=len(document), p=zipf / zipf.sum())
+    of_topic = rng.random(len(document)) >= BACKGROUND
+    topics = rng.dirichlet(np.full(terms, TOPIC), size=CLASSES)
+    for c, topic in enumerate(topics):
+        mine = of_topic & (labels[document] == c)
+        words[mine] = rng.choice(terms, size=int(mine.sum()), p=topic)
+    brings = rng.random(len(document)) < NEIGHBOUR
+    rows = np.concatenate([document, document[brings]])
+    columns = np.concatenate([words, (words[brings] + 1) % terms])
+    table = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(documents, terms)).tocsr()
+    return table, labels, np.arange(documents) % 2 == 0
+
+
+LEAST_DOCUMENTS, LEAST_WORDS, MOST_CLASSES = 60, 5, 12
+
+
+def docstrings():
+    """Docstrings of the standard library's packages: the package is the class, every other file is held out.
+
+    None where the library's sources are not there.
+    """
+    library = Path(sysconfig.get_path("stdlib"))
+    found = defaultdict(list)
+    packages = [
+        p.parent
+        for p in sorted(library.glob("*/__init__.py"))
+        if p.parent.name not in ("test", "site-packages")
+    ]
+    for package in packages:
+        for number, path in enumerate(sorted(package.rglob("*.py"))):
+            found[package.name] += [(words, number % 2 == 0) for words in words_of(path)]
+    sizes = {name: Counter(train for _, train in rows) for name, rows in found.items()}
+    enough = [name for name, size in sizes.items() if min(size[True], size[False]) >= LEAST_DOCUMENTS]
+    kept = sorted(enough, key=lambda name: -len(found[name]))[:MOST_CLASSES]
+    if len(kept) < 4:
+        return None
+    rows = [(words, name, train) for name in sorted(kept) for words, train in found[name]]
+    known = sorted({word for words, _, train in rows if train for word in words})
+    position = {word: j for j, word in enumerate(known)}
+    cells = [(i, position[w]) for i, (words, _, _) in enumerate(rows) for w in words if w in position]
+    i, j = np.array(cells).T
+    table = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(len(rows), len(known))).tocsr()
+    return table, np.array([name for _, name, _ in rows]), np.array([train for _, _, train in rows])
+
+
+def words_of(path):
+    """The words of each docstring in a file."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError, ValueError):
+        return []
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+    split = [re.findall(r"[a-z]{2,}", text.lower()) for text in texts]
+    return [words for words in split if len(words) >= LEAST_WORDS]
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def models():
+    """Name -> the model."""
+    from sklearn import naive_bayes
+    from sklearn.linear_model import LogisticRegression
+
+    import calibayes as cb
+    from calibayes.learn import ToTheEnd
+    from calibayes.rules import GDT
+
+    return {
+        "MultinomialNB, ml": cb.MultinomialNB(rule="ml"),
+        "MultinomialNB, rc": cb.MultinomialNB(),
+        "MultinomialNB, rc, validation_fraction=0.2": cb.MultinomialNB(
+            validation_fraction=0.2, random_state=0
+        ),
+        "MultinomialNB, rc, 20 updates": cb.MultinomialNB(max_iter=20, stop=ToTheEnd()),
+        "MultinomialNB, GDT(0.5)": cb.MultinomialNB(rule=GDT(0.5)),
+        "MultinomialNB, GDT(0.5), validation_fraction=0.2": cb.MultinomialNB(
+            rule=GDT(0.5), validation_fraction=0.2, random_state=0
+        ),
+        "ComplementNB": cb.ComplementNB(),
+        "PoissonNB, ml": cb.PoissonNB(rule="ml"),
+        "PoissonNB, rc": cb.PoissonNB(),
+        "scikit-learn MultinomialNB": naive_bayes.MultinomialNB(),
+        "scikit-learn ComplementNB": naive_bayes.ComplementNB(),
+        "scikit-learn LogisticRegression": LogisticRegression(max_iter=200),
+    }
+
+
+def measured(name, folder):
+    """What one model does on a corpus, and the peak memory of this process."""
+    from sklearn.metrics import log_loss
+
+    table = sparse.csr_array(sparse.load_npz(folder / "table.npz"))
+    with np.load(folder / "rows.npz") as rows:
+        labels, train = rows["labels"], rows["train"]
+    model = models()[name]
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(table[train], labels[train])
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    probability = model.predict_proba(table[~train])
+    return {
+        "error": float(np.mean(model.classes_[probability.argmax(axis=1)] != labels[~train])),
+        "log_loss": float(log_loss(labels[~train], probability, labels=model.classes_)),
+        "updates": int(np.max(getattr(model, "n_iter_", 1))),
+        "fit": seconds,
+        "predict": time.perf_counter() - began,
+        "memory": peak_memory(),
+    }
+
+
+def peak_memory():
+    """Most bytes of this process that were resident at once.
+
+    Linux lets ru_maxrss begin at that of the process that started this one, so its own figure is taken where it is.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def compared(corpus):
+    """Every model on a corpus, each in a process of its own: lines of a Markdown table."""
+    table, labels, train = corpus
+    lines = [
+        "| model | held-out error | held-out log loss | updates | fit, s | predict, s | peak memory, MiB |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        sparse.save_npz(Path(folder) / "table.npz", table)
+        np.savez(Path(folder) / "rows.npz", labels=labels, train=train)
+        for name in models():
+            command = [sys.executable, __file__, "--one", name, "--folder", folder]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            lines.append(
+                "| {} | {error:.4f} | {log_loss:.3f} | {updates} | {fit:.2f} | {predict:.2f} | {mebi:.0f} |".format(
+                    name, mebi=found["memory"] / 2**20, **found
+                )
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def described(corpus):
+    table, labels, train = corpus
+    return (
+        f"{train.sum()} documents for training, {(~train).sum()} held out, {table.shape[1]} terms, "
+        f"{len(np.unique(labels))} classes, {table.nnz} stored cells."
+    )
+
+
+MARK = "<!-- What follows is written by benchmarks/text.py. -->"
+HOW = (
+    "Made by `python benchmarks/text.py{}` with Python {}, scikit-learn {}, SciPy {}. Every model runs in a process of its "
+    "own; the peak memory is the process's own (VmHWM on Linux, else `ru_maxrss`) and includes Python, the libraries and the whole table. Models have "
+    "their defaults but for what their names say; logistic regression may take 200 iterations."
+)
+RECIPE = (
+    f"Seed 0. Length Poisson({LENGTH}); a word comes with probability {BACKGROUND} from a Zipf({ZIPF}) background, else from "
+    f"its class's topic, Dirichlet({TOPIC}) over the terms; each word w brings w + 1 with probability {NEIGHBOUR}, so naive "
+    "Bayes counts evidence twice."
+)
+SPLIT = "The class of a docstring is its package; every other file of a package is held out, so no file is on both sides."
+
+
+def page(quick):
+    """The page below what people have written on it."""
+    import scipy
+    import sklearn
+
+    artificial, real = drawn(*((2_000, 5_000) if quick else (20_000, 50_000))), docstrings()
+    versions = (platform.python_version(), sklearn.__version__, scipy.__version__)
+    lines = [HOW.format(" --quick" if quick else "", *versions), ""]
+    lines += ["## Drawn documents", "", f"{described(artificial)} {RECIPE}", "", *compared(artificial), ""]
+    if real is not None:
+        lines += [
+            "## Docstrings of the standard library",
+            "",
+            f"{described(real)} {SPLIT}",
+            "",
+            *compared(real),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the documents and terms; print only")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measured(given.one, given.folder)))
+    elif given.quick:
+        print(page(quick=True))
+    else:
+        target = ROOT / "docs" / "text.md"
+        read = target.read_text(encoding="utf-8") if target.exists() else f"# Text\n\n{MARK}\n"
+        target.write_text(f"{read.split(MARK)[0]}{MARK}\n\n{page(quick=False)}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What families may be able to do beyond their protocol: small protocols, never methods that raise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays, Family
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """Statistics that are counts of levels."""
+
+    def cells(self, statistics: Arrays) -> Array:
+        """All counts, (k, number of cells)."""
+
+
+class Ascent(NamedTuple):
+    """Parameters after a step on the natural parameters."""
+
+    parameters: Arrays
+    offset: Array | None
+    """Change of each class's log normaliser that the class prior absorbs, (k,); None where it stays inside."""
+
+
+@runtime_checkable
+class Natural(Protocol):
+    """Natural parameters that a gradient can move, with a projection back to valid ones."""
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
+        """Add ``rate`` times the gradient that belongs to ``direction = statistics(X, Y - P)``, then project.
+
+        ``absorbed`` says whether the class prior can take over changes of the normalisers.
+        """
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """New rows."""
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        """One row of columns for each class code; cells that are known in ``given`` (n, d) keep their value."""
+
+
+@runtime_checkable
+class Filling(Protocol):
+    """What missing cells are likely to be."""
+
+    def fill(self, columns: Any, parameters: Arrays, posterior: Array) -> Array:
+        """The rows with missing cells at their mean or most probable level, classes weighted by the posterior."""
+
+
+@runtime_checkable
+class Reasons(Protocol):
+    """A log density that is a sum over columns or groups of columns."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the terms."""
+
+    def terms(self, columns: Any, parameters: Arrays) -> Array:
+        """The terms of log p(x | class), (n, k, groups), up to a constant that all classes share."""
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """Moments that can be summed about another point."""
+
+    def move(self, statistics: Arrays, centre: Array) -> Arrays:
+        """The same sums about another centre than the layout's, (d,)."""
+
+
+@runtime_checkable
+class Incomplete(Protocol):
+    """Missing cells: NaN among numbers, a negative code among levels."""
+
+    def hidden(self, columns: Any) -> bool:
+        """Whether the statistics of these rows depend on the parameters, so that no closed form ends at once."""
+
+
+@runtime_checkable
+class Conjugate(Protocol):
+    """A default prior."""
+
+    def conjugate(self) -> Family:
+        """This family with its default conjugate prior, or itself where it has one already."""
+
+
+@runtime_checkable
+class Penalised(Protocol):
+    """A prior on the parameters whose density is known."""
+
+    def exact(self) -> Family:
+        """This family with a prior whose posterior mode is exactly what `parameters` gives."""
+
+    def log_prior(self, parameters: Arrays) -> float:
+        """Log prior density of the parameters, up to a constant."""
+
+
+@runtime_checkable
+class Regrouped(Protocol):
+    """Statistics that can move to more levels."""
+
+    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``.
+
+        A negative code is a level that is no more, since it never occurred.
+        """
