@@ -1,4 +1,4 @@
-"""Everything that must hold before a change goes in: style, types, layers, tests. Stops at the first failure."""
+"""Everything that must hold before a change goes in: style, types, layers, benchmarks, tests; ends at a failure."""
 
 import subprocess
 import sys
@@ -10,6 +10,7 @@ CHECKS = (
     ("format", [PYTHON, "-m", "ruff", "format", "--check", "."]),
     ("types", [PYTHON, "-m", "mypy"]),
     ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
+    ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )
 
