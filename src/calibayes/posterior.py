@@ -27,7 +27,7 @@ def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, f
 
 
 def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float:
-    """The temperature with the least log loss on labelled rows, between 1/20 and 20."""
+    """The temperature with the least log loss on labelled rows, between exp(-3) and exp(3)."""
     labelled = codes >= 0
     rows = np.arange(int(labelled.sum()))
     log_posterior, codes, weight = log_posterior[labelled], codes[labelled], weight[labelled]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import get_tags
 
 import calibayes as cb
@@ -326,7 +326,7 @@ def test_what_cannot_be_added_up_says_so():
     X, y = table()
     ml = cb.GaussianNB(rule="ml").fit(X, y)
     for call, message in (
-        (lambda: cb.GaussianNB().fit(X, y).merge(ml), "no closed form"),
+        (lambda: cb.GaussianNB().fit(X, y).merge(cb.GaussianNB().fit(X, y)), "no closed form"),
         (lambda: ml.merge(cb.GaussianNB(rule="map").fit(X, y)), "different parameters.*rule"),
         (lambda: ml.merge(cb.GaussianNB(rule="ml").fit(X[y != "x"], y[y != "x"])), "different classes"),
         (
@@ -397,3 +397,186 @@ class TestTradeOff:
         for options in ({"lams": []}, {"lams": [2.0]}, {"scoring": "auc"}):
             with pytest.raises(ValueError, match="lam"):
                 cb.TradeOffCV(**options).fit(X, y)
+
+
+class TestWhatIsNoSum:
+    """Arithmetic is refused, or right, where statistics are more than sums over rows."""
+
+    def test_expected_statistics_are_not_added_up(self):
+        X, y = gappy()
+        models = [
+            cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X[rows], y[rows])
+            for rows in (slice(150), slice(150, None))
+        ]
+        with pytest.raises(ValueError, match="no sums of rows"):
+            models[0].merge(models[1])
+        with pytest.raises(ValueError, match="no sums of rows"):
+            models[0].forget(X[:5], y[:5])
+        whole = ~np.isnan(X).any(axis=1)
+        with pytest.raises(ValueError, match="cannot be taken away"):
+            cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X[whole], y[whole]).forget(X[:5], y[:5])
+
+    def test_balanced_weights_are_refused(self):
+        X, y = table()
+        model = cb.GaussianNB(rule="ml", class_weight="balanced").fit(X, y)
+        for call in (
+            lambda: model.merge(model),
+            lambda: model.forget(X[:3], y[:3]),
+            lambda: cb.cross_validate_closed_form(model, X, y),
+        ):
+            with pytest.raises(ValueError, match="balanced"):
+                call()
+
+    def test_rows_that_were_never_there_cannot_be_forgotten(self):
+        model = cb.CategoricalNB(rule="ml").fit([[0, 0], [0, 1], [1, 1], [1, 0]], list("aabb"))
+        with pytest.raises(ValueError, match="cannot all have been among them"):
+            model.forget([[1, 1]], ["a"])
+
+    def test_sites_that_each_lack_a_class_can_be_merged(self):
+        X, y = table()
+        parts = [
+            cb.GaussianNB(rule="ml").partial_fit(X[mine], y[mine], classes=["x", "y", "z"])
+            for mine in (y == "x", y != "x")
+        ]
+        merged, whole = parts[0].merge(parts[1]), cb.GaussianNB(rule="ml").fit(X, y)
+        assert_allclose(merged.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+    def test_parameters_are_compared_by_value(self):
+        X, y = table()
+        alphas = np.ones((2, 5))
+        alphas[1, 3] = 2.0
+        models = [cb.CategoricalNB(rule="ml", alpha=alpha).fit(X, y) for alpha in alphas]
+        with pytest.raises(ValueError, match="different parameters cannot be merged: alpha"):
+            models[0].merge(models[1])
+        seeded = [
+            cb.CategoricalNB(rule="ml", random_state=seed, n_jobs=seed + 1).fit(X, y) for seed in (0, 1)
+        ]
+        assert seeded[0].merge(seeded[1]).class_count_.sum() == 800
+        with pytest.raises(ValueError, match="cannot be merged with a str"):
+            seeded[0].merge("x")
+
+    def test_folds_of_a_tempered_model_are_tempered(self):
+        X, y = table()
+        model, splitter = cb.GaussianNB(rule="ml", temperature=2.0), StratifiedKFold(4)
+        quick = cb.cross_validate_closed_form(model, X, y, cv=splitter)
+        train, test = next(splitter.split(X, y))
+        assert_allclose(
+            quick.log_probability[test],
+            clone(model).fit(X[train], y[train]).predict_log_proba(X[test]),
+            rtol=1e-9,
+        )
+
+    def test_folds_that_leave_too_little_say_so(self):
+        X, y = table()
+        groups = np.arange(400) % 3
+        lonely = np.where(groups[:, None] == 1, X[:, :1], np.nan)
+        with pytest.raises(ValueError, match="column 'x5' is all missing in the rows without fold 1"):
+            cb.cross_validate_closed_form(cb.GaussianNB(rule="ml"), np.hstack([X, lonely]), y, groups=groups)
+        with pytest.raises(ValueError, match="rows without fold 0 are not enough: no rows"):
+            cb.cross_validate_closed_form(cb.GaussianNB(rule="ml"), X, y, groups=(y != "x").astype(int))
+        with pytest.raises(ValueError, match="fold 1 has no row that carries weight"):
+            cb.cross_validate_closed_form(
+                cb.GaussianNB(rule="ml"), X, y, groups=groups, sample_weight=(groups != 1).astype(float)
+            )
+        by_three = cb.cross_validate_closed_form(
+            cb.GaussianNB(rule="ml"), X, y, cv=GroupKFold(3), groups=np.arange(400) % 9
+        )
+        assert len(by_three.error) == 3
+
+
+class TestShiftedPriors:
+    @EVERY
+    def test_the_frequencies_of_training_change_nothing(self, estimator):
+        X, y = table()
+        model = clone(estimator).set_params(max_iter=10, stop=None).fit(X, y)
+        shares = np.array([np.mean(y == label) for label in model.classes_])
+        assert_allclose(model.with_priors(shares).predict_proba(X), model.predict_proba(X), atol=1e-9)
+
+    def test_temperature_does_not_weaken_the_shift(self):
+        X, y = table()
+        model = cb.GaussianNB(rule="ml", temperature=3.0).fit(X, y)
+        shares = np.array([np.mean(y == label) for label in model.classes_])
+        new = np.array([0.8, 0.1, 0.1])
+        moved = model.with_priors(new).predict_log_proba(X) - model.predict_log_proba(X)
+        expected = np.log(new / shares)
+        assert_allclose(moved[:, 0] - moved[:, 1], expected[0] - expected[1], atol=1e-9)
+
+    def test_a_shifted_model_is_for_predicting(self):
+        X, y = table()
+        shifted = cb.GaussianNB(rule="ml").fit(X, y).with_priors([0.8, 0.1, 0.1])
+        for call in (
+            lambda: shifted.merge(shifted),
+            lambda: shifted.forget(X[:2], y[:2]),
+            lambda: shifted.partial_fit(X, y),
+            lambda: shifted.with_priors([0.2, 0.4, 0.4]),
+        ):
+            with pytest.raises(ValueError, match="were shifted"):
+                call()
+        assert not getattr(shifted.fit(X, y), "_shifted", False)
+
+
+def test_reasons_do_not_depend_on_where_zero_is():
+    X, y = table()
+    for estimator in (cb.LinearDiscriminantAnalysis, cb.GenerativeLogisticRegression):
+        here, there = (estimator(rule="ml").fit(X + by, y).explain(X + by) for by in (0.0, 1e4))
+        assert_allclose(there.contributions, here.contributions, atol=1e-6)
+        odds = estimator(rule="ml").fit(X + 1e4, y).predict_log_proba(X + 1e4)
+        assert_allclose(
+            there.log_odds, np.sort(odds, axis=1)[:, -1] - np.sort(odds, axis=1)[:, -2], atol=1e-8
+        )
+
+
+def test_labels_to_sample_are_checked_as_they_are():
+    X, y = table()
+    model = cb.GaussianNB(rule="ml").fit(X, y)
+    for labels in ("xylophone", 1, ["x", "y"]):
+        with pytest.raises(ValueError, match="not among the classes"):
+            model.sample(3, y=labels)
+
+
+def test_whole_numbers_stay_within_their_type():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (200, 2)).astype(np.uint8), np.arange(200) % 2
+    rows, _ = cb.GaussianNB(rule="ml").fit(X, y).sample(500, random_state=0)
+    assert rows.dtype == np.uint8
+    assert rows.max() < 20
+    frame = pd.DataFrame({"whole": rng.integers(0, 9, 90), "real": rng.normal(size=90)})
+    drawn, _ = cb.GaussianNB(rule="ml").fit(frame, np.arange(90) % 2).sample(5, random_state=0)
+    assert [str(kind) for kind in drawn.dtypes] == ["int64", "float64"]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_booleans_with_gaps_are_flags(library):
+    cells = [True, False, None] * 30
+    frame = library(
+        {
+            "b": pd.array(cells, dtype="boolean") if library is pd.DataFrame else cells,
+            "c": [1.0, 2.0, 4.0] * 30,
+        }
+    )
+    y = np.arange(90) % 2
+    model = cb.NaiveBayes(rule="ml", kinds={"b": "bernoulli", "c": "poisson"}).fit(frame, y)
+    assert np.isfinite(model.predict_log_proba(frame)).all()
+    rows, _ = model.sample(4, given={"c": 2.0}, random_state=0)
+    assert type(rows) is type(frame)
+
+
+def test_families_that_nothing_is_given_of_do_not_hinder_sampling():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"f": rng.normal(size=90), "p": rng.poisson(3, 90), "q": rng.poisson(5, 90)})
+    model = cb.NaiveBayes(rule="ml", kinds={"f": "gaussian", "p": "multinomial", "q": "multinomial"})
+    model.fit(frame, np.arange(90) % 2)
+    rows, _ = model.sample(5, given={"f": 0.3}, random_state=0)
+    assert_allclose(rows["f"], 0.3)
+    with pytest.raises(ValueError, match="only be given all together"):
+        model.sample(5, given={"p": 3.0})
+    gaps = frame.assign(f=[np.nan, *frame["f"][1:]])
+    assert not model.fill(gaps).isna().any().any()
+
+
+def test_trade_off_with_weights_of_any_kind():
+    X, y = table()
+    model = cb.TradeOffCV(lams=[1.0, 0.5], cv=3)
+    model.fit(X, y, sample_weight=2.0)
+    model.fit(X, y, sample_weight=(np.arange(400) % 4 > 0).astype(float))
+    assert model.cv_results_["error"].shape == (2, 3)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.abilities import Movable
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.abilities import Counts, Movable
+from calibayes.core.protocols import Array, Family, Trees
 from calibayes.core.tree import add, map_leaves, subtract
 from calibayes.estimators.generating import Generating
 from calibayes.estimators.training import regrouped
@@ -17,6 +19,21 @@ from calibayes.families.product import PRIOR
 from calibayes.learn import Data, start_statistics
 from calibayes.rules import rule_named
 
+WITHOUT_EFFECT = frozenset(
+    (
+        "random_state",
+        "engine",
+        "n_jobs",
+        "verbose",
+        "callbacks",
+        "max_iter",
+        "stop",
+        "start",
+        "batch_size",
+        "costs",
+    )
+)
+"""Parameters that leave no trace in a closed form."""
 ROUNDING = 1e-12
 """What is left of a sum from which all was taken away, as a share of it."""
 
@@ -31,9 +48,9 @@ class Arithmetic(Generating):
         Both must have the same parameters, classes and columns; bins of numbers must be the same too. Levels are
         united, and moments moved to one centre.
         """
-        self._check_learned_in_closed_form()
-        other._check_learned_in_closed_form()
         self._check_mergeable(other)
+        for model in (self, other):
+            model._check_added_up()
         merged = copy.copy(self)
         merged._unite(other)
         return merged
@@ -43,33 +60,56 @@ class Arithmetic(Generating):
 
         The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
         """
-        self._check_learned_in_closed_form()
+        self._check_added_up()
         forgetful = copy.copy(self)
-        rule = rule_named(self.rule)
         _, rows = forgetful._training_rows(
             (X, y, sample_weight), self.class_weight, unlabelled=False, classes=self.classes_, reset=False
         )
         source = forgetful._source(rows)
+        if not forgetful._closed(rule_named(self.rule), source):
+            raise ValueError(
+                "rows with missing cells under a full covariance are no sums, and cannot be taken away"
+            )
         gone = start_statistics(self._model, source, self._engine(), Data(), len(self.classes_))
-        forgetful.data_statistics_ = _without(self.data_statistics_, gone)
-        forgetful._model = forgetful._model.prepare(forgetful.data_statistics_)
-        forgetful._step(rule, source, self._engine())
+        forgetful._settle(_without(self._model.families, self.data_statistics_, gone))
         return forgetful
 
-    def _check_learned_in_closed_form(self) -> None:
-        self._check_learned()
+    def _settle(self, statistics: Trees) -> None:
+        """The closed form of these statistics, or what it lacks."""
+        self.data_statistics_ = statistics
+        for stale in ("history_", "best_iter_"):
+            self.__dict__.pop(stale, None)
+        try:
+            self._model = self._model.prepare(statistics)
+        except ValueError as lacking:
+            self._not_yet(str(lacking))
+            return
+        self.statistics_ = self._state = statistics
+        self.parameters_, self._unready = self._model.parameters(statistics), ""
+
+    def _check_added_up(self) -> None:
+        check_is_fitted(self)
+        self._refuse_shifted()
         if not rule_named(self.rule).closed_form:
             raise ValueError(
                 f"rule {self.rule!r} has no closed form: only ML and MAP models are sums of their rows"
             )
-
-    def _check_mergeable(self, other: Self) -> None:
-        ours, theirs = self.get_params(), other.get_params()
-        differ = [name for name in ours if repr(ours[name]) != repr(theirs.get(name))]
-        if type(self) is not type(other) or differ:
+        if not self._added_up:
             raise ValueError(
-                f"models with different parameters cannot be merged: {', '.join(differ) or type(other)}"
+                "missing cells under a full covariance were filled by expectation: no sums of rows"
             )
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' depends on all rows at once: give row weights instead")
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(self) is not type(other):
+            raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        ours, theirs = self.get_params(), other.get_params()
+        differ = [
+            name for name in ours if name not in WITHOUT_EFFECT and not _equal(ours[name], theirs[name])
+        ]
+        if differ:
+            raise ValueError(f"models with different parameters cannot be merged: {', '.join(differ)}")
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError(f"different classes: {self.classes_.tolist()} and {other.classes_.tolist()}")
         if self._bound.names != other._bound.names or self._bound.chosen != other._bound.chosen:
@@ -84,10 +124,7 @@ class Arithmetic(Generating):
         theirs = regrouped(other._model.families, other._centred(bound), others, layouts)
         self._bound = bound
         self._model = self._model.bind(layouts, names)
-        self.data_statistics_ = add(ours, theirs)
-        self._model = self._model.prepare(self.data_statistics_)
-        self.statistics_ = self._state = self.data_statistics_
-        self.parameters_ = self._model.parameters(self.data_statistics_)
+        self._settle(add(ours, theirs))
         self.n_iter_ = self.n_iter_ + other.n_iter_
 
     def _centred(self, bound: Any) -> Trees:
@@ -101,15 +138,24 @@ class Arithmetic(Generating):
         return {**self.data_statistics_, **moved}
 
 
-def _without(whole: Trees, gone: Trees) -> Trees:
+def _without(families: Mapping[str, Family], whole: Trees, gone: Trees) -> Trees:
     """Statistics without some rows; a sentence where those cannot have been among them."""
-    count = whole[PRIOR]["count"]
-    if (gone[PRIOR]["count"] > count * (1 + ROUNDING)).any():
-        raise ValueError("there are more rows to forget than were learned in some class")
-    left = subtract(whole, gone)
-    cleaned: Trees = map_leaves(_cleaned, left, whole)
-    return cleaned
+    left: Trees = map_leaves(_cleaned, subtract(whole, gone), whole)
+    counts = [left[PRIOR]["count"]] + [
+        f.cells(left[name]) for name, f in families.items() if isinstance(f, Counts)
+    ]
+    if any((count < 0).any() for count in counts):
+        raise ValueError(
+            "there are more rows to forget than were learned: these cannot all have been among them"
+        )
+    return left
 
 
 def _cleaned(now: Array, before: Array) -> Array:
     return np.where(np.abs(now) <= ROUNDING * np.abs(before), 0.0, now)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    return bool(left == right) or repr(left) == repr(right)

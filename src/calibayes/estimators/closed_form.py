@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
 
 from calibayes.core.abilities import Counts, Incomplete, Regrouped
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, Rule, Trees
 from calibayes.core.tree import add, subtract
+from calibayes.decision import tempered
 from calibayes.engines.blas import one_thread
 from calibayes.estimators.generative import Generative
-from calibayes.estimators.reading import Rows
 from calibayes.estimators.training import regrouped
+from calibayes.kernels.sparse import is_sparse
 from calibayes.learn import Data, start_statistics
 from calibayes.posterior import log_normalise, scores
 from calibayes.rules import rule_named
@@ -33,6 +34,7 @@ class FoldScores:
     Attributes
     ----------
     error, log_loss : (folds,) arrays
+        Of the most probable class, and of its probabilities.
     log_probability : (n, k) array
         log p(class | x) of every row under the model that had not seen it; NaN for rows of weight zero.
     fold : (n,) integers
@@ -54,7 +56,8 @@ def cross_validate_closed_form(
 
     Each row is read once for the sums and once for its prediction, whatever the number of folds; priors and smoothing
     are settled fold by fold from what is left. Refused for rules without a closed form, for full covariances with
-    missing cells, and for bins that are found in the data, which the held-out rows would shape.
+    missing cells, and for bins that are found in the data, which the held-out rows would shape. Every class must have
+    rows outside each fold.
 
     Parameters
     ----------
@@ -64,46 +67,69 @@ def cross_validate_closed_form(
     cv : int or splitter, default=5
         Number of stratified folds (shuffled with seed 0), or an object with ``split`` whose test parts do not overlap.
     groups : (n,) array, optional
-        Leave one group out at a time instead.
+        For a splitter that asks for them; with a number of folds, one group is left out at a time instead.
     """
+    if not isinstance(estimator, Generative):
+        raise ValueError(f"a {type(estimator).__name__} is no estimator of this package")
     model = clone(estimator)
     rule = rule_named(model.rule)
-    if not rule.closed_form:
-        raise ValueError(f"rule {model.rule!r} has no closed form: use cross_val_score")
-    rows, where = _placed(model, X, y, sample_weight)
-    fold = _folds(y, cv, groups)[where]
+    _refuse(model, rule)
+    model.classes_, rows = model._training_rows((X, y, sample_weight), model.class_weight, unlabelled=False)
+    fold = _folds(y, cv, groups)[rows.where]
     model._bind(rule, rows)
     _refuse_shaped(model)
     source = model._source(rows)
     members = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
+    _refuse_empty(model, source, members)
     parts = [_part(source, mine) for mine in members]
     sums = [start_statistics(model._model, part, model._engine(), Data(), source.k) for part in parts]
     total: Trees = reduce(add, sums)
-    judged = [_judged(model, subtract(total, own), part) for own, part in zip(sums, parts, strict=True)]
+    judged = [
+        _judged(model, subtract(total, own), part, number)
+        for number, (own, part) in enumerate(zip(sums, parts, strict=True))
+    ]
     log_probability, folds = np.full((len(y), source.k), np.nan), np.full(len(y), -1)
-    log_probability[where[np.concatenate(members)]] = np.concatenate([found for found, _ in judged])
-    folds[where] = fold
+    log_probability[rows.where[np.concatenate(members)]] = np.concatenate([found for found, _ in judged])
+    folds[rows.where] = fold
     error, loss = (np.array([s[name] / s["weight"] for _, s in judged]) for name in ("error", "log_loss"))
     return FoldScores(error, loss, log_probability, folds, model.classes_)
 
 
-def _placed(model: Generative, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
-    """Rows that carry weight, and their positions among all rows."""
-    model.classes_, rows = model._training_rows((X, y, sample_weight), model.class_weight, unlabelled=False)
-    weight = np.ones(len(y)) if sample_weight is None else np.broadcast_to(sample_weight, len(y))
-    where = np.flatnonzero(weight > 0)
-    if len(where) != len(rows.codes):
-        raise ValueError("class_weight leaves out whole classes: give the rows weight zero instead")
-    return rows, where
+def _refuse(model: Generative, rule: Rule) -> None:
+    """A sentence where the folds would not be those of the estimator."""
+    if not rule.closed_form:
+        raise ValueError(f"rule {model.rule!r} has no closed form: use cross_val_score")
+    if isinstance(model.class_weight, str):
+        raise ValueError("class_weight='balanced' would count the held-out rows: give row weights instead")
+    if isinstance(model.temperature, str):
+        raise ValueError("temperature='auto' needs a fit of its own for each fold: use cross_val_score")
+
+
+def _refuse_empty(model: Generative, source: ArraySource, members: list[Array]) -> None:
+    """A sentence where a fold has no rows, or the rows without it know nothing of a column."""
+    lost = [str(number) for number, mine in enumerate(members) if not len(mine)]
+    if lost:
+        raise ValueError(f"fold {lost[0]} has no row that carries weight")
+    for name, columns in source.columns.items():
+        if is_sparse(columns):
+            continue
+        known = ~(np.isnan(columns) if columns.dtype.kind == "f" else columns < 0)
+        for number, mine in enumerate(members):
+            unknown = known.sum(axis=0) == known[mine].sum(axis=0)
+            if unknown.any():
+                column = model._bound.names[model._bound.chosen[name][int(np.argmax(unknown))]]
+                raise ValueError(
+                    f"column {column!r} is all missing in the rows without fold {number}: leave it out"
+                )
 
 
 def _folds(y: Any, cv: Any, groups: Any) -> Array:
     """The fold of each row, (n,) integers."""
     labels = np.unique(np.asarray(y), return_inverse=True)[1]
-    if groups is not None:
+    if hasattr(cv, "split"):
+        splits = cv.split(labels, labels, groups)
+    elif groups is not None:
         splits = LeaveOneGroupOut().split(labels, labels, groups)
-    elif hasattr(cv, "split"):
-        splits = cv.split(labels, labels)
     else:
         splits = StratifiedKFold(cv, shuffle=True, random_state=0).split(labels, labels)
     fold = np.full(len(labels), -1)
@@ -130,18 +156,23 @@ def _part(source: ArraySource, rows: Array) -> ArraySource:
     return replace(source, columns=columns, labels=labels, weight=weight, held_out=held_out)
 
 
-def _judged(model: Generative, left: Trees, part: ArraySource) -> tuple[Array, Any]:
+def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> tuple[Array, Any]:
     """Log posterior and scores of a fold's rows under the model of what is left."""
     for name, family in model._model.families.items():
         if isinstance(family, Incomplete) and family.hidden(part.columns[name]):
             raise ValueError("full covariances with missing cells have no closed form: use cross_val_score")
     product, statistics, columns = _of_seen_levels(model, left, part)
-    prepared = product.prepare(statistics)
+    try:
+        prepared = product.prepare(statistics)
+    except ValueError as lacking:
+        raise ValueError(f"the rows without fold {number} are not enough: {lacking}") from lacking
     parameters = prepared.parameters(statistics)
     with one_thread():
         blocks = [load() for load in replace(part, columns=columns).parts()]
         log_joint = np.concatenate([prepared.log_joint(block, parameters) for block in blocks])
     log_posterior, _ = log_normalise(log_joint)
+    if model.temperature != 1.0:
+        log_posterior = tempered(log_posterior, float(model.temperature))
     return log_posterior, scores(log_posterior, np.eye(part.k)[part.labels], part.weight)
 
 

@@ -48,7 +48,8 @@ class Explanation:
     def frame(self, backend: Any = "pandas") -> Any:
         """A data frame with the classes, the log odds and a column for each name."""
         columns = {"chosen": self.chosen, "other": self.other, "log_odds": self.log_odds}
-        columns |= {name: self.contributions[:, j] for j, name in enumerate(self.names)}
+        for j, name in enumerate(self.names):
+            columns[f"{name} (column)" if name in columns else name] = self.contributions[:, j]
         return nw.from_dict(columns, backend=backend).to_native()
 
     def __repr__(self) -> str:
@@ -73,7 +74,8 @@ class Explaining(Predicting):
         Returns
         -------
         Explanation
-            The contributions of a row sum to its log odds before any temperature.
+            The contributions of a row sum to its log odds before any temperature. Costs do not enter: it is the most
+            probable class that is explained.
         """
         log_joint = self.predict_joint_log_proba(X)
         names, terms = self._terms(X)

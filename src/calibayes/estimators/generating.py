@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from calibayes.core.abilities import Filling, Sampling
+from calibayes.core.abilities import Filling, Incomplete, Sampling
 from calibayes.core.protocols import Array
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.explaining import Explaining
@@ -50,8 +50,8 @@ class Generating(Explaining):
         n = whole_number("n_samples", n_samples, 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         known = self._known(given or {}, n)
-        codes = self._drawn_classes(known if given else None, y, n, rng)
-        encoded = self._encode(known) if given else {}
+        codes = self._drawn_classes(self._encode_given(known.rows(np.arange(n) == 0), given or {}), y, n, rng)
+        encoded = self._encode_given(known, given or {})
         drawn = {}
         for name, family in self._model.families.items():
             if not isinstance(family, Sampling):
@@ -60,9 +60,10 @@ class Generating(Explaining):
         return self._like_training(self._decoded(known, drawn, rng)), self.classes_[codes]
 
     def fill(self, X: Any) -> Any:
-        """The rows with missing cells filled: numbers by their mean, levels by the most probable, given what is known.
+        """The rows with missing cells filled, given what is known of each row.
 
-        Returns a table of the kind that the model was fitted to.
+        Numbers are filled by their mean, levels by the most probable one, and binned numbers by the middle of the most
+        probable bin. Returns a table of the kind that the model was fitted to.
         """
         self._check_learned()
         table = self._read(X, reset=False)
@@ -70,9 +71,8 @@ class Generating(Explaining):
         encoded = self._encode(table)
         filled = {}
         for name, family in self._model.families.items():
-            if not isinstance(family, Filling):
-                raise ValueError(f"family {name!r} ({type(family).__name__}) cannot fill missing cells")
-            filled[name] = family.fill(encoded[name], self.parameters_[name], posterior)
+            if isinstance(family, Filling):
+                filled[name] = family.fill(encoded[name], self.parameters_[name], posterior)
         return self._like_training(self._decoded(table, filled, None))
 
     def _known(self, given: Mapping[Any, Any], n: int) -> Table:
@@ -92,16 +92,34 @@ class Generating(Explaining):
             return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
         return np.full(n, float(value)) if numeric else np.array([value] * n, dtype=object)
 
-    def _drawn_classes(self, known: Table | None, y: Any, n: int, rng: np.random.Generator) -> Array:
+    def _encode_given(self, known: Table, given: Mapping[Any, Any]) -> dict[str, Array]:
+        """The columns of families that something is given of."""
+        encoded = {}
+        for name, family in self._model.families.items():
+            own = {self._bound.names[j] for j in self._bound.chosen[name]} | set(self._bound.chosen[name])
+            if own & set(given):
+                if not isinstance(family, Incomplete) and len(own & set(given)) < len(
+                    self._bound.chosen[name]
+                ):
+                    raise ValueError(f"{type(family).__name__} columns can only be given all together")
+                encoded[name] = self._bound.encoders[name].encode(known)
+        return encoded
+
+    def _drawn_classes(self, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator) -> Array:
         """Codes drawn from p(class | what is known), or those asked for."""
         if y is not None:
-            labels = np.broadcast_to(np.asarray(y, dtype=self.classes_.dtype), n)
-            strange = labels[~np.isin(labels, self.classes_)]
-            if len(strange):
-                raise ValueError(f"{strange[0]!r} is not among the classes {self.classes_.tolist()}")
-            return np.searchsorted(self.classes_, labels)
-        log_prior = self.parameters_[PRIOR]["log_probability"]
-        posterior = np.exp(log_prior if known is None else log_normalise(self._log_joint(known))[0][0])
+            classes = self.classes_.tolist()
+            labels = [y] * n if np.ndim(y) == 0 else list(y)
+            strange = [label for label in labels if label not in classes]
+            if strange or len(labels) != n:
+                raise ValueError(
+                    f"{(strange or [y])[0]!r} is not among the classes {classes}, or not {n} labels"
+                )
+            return np.array([classes.index(label) for label in labels])
+        log_joint = self.parameters_[PRIOR]["log_probability"][None]
+        for name, columns in encoded.items():
+            log_joint = log_joint + self._model.families[name].log_density(columns, self.parameters_[name])
+        posterior = np.exp(log_normalise(log_joint)[0][0])
         return np.sort(rng.choice(len(self.classes_), size=n, p=posterior / posterior.sum()))
 
     def _decoded(
@@ -113,7 +131,9 @@ class Generating(Explaining):
             decoded = self._bound.encoders[name].decode(array, rng)
             for j, column in zip(self._bound.chosen[name], decoded, strict=True):
                 absent = missing(columns[j])
-                columns[j] = np.where(absent, column, columns[j]) if not absent.all() else column
+                whole = self._bound.types[j].kind in "iu" and column.dtype.kind == "f"
+                made = np.rint(column) if whole else column
+                columns[j] = np.where(absent, made, columns[j]) if not absent.all() else made
         return columns
 
     def _like_training(self, columns: list[Array]) -> Any:

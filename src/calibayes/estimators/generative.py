@@ -23,7 +23,7 @@ class Weighted(Generative):
     class_weight: Mapping[Any, float] | str | None = None
 
     def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(x, class), (n, k)."""
+        """Log odds of the second class, (n,), for two classes, before any temperature; else log p(x, class), (n, k)."""
         joint = self.predict_joint_log_proba(X)
         return log_odds(joint) if joint.shape[1] == 2 else joint
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,8 @@ class Predicting(Training):
         log_posterior, evidence = log_normalise(log_joint)
         posterior = np.exp(self._tempered(log_posterior))
         chosen = self._choose(log_joint, posterior, self.costs if costs is None else costs, thresholds)
+        if np.isnan(least_density) or (least_density > -np.inf and not hasattr(self, "score_samples")):
+            raise ValueError("least_density must be a number, of a model that has a density")
         abstain = rejected(
             posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
         )
@@ -128,16 +130,31 @@ class Predicting(Training):
         """The log density below which a further row falls with probability ``share``, at most.
 
         ``X`` are rows that took no part in training; with n of them the share is kept for any distribution, as a
-        conformal quantile. It is -inf where they are too few for so small a share.
+        conformal quantile. It is -inf where they are too few for so small a share. A row with missing cells has the
+        density of its known ones, which is no smaller: thresholds are for rows that are as complete as these.
         """
         scores = np.sort(self.score_samples(X))
         rank = int(np.floor(number("share", share, 0.0, 1.0) * (len(scores) + 1)))
-        return float(scores[rank - 1]) if rank >= 1 else -np.inf
+        return float(scores[min(rank, len(scores)) - 1]) if rank >= 1 else -np.inf
 
     def with_priors(self, priors: Array) -> Self:
-        """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit."""
+        """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit.
+
+        The log odds move by how the new frequencies differ from those of training. (Under a rule that trains the
+        class prior it is no frequency any more, and is moved, not replaced.)
+        """
         self._check_learned()
-        prior = ClassPrior(fixed=priors).bind(self._model.prior.layout)
+        self._refuse_shifted()
+        new = ClassPrior(fixed=priors).bind(self._model.prior.layout)
+        of_training = replace(self._model.prior, alpha=0.0).parameters(self.data_statistics_[PRIOR])[
+            "log_probability"
+        ]
+        shift = new.parameters({})["log_probability"] - of_training
+        moved = self.parameters_[PRIOR]["log_probability"] + shift * getattr(self, "temperature_", 1.0)
         shifted = copy.copy(self)
-        shifted.parameters_ = {**self.parameters_, PRIOR: prior.parameters({})}
+        shifted._shifted = True
+        shifted.parameters_ = {
+            **self.parameters_,
+            PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)},
+        }
         return shifted

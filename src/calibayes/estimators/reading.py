@@ -21,9 +21,11 @@ class Rows(NamedTuple):
     table: Table
     codes: Array
     weight: Array
+    where: Array
+    """Positions among the rows that were passed."""
 
     def only(self, keep: Array) -> Rows:
-        return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep])
+        return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.where[keep])
 
 
 class Reading(BaseEstimator):  # type: ignore[misc]
@@ -85,7 +87,7 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         target: Target = read_target(y, unlabelled=unlabelled, classes=classes)
         check_consistent_length(target.codes, np.empty(table.n))
         weight = read_weight(sample_weight, table.n)
-        rows = Rows(table, target.codes, weight).only(weight > 0)
+        rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
         if class_weight is not None:
             factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
             rows = rows._replace(weight=rows.weight * factors)

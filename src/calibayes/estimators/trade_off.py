@@ -83,8 +83,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         base.classes_, rows = base._training_rows((X, y, sample_weight), base.class_weight, unlabelled=False)
-        weighted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-        results = self._walk(base, rows, [held[weighted] for held in self._splits(np.asarray(y))], lams)
+        results = self._walk(base, rows, self._splits(rows, len(np.asarray(y))), lams)
         lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
         trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)
         self.cv_results_, self.lam_, self.estimator_ = {"lam": np.array(lams), **results}, lam, trained
@@ -129,12 +128,10 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             found["error"].append([entry.validation_error for entry in ends])
         return {name: np.array(values) for name, values in found.items()}
 
-    def _splits(self, labels: Array) -> list[Array]:
-        """Which rows each fold holds out, (n,) booleans each."""
-        codes = np.unique(labels, return_inverse=True)[1].ravel()
-        splitter = self.cv
-        if isinstance(splitter, WHOLE):
-            rarest = int(np.bincount(codes).min())
+    def _splits(self, rows: Rows, n: int) -> list[Array]:
+        """Which rows each fold holds out, booleans each; splitters count all rows that were passed, n of them."""
+        if isinstance(self.cv, WHOLE):
+            rarest = int(np.bincount(rows.codes).min())
             if rarest < 2:
                 raise ValueError(
                     "a class has one row only (n_samples = 1): lam cannot be chosen by cross-validation"
@@ -142,8 +139,12 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             splitter = StratifiedKFold(
                 min(self.cv, rarest), shuffle=True, random_state=self.random_state or 0
             )
-        tests = [test for _, test in check_cv(splitter, codes, classifier=True).split(codes, codes)]
-        return [np.isin(np.arange(len(codes)), test) for test in tests]
+            tests = [test for _, test in splitter.split(rows.codes, rows.codes)]
+            return [np.isin(np.arange(len(rows.codes)), test) for test in tests]
+        codes = np.zeros(n, dtype=int)
+        codes[rows.where] = rows.codes
+        tests = [test for _, test in check_cv(self.cv, codes, classifier=True).split(codes, codes)]
+        return [np.isin(rows.where, test) for test in tests]
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""

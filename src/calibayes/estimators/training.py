@@ -44,7 +44,7 @@ from calibayes.rules import rule_named
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
 
-PRIVATE = ("_origin", "_bound", "_model", "_state", "_rule_name", "_unready")
+PRIVATE = ("_origin", "_added_up", "_shifted", "_bound", "_model", "_state", "_rule_name", "_unready")
 
 
 class Kept(Reading):
@@ -61,6 +61,9 @@ class Kept(Reading):
     _state: Any
     _rule_name: str
     _unready: str
+    _shifted: bool
+    _added_up: bool
+    """Whether the statistics are sums over rows and nothing else."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -141,6 +144,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """A lane from the start to its end. The model is prepared on the data, whatever the start."""
         engine, k = self._engine(), len(self.classes_)
         start, closed = start_named(self.start, seed), self._closed(rule, source)
+        self._added_up = closed
         self.data_statistics_ = start_statistics(self._model, source, engine, Data(), k)
         self._prepare(source, engine)
         begin = self.data_statistics_
@@ -204,6 +208,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             raise ValueError(
                 "class_weight='balanced' needs all rows at once: give weights to partial_fit instead"
             )
+        self._refuse_shifted()
         first = not hasattr(self, "data_statistics_")
         known = self._known_classes(classes, first)
         self.classes_, rows = self._training_rows(
@@ -220,6 +225,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self.temperature_ = 1.0 if isinstance(self.temperature, str) else self.temperature
         for stale in ("history_", "best_iter_"):
             self.__dict__.pop(stale, None)
+        self._added_up = self._closed(rule, source) and (first or self._added_up)
         try:
             self._prepare(source, engine)
         except ValueError as lacking:
@@ -243,6 +249,12 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             learn([lane], source, engine, self._callbacks())
             self.history_, self.best_iter_ = as_arrays(lane.history), lane.best_iter
         self._keep(rule, lane)
+
+    def _refuse_shifted(self) -> None:
+        if getattr(self, "_shifted", False):
+            raise ValueError(
+                "the class priors of this model were shifted: learn, merge or forget first, then shift"
+            )
 
     def _known_classes(self, classes: Any, first: bool) -> Array:
         if first and classes is None:

@@ -291,13 +291,14 @@ class Tied(Full):
 
     def terms(self, x: Array, parameters: Arrays) -> Array:
         """The decision is linear, so each column has its own term, with the known columns of its row."""
-        mean, covariance = parameters["mean"], parameters["covariance"][0]
-        terms = np.zeros((len(x), len(mean), x.shape[1]))
+        covariance, middle = parameters["covariance"][0], parameters["mean"].mean(axis=0)
+        away = parameters["mean"] - middle  # about a point of the data: origins of columns must not matter
+        terms = np.zeros((len(x), len(away), x.shape[1]))
         for known, rows in missing.patterns(x):
             columns = np.flatnonzero(known)
-            slopes = np.linalg.solve(covariance[np.ix_(known, known)], mean[:, known].T).T
-            cells = x[np.ix_(rows, columns)][:, None, :] - 0.5 * mean[:, known]
-            terms[np.ix_(rows, np.arange(len(mean)), columns)] = slopes * cells
+            slopes = np.linalg.solve(covariance[np.ix_(known, known)], away[:, known].T).T
+            cells = (x[np.ix_(rows, columns)] - middle[known])[:, None, :] - 0.5 * away[:, known]
+            terms[np.ix_(rows, np.arange(len(away)), columns)] = slopes * cells
         return terms
 
 

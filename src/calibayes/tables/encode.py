@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.sparse import columns_where, is_sparse
 from calibayes.tables.pool import Pooling
-from calibayes.tables.read import Table, missing
+from calibayes.tables.read import Table, holds_booleans, is_missing, missing
 
 LARGEST = 1e100
 """Numbers beyond this overflow when squared."""
@@ -243,6 +243,8 @@ class Levels:
     def unite(self, other: Levels) -> tuple[Levels, Sequence[Array] | None, Sequence[Array] | None]:
         if self.pooling.on:
             raise ValueError("rare levels were pooled apart: models that pool levels cannot be added up")
+        for position, old, new in zip(self.indices, self.seen, other.seen, strict=True):
+            _same_kind(old, new, f"x{position}")
         grown, ours = self._grown(replace(self, **self._united_with(other.seen)))
         return grown, ours, other._grown(grown)[1]
 
@@ -397,8 +399,23 @@ def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
         raise ValueError(f"column {name!r} mixes values of types {', '.join(kinds)}") from error
 
 
+def _with_flags(table: Table, indices: Sequence[int]) -> Table:
+    """The table with booleans beside missing cells as 0, 1 and NaN."""
+    if not isinstance(table.content, tuple):
+        return table
+    chosen = set(indices)
+    columns = [
+        np.array([np.nan if is_missing(value) else float(value) for value in column])
+        if j in chosen and holds_booleans(column)
+        else column
+        for j, column in enumerate(table.content)
+    ]
+    return Table(table.names, tuple(columns))
+
+
 def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
     """Some columns as numbers, NaN for missing cells, float32 where they are so already."""
+    table = _with_flags(table, indices) if booleans else table
     other = table.first_unlike(indices, "fiub" if booleans else "fiu")
     if other is not None:
         raise ValueError(

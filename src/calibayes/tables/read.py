@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ class Table:
 
     names: tuple[str, ...]
     content: Array | tuple[Array, ...]
+    given: tuple[np.dtype[Any], ...] = ()
+    """Types of the columns before they were put side by side."""
 
     @property
     def n(self) -> int:
@@ -61,6 +63,8 @@ class Table:
 
     def types(self) -> tuple[np.dtype[Any], ...]:
         """The type of each column."""
+        if self.given:
+            return self.given
         if isinstance(self.content, tuple):
             return tuple(column.dtype for column in self.content)
         return (self.content.dtype,) * len(self.names)
@@ -76,8 +80,8 @@ class Table:
         if keep.all():
             return self
         if isinstance(self.content, tuple):
-            return Table(self.names, tuple(column[keep] for column in self.content))
-        return Table(self.names, self.content[keep])
+            return replace(self, content=tuple(column[keep] for column in self.content))
+        return replace(self, content=self.content[keep])
 
     def numeric(self, j: int) -> bool:
         """Whether a column holds numbers (booleans are levels, not numbers)."""
@@ -127,7 +131,8 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("the table has no columns")
     if len(native) == 0:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
-    return Table(refuse_duplicates(names), _together([_series(series) for series in native.iter_columns()]))
+    columns = [_series(series) for series in native.iter_columns()]
+    return Table(refuse_duplicates(names), _together(columns), tuple(column.dtype for column in columns))
 
 
 def refuse_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -186,6 +191,13 @@ def _narrowed(column: Array, name: str) -> Array:
     if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds):
         return np.where(absent, np.nan, column).astype(np.float64)
     return column
+
+
+def holds_booleans(column: Array) -> bool:
+    """Whether an array of objects holds booleans and missing cells alone."""
+    return column.dtype.kind == "O" and all(
+        isinstance(value, bool | np.bool_) or is_missing(value) for value in column
+    )
 
 
 def is_missing(value: Any) -> bool:

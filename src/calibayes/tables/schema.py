@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from calibayes.tables.encode import Encoder, Remarking
-from calibayes.tables.read import Table, missing
+from calibayes.tables.read import Table, holds_booleans, missing
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 NUMBERS = "numbers"
@@ -20,6 +20,8 @@ def content(table: Table, j: int) -> str:
     column = table.column(j)
     if column.dtype.kind != "O":
         return CONTENTS.get(column.dtype.kind, "text")
+    if holds_booleans(column):
+        return "booleans"
     return "text" if any(isinstance(value, str) for value in column) else "categories"
 
 
