@@ -1,5 +1,7 @@
 """Bad input ends in a sentence that names the column or class."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -222,6 +224,8 @@ def test_dates():
     X["born"] = pd.Timestamp("2020-01-01")
     with pytest.raises(ValueError, match="column 'born' holds dates or times"):
         cb.NaiveBayes().fit(X, y)
+    with pytest.raises(ValueError, match="column 'x1' holds dates or times"):
+        cb.NaiveBayes().fit([[row, datetime.date(2020, 1, 1 + row % 9)] for row in range(30)], y)
 
 
 @pytest.mark.parametrize(

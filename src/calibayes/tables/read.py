@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -174,6 +175,10 @@ def _narrowed(column: Array, name: str) -> Array:
     """
     absent = np.array([is_missing(value) for value in column], dtype=bool)
     kinds = {type(value) for value in column[~absent]}
+    if any(
+        issubclass(kind, datetime.date | datetime.time | np.datetime64 | np.timedelta64) for kind in kinds
+    ):
+        raise ValueError(f"column {name!r} {DATES}")
     strange = [kind.__name__ for kind in kinds if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if strange:
         raise TypeError(f"column {name!r}: a cell's argument must be a string or a number, not {strange[0]}")
