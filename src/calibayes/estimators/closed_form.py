@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
+from sklearn.model_selection import LeaveOneGroupOut
 
 from calibayes.core.abilities import Counts, Incomplete, Regrouped
 from calibayes.core.protocols import Array, Rule, Trees
 from calibayes.core.tree import add, subtract
 from calibayes.decision import tempered
 from calibayes.engines.blas import one_thread
+from calibayes.estimators.checks import whole_number
 from calibayes.estimators.generative import Generative
 from calibayes.estimators.training import regrouped
-from calibayes.kernels.sparse import is_sparse
+from calibayes.kernels.sparse import columns_where, is_sparse
 from calibayes.learn import Data, start_statistics
 from calibayes.posterior import log_normalise, scores
 from calibayes.rules import rule_named
@@ -111,9 +112,10 @@ def _refuse_empty(model: Generative, source: ArraySource, members: list[Array]) 
     if lost:
         raise ValueError(f"fold {lost[0]} has no row that carries weight")
     for name, columns in source.columns.items():
-        if is_sparse(columns):
+        absent = np.isnan if columns.dtype.kind == "f" else _negative
+        if is_sparse(columns) or not len(columns_where(columns, absent)):
             continue
-        known = ~(np.isnan(columns) if columns.dtype.kind == "f" else columns < 0)
+        known = ~absent(columns)
         for number, mine in enumerate(members):
             unknown = known.sum(axis=0) == known[mine].sum(axis=0)
             if unknown.any():
@@ -131,7 +133,7 @@ def _folds(y: Any, cv: Any, groups: Any) -> Array:
     elif groups is not None:
         splits = LeaveOneGroupOut().split(labels, labels, groups)
     else:
-        splits = StratifiedKFold(cv, shuffle=True, random_state=0).split(labels, labels)
+        return _stratified(labels, whole_number("cv", cv, 2))
     fold = np.full(len(labels), -1)
     for number, (_, test) in enumerate(splits):
         if (fold[test] >= 0).any():
@@ -142,11 +144,24 @@ def _folds(y: Any, cv: Any, groups: Any) -> Array:
     return fold
 
 
+def _stratified(labels: Array, count: int) -> Array:
+    """Folds that share out each class's rows evenly, in random order with seed 0."""
+    order = np.random.default_rng(0).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    fold = np.empty(len(labels), dtype=np.intp)
+    fold[order] = np.arange(len(labels)) % count
+    return fold
+
+
 def _refuse_shaped(model: Generative) -> None:
     """A sentence where test rows would shape the model."""
     reasons = [encoder.shaped for encoder in model._bound.encoders.values() if encoder.shaped]
     if reasons:
         raise ValueError(f"test rows must not shape the model, but {reasons[0]}: use cross_val_score")
+
+
+def _negative(codes: Array) -> Array:
+    return codes < 0
 
 
 def _part(source: ArraySource, rows: Array) -> ArraySource:
