@@ -14,7 +14,7 @@ from calibayes.core.tree import add, combine, scale, subtract
 from calibayes.kernels import simplex
 from calibayes.kernels.logspace import log_normalise
 from calibayes.tables.bins import KMeansBins
-from calibayes.tables.encode import Levels
+from calibayes.tables.levels import Levels
 from calibayes.tables.read import read_array
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)

@@ -10,7 +10,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.families.product import PRIOR
-from calibayes.tables.encode import Counts, Encoder, Flags, Levels, Numbers
+from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
+from calibayes.tables.levels import Levels
 from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
 

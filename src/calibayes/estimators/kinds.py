@@ -10,7 +10,8 @@ from calibayes.core.protocols import Family
 from calibayes.estimators.columns import position
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gamma, Gaussian, Multinomial, Poisson
 from calibayes.tables.bins import KMeansBins
-from calibayes.tables.encode import Counts, Encoder, Flags, Levels, Numbers
+from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
+from calibayes.tables.levels import Levels
 from calibayes.tables.read import Table
 from calibayes.tables.schema import CATEGORICAL, NUMERIC, content, natural_kind
 

@@ -26,7 +26,8 @@ from calibayes.families.product import PRIOR
 from calibayes.families.regularisers import VarianceSmoothing
 from calibayes.kernels.counts import offsets
 from calibayes.tables.bins import bins_named
-from calibayes.tables.encode import Encoder, Flags, Levels
+from calibayes.tables.encode import Encoder, Flags
+from calibayes.tables.levels import Levels
 
 LEAST_ALPHA = 1e-10
 
