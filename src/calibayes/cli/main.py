@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -76,8 +77,8 @@ def _data(file: Path | None, target: str | None) -> Dataset:
     return load_file(file, target)
 
 
-def _known(given: list[str] | None, names: object) -> list[str]:
-    everything = list(names)  # type: ignore[call-overload]
+def _known(given: list[str] | None, names: Iterable[str]) -> list[str]:
+    everything = list(names)
     unknown = [name for name in given or [] if name not in everything]
     if unknown:
         raise ValueError(f"unknown: {', '.join(unknown)}; choose from {', '.join(everything)}")
