@@ -64,9 +64,10 @@ class TestEveryEstimator:
 
         codes = np.searchsorted(model.classes_, y[:50])
         block = Block(blocks, codes, np.ones(50), np.zeros(50))
-        some = family.statistics(block, block.onehot(3))
+        some = family.survey(block, block.onehot(3))
         there_and_back = subtract(add(model.data_statistics_, some), some)
-        assert_same_trees(family.prepare(there_and_back).parameters(there_and_back), model.parameters_)
+        family = family.prepare(there_and_back)
+        assert_same_trees(family.parameters(family.project(there_and_back)), model.parameters_)
 
     def test_a_constructor_parameter_is_never_assigned(self, estimator):
         X, y = table()

@@ -12,7 +12,17 @@ from calibayes.core.protocols import Layout
 from calibayes.core.tree import map_leaves
 from calibayes.engines import Serial, Threads
 from calibayes.families import ClassPrior, Product
-from calibayes.learn import Bootstrap, Data, Lane, Never, RandomLabels, learn, mini_batches, start_statistics
+from calibayes.learn import (
+    Bootstrap,
+    Data,
+    Lane,
+    Never,
+    RandomLabels,
+    learn,
+    mini_batches,
+    start_statistics,
+    survey,
+)
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
 from tests.cases import CLASSES, FAMILIES, RULES
@@ -37,8 +47,8 @@ def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha
     """A lane after some updates."""
     prior = ClassPrior(alpha=class_alpha).bind(Layout(CLASSES, ()))
     model = Product(prior, {"x": rule.adapt(case.family)})
+    model = model.prepare(survey(model, source, engine, Data(), case.k))
     begin = start_statistics(model, source, engine, start, case.k)
-    model = model.prepare(start_statistics(model, source, engine, Data(), case.k))
     lane = Lane(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options)
     learn([lane], source, engine)
     return lane

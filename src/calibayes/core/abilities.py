@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -103,8 +103,29 @@ class Penalised(Protocol):
 
 
 @runtime_checkable
+class Structured(Protocol):
+    """A structure, found in sums over the data that are richer than the statistics that are learned.
+
+    `Family.prepare` finds it in a survey. The surveys are what adds up over rows; the statistics of a structure follow.
+    """
+
+    @property
+    def structure(self) -> Hashable:
+        """What was found, None before: statistics of different structures have nothing to do with each other."""
+
+    def survey(self, columns: Any, weights: Array) -> Arrays:
+        """Sums over rows, linear in the weights (n, k), from which any structure can be found."""
+
+    def project(self, survey: Arrays) -> Arrays:
+        """What ``statistics`` of the same rows would be: the part of a survey that the structure needs."""
+
+
+@runtime_checkable
 class Regrouped(Protocol):
-    """Statistics that can move to more levels."""
+    """Statistics (surveys, of a family that is `Structured`) that can move to more levels."""
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        """Weight of the rows that have each level, all columns side by side, (cells,)."""
 
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``.

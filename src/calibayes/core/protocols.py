@@ -42,6 +42,12 @@ class Layout:
     """Point about which moments are summed, (d,), for families over numbers."""
     variance: Array = field(default_factory=lambda: np.zeros(0))
     """Variance of each column, (d,), for families over numbers: what a missing cell may be at the start."""
+    ordered: tuple[int, ...] = ()
+    """How many leading cells of each column lie in order, so that neighbours are alike; the others stand alone."""
+    log_volume: Array = field(default_factory=lambda: np.zeros(0))
+    """log of the width of each cell in its column's units, all columns side by side; 0 where a cell is one value."""
+    seeds: tuple[Array, ...] = ()
+    """Where the components of each class begin, (components, d) a class, for mixtures."""
 
 
 class Admission(NamedTuple):
@@ -67,7 +73,8 @@ class Family(Protocol):
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Family:
         """Fix, from the statistics of the data, what stays fixed: default priors, floors, structure.
 
-        ``pooled`` are the statistics of all rows with even class weights, where some rows have no label.
+        ``pooled`` are the statistics of all rows with even class weights, where some rows have no label. A family that
+        is `Structured` is given its surveys instead.
 
         Raises ValueError, naming class and column, where the statistics have no valid parameters.
         """
@@ -92,6 +99,12 @@ class Model(Protocol):
     """Class prior and families together: the joint density p(x, class)."""
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
+
+    def survey(self, block: Block, weights: Array) -> Trees:
+        """Sums over the data: the statistics, or what holds them where a structure is still to be found."""
+
+    def project(self, survey: Trees) -> Trees:
+        """The statistics that a survey holds."""
 
     def parameters(self, statistics: Trees) -> Trees: ...
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,12 +10,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import Counts, Movable
-from calibayes.core.protocols import Array, Family, Trees
+from calibayes.core.protocols import Array, Trees
 from calibayes.core.tree import add, map_leaves, subtract
 from calibayes.estimators.generating import Generating
 from calibayes.estimators.training import regrouped
-from calibayes.families.product import PRIOR
-from calibayes.learn import Data, start_statistics
+from calibayes.families.product import PRIOR, Product
+from calibayes.learn import Data, survey
 from calibayes.rules import rule_named
 
 WITHOUT_EFFECT = frozenset(
@@ -70,8 +69,8 @@ class Arithmetic(Generating):
             raise ValueError(
                 "rows with missing cells under a full covariance are no sums, and cannot be taken away"
             )
-        gone = start_statistics(self._model, source, self._engine(), Data(), len(self.classes_))
-        forgetful._settle(_without(self._model.families, self.data_statistics_, gone))
+        gone = survey(self._model, source, self._engine(), Data(), len(self.classes_))
+        forgetful._settle(_without(self._model, self.data_statistics_, gone))
         return forgetful
 
     def _settle(self, statistics: Trees) -> None:
@@ -84,8 +83,8 @@ class Arithmetic(Generating):
         except ValueError as lacking:
             self._not_yet(str(lacking))
             return
-        self.statistics_ = self._state = statistics
-        self.parameters_, self._unready = self._model.parameters(statistics), ""
+        self.statistics_ = self._state = self._model.project(statistics)
+        self.parameters_, self._unready = self._model.parameters(self.statistics_), ""
 
     def _check_added_up(self) -> None:
         check_is_fitted(self)
@@ -138,11 +137,12 @@ class Arithmetic(Generating):
         return {**self.data_statistics_, **moved}
 
 
-def _without(families: Mapping[str, Family], whole: Trees, gone: Trees) -> Trees:
+def _without(model: Product, whole: Trees, gone: Trees) -> Trees:
     """Statistics without some rows; a sentence where those cannot have been among them."""
     left: Trees = map_leaves(_cleaned, subtract(whole, gone), whole)
+    statistics = model.project(left)
     counts = [left[PRIOR]["count"]] + [
-        f.cells(left[name]) for name, f in families.items() if isinstance(f, Counts)
+        f.cells(statistics[name]) for name, f in model.families.items() if isinstance(f, Counts)
     ]
     if any((count < 0).any() for count in counts):
         raise ValueError(

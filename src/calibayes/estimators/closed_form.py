@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut
 
-from calibayes.core.abilities import Counts, Incomplete, Regrouped
+from calibayes.core.abilities import Incomplete, Regrouped
 from calibayes.core.protocols import Array, Rule, Trees
 from calibayes.core.tree import add, subtract
 from calibayes.decision import tempered
@@ -19,7 +19,7 @@ from calibayes.estimators.checks import whole_number
 from calibayes.estimators.generative import Generative
 from calibayes.estimators.training import regrouped
 from calibayes.kernels.sparse import columns_where, is_sparse
-from calibayes.learn import Data, start_statistics
+from calibayes.learn import Data, survey
 from calibayes.posterior import log_normalise, scores
 from calibayes.rules import rule_named
 from calibayes.tables.sources import ArraySource
@@ -83,7 +83,7 @@ def cross_validate_closed_form(
     members = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     _refuse_empty(model, source, members)
     parts = [_part(source, mine) for mine in members]
-    sums = [start_statistics(model._model, part, model._engine(), Data(), source.k) for part in parts]
+    sums = [survey(model._model, part, model._engine(), Data(), source.k) for part in parts]
     total: Trees = reduce(add, sums)
     judged = [
         _judged(model, subtract(total, own), part, number)
@@ -181,7 +181,7 @@ def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> t
         prepared = product.prepare(statistics)
     except ValueError as lacking:
         raise ValueError(f"the rows without fold {number} are not enough: {lacking}") from lacking
-    parameters = prepared.parameters(statistics)
+    parameters = prepared.parameters(prepared.project(statistics))
     with one_thread():
         blocks = [load() for load in replace(part, columns=columns).parts()]
         log_joint = np.concatenate([prepared.log_joint(block, parameters) for block in blocks])
@@ -195,8 +195,8 @@ def _of_seen_levels(model: Generative, left: Trees, part: ArraySource) -> tuple[
     """Model, statistics and columns as if levels that occur in the fold alone had never been seen."""
     moved, encoders, columns = {}, dict(model._bound.encoders), dict(part.columns)
     for name, family in model._model.families.items():
-        if isinstance(family, Counts) and isinstance(family, Regrouped):
-            counts = family.cells(left[name]).sum(axis=0)
+        if isinstance(family, Regrouped):
+            counts = family.occurrences(left[name])
             encoders[name], codes = encoders[name].seen_in(np.where(counts > LEAST_COUNT, counts, 0.0))
             if codes is not None:
                 moved[name] = codes

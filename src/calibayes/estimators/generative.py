@@ -46,8 +46,10 @@ class GenerativeClassifier(Mixed, Weighted):
         Class probabilities that stay fixed under every rule.
     rule : str or rule, default="rc"
         "ml", "map", "rc", "tm", "dfe", "gdt", "em", "gd", or an object of `calibayes.rules`.
-    start : {"data", "random", "bootstrap"} or start, default="data"
-        Statistics to begin with: of the labels, of random labels, of randomly weighted rows.
+    start : {"data", "likelihood", "random", "bootstrap"} or start, default="data"
+        Statistics to begin with: of the labels; of the labels as far as maximum likelihood takes them where something is
+        hidden (components of mixtures, missing cells under a full covariance); of random labels; of randomly weighted
+        rows.
     max_iter : int, default=64
         Most updates. With mini-batches, most passes.
     stop : {"objective", "soft_error", None} or stop, or several, default="objective"
@@ -84,7 +86,8 @@ class GenerativeClassifier(Mixed, Weighted):
     ----------
     classes_ : (k,) array
     data_statistics_ : mapping
-        Family -> name -> array: sums over the data. They add up over any split of the rows.
+        Family -> name -> array: sums over the data. They add up over any split of the rows. For a family that finds
+        a structure (a tree) they are what the structure was found in.
     statistics_ : mapping or None
         The same, as the rule has left them; None for gradient descent, which moves parameters.
     parameters_ : mapping

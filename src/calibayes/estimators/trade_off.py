@@ -101,13 +101,12 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def starts(block: Block) -> dict[str, Trees]:
             seen = [fold.view(block) for fold in folds]
-            sums = [
-                fold.model.statistics(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)
-            ]
+            sums = [fold.model.survey(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)]
             return {str(number): statistics for number, statistics in enumerate(sums)}
 
-        states = list(engine.total(starts, source).values())
-        models = [fold.model.prepare(state) for fold, state in zip(folds, states, strict=True)]
+        surveys = list(engine.total(starts, source).values())
+        models = [fold.model.prepare(sums) for fold, sums in zip(folds, surveys, strict=True)]
+        states = [model.project(sums) for model, sums in zip(models, surveys, strict=True)]
         found: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
         for lam in lams:
             lanes = [

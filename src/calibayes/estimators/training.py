@@ -25,6 +25,7 @@ from calibayes.learn import (
     Data,
     Even,
     Lane,
+    Likelihood,
     PrintProgress,
     Start,
     Stop,
@@ -37,10 +38,11 @@ from calibayes.learn import (
     start_named,
     start_statistics,
     stop_named,
+    survey,
 )
 from calibayes.learn.progress import Callback
 from calibayes.posterior import best_temperature, log_normalise
-from calibayes.rules import rule_named
+from calibayes.rules import ML, rule_named
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
 
@@ -145,16 +147,10 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         engine, k = self._engine(), len(self.classes_)
         start, closed = start_named(self.start, seed), self._closed(rule, source)
         self._added_up = closed
-        self.data_statistics_ = start_statistics(self._model, source, engine, Data(), k)
+        self.data_statistics_ = survey(self._model, source, engine, Data(), k)
         self._prepare(source, engine)
-        begin = self.data_statistics_
-        from_data = start == Data()
-        if not from_data:
-            begin = start_statistics(self._model, source, engine, start, k)
-            if self._model.admit(begin, begin)[1]:
-                raise ValueError(
-                    f"start={self.start!r} gives statistics without valid parameters: a prior helps"
-                )
+        from_data = isinstance(start, Data)
+        begin = self._data_start(start, rule, source) if from_data else self._other_start(start, source)
         most = int(not from_data) if closed else self.max_iter
         lane = Lane(
             self._model,
@@ -167,6 +163,22 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         )
         learn([lane], source, engine, self._callbacks())
         return lane
+
+    def _data_start(self, start: Start, rule: Rule, source: ArraySource) -> Trees:
+        """The statistics of the data, where something is hidden as far as maximum likelihood takes them."""
+        begin = self._model.project(self.data_statistics_)
+        if rule.closed_form or not isinstance(start, Likelihood) or not self._hidden(source):
+            return begin
+        lane = Lane(self._model, ML(), begin, stop=stop_named("objective"), limit=self.max_iter)
+        learn([lane], source, self._engine(), self._callbacks())
+        return lane.best.state
+
+    def _other_start(self, start: Start, source: ArraySource) -> Trees:
+        """Statistics that have little to do with the labels, if they can be learned from."""
+        begin = start_statistics(self._model, source, self._engine(), start, len(self.classes_))
+        if self._model.admit(begin, begin)[1]:
+            raise ValueError(f"start={self.start!r} gives statistics without valid parameters: a prior helps")
+        return begin
 
     def _found_temperature(self, held: Rows, lane: Lane) -> float:
         """The temperature given, or the one with the least log loss on held-out rows."""
@@ -186,7 +198,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """Fix what stays fixed, from all rows that take part, labelled or not."""
         pooled = None
         if (source.labels < 0).any():
-            pooled = start_statistics(self._model, source, engine, Even(), len(self.classes_))
+            pooled = survey(self._model, source, engine, Even(), len(self.classes_))
         self._model = self._model.prepare(self.data_statistics_, pooled)
 
     # -- partial_fit -----------------------------------------------------------------------------------------------
@@ -219,7 +231,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         else:
             self._extend(rows.table)
         source, engine = self._source(rows), self._engine()
-        new = start_statistics(self._model, source, engine, Data(), len(known))
+        new = survey(self._model, source, engine, Data(), len(known))
+        structure = self._model.structure
         self.data_statistics_ = new if first else add(self.data_statistics_, new)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self.temperature_ = 1.0 if isinstance(self.temperature, str) else self.temperature
@@ -231,6 +244,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         except ValueError as lacking:
             self._not_yet(str(lacking))
             return self
+        if self._model.structure != structure:
+            self._state = None  # of another structure: it begins anew from the data so far
         self._step(rule, source, engine)
         return self
 
@@ -239,7 +254,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         before: Any = getattr(self, "_state", None)
         closed = self._closed(rule, source)
         if before is None or closed or self._rule_name != rule.name:
-            brought, state = None, rule.begin(self._model, self.data_statistics_)
+            brought, state = None, rule.begin(self._model, self._model.project(self.data_statistics_))
         else:
             parameters = rule.parameters(self._model, before)
             brought = brought_statistics(self._model, source, engine, rule, parameters)
@@ -276,7 +291,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         layouts = self._bound.layouts(names)
         self._model = before.bind(layouts, names)
         self.data_statistics_ = regrouped(before.families, self.data_statistics_, moved, layouts)
-        statistics = self.statistics_
+        statistics = None if before.structure else self.statistics_  # only surveys can move to more levels
         self._state = None if statistics is None else regrouped(before.families, statistics, moved, layouts)
 
     # -- parts of both ---------------------------------------------------------------------------------------------
@@ -320,9 +335,12 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
     def _closed(self, rule: Rule, source: ArraySource) -> bool:
         """Whether the rule ends in closed form on these rows: not where a family must guess missing cells."""
+        return rule.closed_form and not self._hidden(source)
+
+    def _hidden(self, source: ArraySource) -> bool:
+        """Whether the statistics of some family depend on its parameters."""
         families = self._model.families.items()
-        hidden = [isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families]
-        return rule.closed_form and not any(hidden)
+        return any(isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families)
 
     def _held_out(self, codes: Array, rng: np.random.RandomState) -> Array:
         if self.validation_fraction is None:

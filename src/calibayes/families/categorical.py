@@ -90,6 +90,9 @@ class Categorical(PseudoCounts):
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         return counts.look_up_each(columns, parameters["log_probability"], self._first)
 
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].sum(axis=0))
+
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         grown = np.zeros((len(self.layout.classes), sum(levels)))
         first = counts.offsets(tuple(levels))

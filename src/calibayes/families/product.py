@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
-from calibayes.core.abilities import Natural, Penalised
+from calibayes.core.abilities import Natural, Penalised, Structured
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Family, Layout, Trees
 from calibayes.families.class_prior import ClassPrior
@@ -33,6 +33,24 @@ class Product:
         prior = self.prior.prepare(start[PRIOR])
         families = {name: f.prepare(start[name], given.get(name)) for name, f in self.families.items()}
         return Product(prior, families)
+
+    @property
+    def structure(self) -> tuple[tuple[str, Hashable], ...]:
+        """The structures that its families have found."""
+        return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
+
+    def survey(self, block: Block, weights: Array) -> Trees:
+        sums = {
+            name: (f.survey if isinstance(f, Structured) else f.statistics)(block.columns[name], weights)
+            for name, f in self.families.items()
+        }
+        return {PRIOR: self.prior.statistics(weights), **sums}
+
+    def project(self, survey: Trees) -> Trees:
+        found = {
+            name: f.project(survey[name]) for name, f in self.families.items() if isinstance(f, Structured)
+        }
+        return {**survey, **found}
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
         given = parameters or {}

@@ -2,9 +2,9 @@
 
 from calibayes.learn.history import Entry, as_arrays
 from calibayes.learn.lane import Lane
-from calibayes.learn.loop import brought_statistics, learn, mini_batches, start_statistics
+from calibayes.learn.loop import brought_statistics, learn, mini_batches, start_statistics, survey
 from calibayes.learn.progress import PrintProgress, Progress
-from calibayes.learn.starts import Bootstrap, Data, Even, RandomLabels, Start, start_named
+from calibayes.learn.starts import Bootstrap, Data, Even, Likelihood, RandomLabels, Start, start_named
 from calibayes.learn.stops import (
     AnyOf,
     MaxPasses,
@@ -26,6 +26,7 @@ __all__ = [
     "Entry",
     "Even",
     "Lane",
+    "Likelihood",
     "MaxPasses",
     "Never",
     "NoGain",
@@ -46,4 +47,5 @@ __all__ = [
     "start_named",
     "start_statistics",
     "stop_named",
+    "survey",
 ]

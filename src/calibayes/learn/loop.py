@@ -26,6 +26,12 @@ def start_statistics(model: Model, source: Source, engine: Engine, start: Start,
     return total
 
 
+def survey(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
+    """The same sums, or the richer ones that a structure is found in."""
+    total: Trees = engine.total(lambda block: model.survey(block, start.weights(block, k)), source)
+    return total
+
+
 def brought_statistics(model: Model, source: Source, engine: Engine, rule: Rule, parameters: Trees) -> Trees:
     """What further rows bring to a state: their labels, or their posterior where the rule uses rows without one."""
 

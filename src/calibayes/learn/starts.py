@@ -34,6 +34,11 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Likelihood(Data):
+    """The labels as they are, then maximum likelihood until it gains no more, where something is hidden."""
+
+
+@dataclass(frozen=True)
 class Even:
     """Every row belongs to all classes alike: sums over classes are sums over all rows, labelled or not."""
 
@@ -76,7 +81,12 @@ def start_named(start: str | Start, seed: int) -> Start:
         if isinstance(start, type) or not hasattr(start, "weights"):
             raise ValueError(f"start must be a name or a start such as RandomLabels(), got {start!r}")
         return start
-    names: dict[str, Start] = {"data": Data(), "random": RandomLabels(seed), "bootstrap": Bootstrap(seed)}
+    names: dict[str, Start] = {
+        "data": Data(),
+        "likelihood": Likelihood(),
+        "random": RandomLabels(seed),
+        "bootstrap": Bootstrap(seed),
+    }
     if start not in names:
         raise ValueError(f"unknown start {start!r}; the starts are {', '.join(names)}")
     return names[start]

@@ -20,6 +20,7 @@ from calibayes.core.abilities import (
     Penalised,
     Reasons,
     Sampling,
+    Structured,
 )
 from calibayes.core.protocols import Array, Arrays, Family, Layout
 from calibayes.core.tree import add, map_leaves, scale, subtract
@@ -65,11 +66,18 @@ class FamilyCase:
         """Class weights of both signs, (n, k)."""
         return np.random.default_rng(seed).normal(size=(len(self.columns), self.k))
 
-    def start(self) -> Arrays:
-        return self.family.statistics(self.columns, self.labels())
-
     def prepared(self) -> Family:
-        return self.family.prepare(self.start())
+        return _prepared(self.family, self.columns, self.labels())
+
+    def start(self) -> Arrays:
+        return self.prepared().statistics(self.columns, self.labels())
+
+
+def _prepared(family: Family, columns: Array, weights: Array) -> Family:
+    """The family, with what stays fixed found in these rows."""
+    return family.prepare(
+        (family.survey if isinstance(family, Structured) else family.statistics)(columns, weights)
+    )
 
 
 def _same(left: Any, right: Any, tolerance: float = 1e-10) -> None:
@@ -77,14 +85,14 @@ def _same(left: Any, right: Any, tolerance: float = 1e-10) -> None:
 
 
 def linear_in_the_weights(case: FamilyCase) -> None:
-    family, columns, (left, right) = case.family, case.columns, (case.weights(1), case.weights(2))
+    family, columns, (left, right) = case.prepared(), case.columns, (case.weights(1), case.weights(2))
     together = family.statistics(columns, 2.0 * left - 0.5 * right)
     apart = add(scale(2.0, family.statistics(columns, left)), scale(-0.5, family.statistics(columns, right)))
     _same(together, apart)
 
 
 def additive_over_rows(case: FamilyCase) -> None:
-    family, columns, weights = case.family, case.columns, case.weights()
+    family, columns, weights = case.prepared(), case.columns, case.weights()
     whole = family.statistics(columns, weights)
     cuts = [0, 1, len(columns) // 3, len(columns)]
     parts = [family.statistics(columns[a:b], weights[a:b]) for a, b in pairwise(cuts)]
@@ -93,17 +101,30 @@ def additive_over_rows(case: FamilyCase) -> None:
 
 
 def indifferent_to_the_order_of_rows(case: FamilyCase) -> None:
-    family, columns, weights = case.family, case.columns, case.weights()
+    family, columns, weights = case.prepared(), case.columns, case.weights()
     order = np.random.default_rng(3).permutation(len(columns))
     _same(family.statistics(columns, weights), family.statistics(columns[order], weights[order]))
 
 
 def classes_can_be_relabelled(case: FamilyCase) -> None:
-    family, columns, labels = case.prepared(), case.columns, case.labels()
-    order = np.roll(np.arange(case.k), 1)
-    plain = family.log_density(columns, family.parameters(family.statistics(columns, labels)))
-    moved = family.log_density(columns, family.parameters(family.statistics(columns, labels[:, order])))
+    labels, order = case.labels(), np.roll(np.arange(case.k), 1)
+    plain, moved = _learned(case, labels), _learned(case, labels[:, order])
     assert_allclose(moved, plain[:, order], rtol=1e-9, atol=1e-9)
+
+
+def _learned(case: FamilyCase, labels: Array) -> Array:
+    """Log density of the rows after learning from labels, all of it."""
+    family = _prepared(case.family, case.columns, labels)
+    return family.log_density(case.columns, family.parameters(family.statistics(case.columns, labels)))
+
+
+def a_survey_holds_the_statistics(case: FamilyCase) -> None:
+    family = case.prepared()
+    if isinstance(family, Structured):
+        for weights in (case.labels(), case.weights()):
+            _same(
+                family.project(family.survey(case.columns, weights)), family.statistics(case.columns, weights)
+            )
 
 
 def rows_are_judged_one_by_one(case: FamilyCase) -> None:
@@ -176,7 +197,7 @@ def samples_have_the_density_they_came_from(case: FamilyCase) -> None:
         classes = np.arange(20_000) % case.k
         drawn = family.sample(parameters, classes, np.random.default_rng(0))
         assert drawn.shape == (len(classes), case.columns.shape[1])
-        again = family.prepare(family.statistics(drawn, np.eye(case.k)[classes]))
+        again = _prepared(family, drawn, np.eye(case.k)[classes])
         learned = again.parameters(again.statistics(drawn, np.eye(case.k)[classes]))
         true, found = (
             family.log_density(drawn, p)[np.arange(len(classes)), classes] for p in (parameters, learned)
@@ -186,7 +207,7 @@ def samples_have_the_density_they_came_from(case: FamilyCase) -> None:
 
 def counts_add_up_to_the_weights(case: FamilyCase) -> None:
     if isinstance(case.family, Counts):
-        cells = case.family.cells(case.family.statistics(case.columns, case.weights()))
+        cells = case.family.cells(case.prepared().statistics(case.columns, case.weights()))
         counted = np.full(len(case.columns), case.columns.shape[1]) if case.counted is None else case.counted
         assert_allclose(cells.sum(axis=1), case.weights().T @ counted, atol=1e-9)
 
@@ -212,8 +233,8 @@ def _conditional(log_joint: Array, labels: Array) -> tuple[float, Array]:
 
 def a_default_prior_is_a_prior(case: FamilyCase) -> None:
     if isinstance(case.family, Conjugate):
-        family = case.family.conjugate().prepare(case.start())
-        parameters = family.parameters(case.start())
+        family = _prepared(case.family.conjugate(), case.columns, case.labels())
+        parameters = family.parameters(family.statistics(case.columns, case.labels()))
         map_leaves(_finite, parameters)
         assert isinstance(family, Penalised)
         assert np.isfinite(family.log_prior(parameters))
@@ -310,6 +331,7 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     additive_over_rows,
     indifferent_to_the_order_of_rows,
     classes_can_be_relabelled,
+    a_survey_holds_the_statistics,
     rows_are_judged_one_by_one,
     indifferent_to_the_number_of_rows,
     likelihood_is_highest_at_its_own_parameters,
