@@ -235,10 +235,11 @@ class NaiveBayes(Mixed, Weighted, Discrete):
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "binned", "categorical" or "bernoulli", where it is not to be what
         it would be by itself.
-    discretise : {"kmeans", "quantile", "uniform", "mdl"} or bins of `calibayes.tables`, default="kmeans"
-        How numbers are cut: around centres, into equal weights, into equal widths, or where it tells classes apart.
+    discretise : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.tables`, default="kmeans"
+        How numbers are cut: around centres, into equal weights, into equal widths, where it tells classes apart, or
+        finely (one bin a value for few values, else many quantiles).
     n_bins : int, default=5
-        Most bins of a column of numbers; "mdl" finds the number itself.
+        Most bins of a column of numbers; "mdl" and "adaptive" find the number themselves.
     rare_levels : float, default=0
         Levels seen fewer times than this (by weight) are pooled into one, "other".
     max_levels : int, optional

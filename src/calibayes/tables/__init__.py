@@ -1,8 +1,18 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
 
-from calibayes.tables.bins import KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.levels import Levels
 from calibayes.tables.schema import Schema
 
-__all__ = ["Flags", "KMeansBins", "Levels", "MDLBins", "Numbers", "QuantileBins", "Schema", "UniformBins"]
+__all__ = [
+    "AdaptiveBins",
+    "Flags",
+    "KMeansBins",
+    "Levels",
+    "MDLBins",
+    "Numbers",
+    "QuantileBins",
+    "Schema",
+    "UniformBins",
+]

@@ -14,6 +14,8 @@ from calibayes.kernels import description_length, kmeans
 from calibayes.tables.encode import Encoder, counted, numbers, refuse_empty
 from calibayes.tables.read import Table
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bins(ABC):
@@ -73,7 +75,16 @@ class Bins(ABC):
         ]
 
     def layout(self) -> Mapping[str, Any]:
-        return {"levels": tuple(len(edges) - 1 for edges in self.edges)}
+        levels = tuple(len(edges) - 1 for edges in self.edges)
+        widths = [
+            np.diff(edges) if values is None else np.ones(len(values))
+            for edges, values in zip(self.edges, self.values, strict=True)
+        ]
+        return {
+            "levels": levels,
+            "ordered": levels,
+            "log_volume": np.log(np.maximum(np.concatenate(widths), TINY)),
+        }
 
     def extend(self, table: Table) -> tuple[Self, None]:
         return self, None
@@ -151,6 +162,34 @@ class UniformBins(Bounded):
 
 
 @dataclass(frozen=True)
+class AdaptiveBins(Bins):
+    """One bin a value while there are few, else bins at quantiles of the rows and at quantiles of the distinct values.
+
+    The former are fine where rows are dense, the latter keep far values from sharing one bin.
+
+    Parameters
+    ----------
+    few : int, default=64
+        Most distinct values of a column that have a bin each.
+    parts : int, default=32
+        Number of parts that each of the two sets of quantiles makes.
+    """
+
+    few: int = 64
+    parts: int = 32
+
+    def inner(self, values: Array, row: Array, weight: Array, codes: Array | None) -> Array:
+        between = middles_between(values)
+        if len(values) <= self.few:
+            return between
+        below = np.cumsum(np.bincount(row, weight))[:-1]
+        shares = np.arange(1, self.parts) / self.parts
+        of_rows = np.searchsorted(below, shares * weight.sum())
+        of_values = (shares * len(values)).astype(np.intp)
+        return between[np.unique(np.minimum(np.concatenate([of_rows, of_values]), len(between) - 1))]
+
+
+@dataclass(frozen=True)
 class MDLBins(Bins):
     """Cuts that say something about the class: those of minimum description length (Fayyad and Irani 1993).
 
@@ -178,8 +217,9 @@ BINS: Mapping[str, Callable[[int], Encoder]] = {
     "quantile": QuantileBins,
     "uniform": UniformBins,
     "mdl": lambda most: MDLBins(),
+    "adaptive": lambda most: AdaptiveBins(),
 }
-"""Short name -> bins, told the most bins of a column; MDL finds the number itself."""
+"""Short name -> bins, told the most bins of a column; the last two find the number themselves."""
 
 
 def bins_named(name: str | Encoder, most: int) -> Encoder:
