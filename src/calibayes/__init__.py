@@ -1,6 +1,6 @@
 """Generative classifiers that are trained to decide well."""
 
-from calibayes import datasets, families, learn, rules
+from calibayes import datasets, dependence, families, learn, rules
 from calibayes._version import __version__
 from calibayes.estimators.closed_form import cross_validate_closed_form
 from calibayes.estimators.columns import categorical, every, numeric
@@ -11,7 +11,10 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.log_density_features import LogDensityFeatures
+from calibayes.estimators.measuring import measure_dependence
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
+from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.families.singular import SingularCovarianceWarning
 
@@ -23,19 +26,24 @@ __all__ = [
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "LinearDiscriminantAnalysis",
+    "LogDensityFeatures",
+    "LogUnivariateClassifier",
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
+    "SparseLogBivariateClassifier",
     "TradeOffCV",
     "__version__",
     "categorical",
     "cross_validate_closed_form",
     "datasets",
+    "dependence",
     "every",
     "families",
     "learn",
+    "measure_dependence",
     "numeric",
     "rules",
 ]

@@ -1,0 +1,76 @@
+"""Dependence of pairs, class by class, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+
+@dataclass(frozen=True, repr=False)
+class Dependence:
+    """How dependent each pair of columns is within each class.
+
+    Attributes
+    ----------
+    measure : str
+    names : (d,) names of the columns
+    classes : (k,) labels, or ("all",) where there were none
+    statistics, p_values : (k, d, d) arrays
+    """
+
+    measure: str
+    names: tuple[str, ...]
+    classes: tuple[Any, ...]
+    statistics: Array
+    p_values: Array
+
+    @property
+    def pairs(self) -> Array:
+        """Positions of the columns of each pair, (2, pairs)."""
+        return np.stack(np.triu_indices(len(self.names), 1))
+
+    @property
+    def statistic(self) -> Array:
+        """Of each class and pair, (k, pairs)."""
+        return self.statistics[:, *self.pairs]
+
+    @property
+    def p_value(self) -> Array:
+        """Of each class and pair, (k, pairs)."""
+        return self.p_values[:, *self.pairs]
+
+    @property
+    def order(self) -> Array:
+        """Positions in the flat (k, pairs) table, the most dependent first, whatever the sign."""
+        return np.argsort(-np.abs(self.statistic).ravel(), kind="stable")
+
+    def frame(self, backend: Any = "pandas") -> Any:
+        """A data frame with a line for each class and pair, the most dependent first."""
+        first, second = self.pairs
+        label, pair = np.divmod(self.order, max(len(first), 1))
+        columns = {
+            "class": np.array(self.classes)[label],
+            "first": np.array(self.names)[first[pair]],
+            "second": np.array(self.names)[second[pair]],
+            "statistic": self.statistic[label, pair],
+            "p_value": self.p_value[label, pair],
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def __repr__(self) -> str:
+        first, second = self.pairs
+        label, pair = np.divmod(self.order[:5], max(len(first), 1))
+        lines = [
+            f"  {self.names[first[p]]} - {self.names[second[p]]} ({self.classes[c]}): "
+            f"{self.statistic[c, p]:.3g}, p = {self.p_value[c, p]:.2g}"
+            for c, p in zip(label, pair, strict=True)
+        ]
+        head = (
+            f"{self.measure} of {len(first)} pairs in {len(self.classes)} classes, the most dependent first:"
+        )
+        return "\n".join([head, *lines])
