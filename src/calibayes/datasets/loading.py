@@ -61,10 +61,10 @@ def _downloaded(name: str, opener: Opener | None) -> Path:
         raise ConnectionError(f"{name!r} is not at hand: {error}; or {hint}") from error
 
 
-def find(name: str, data_home: str | Path | None = None) -> Path | None:
+def find(name: str, data_home: str | Path | None = None, *, ending: str = ".csv.gz") -> Path | None:
     """The file of a data set in the folder, if it is there."""
     folder = data_home if data_home is not None else os.environ.get(FOLDER)
-    path = None if folder is None else Path(folder) / f"{name}.csv.gz"
+    path = None if folder is None else Path(folder) / f"{name}{ending}"
     return path if path is not None and path.exists() else None
 
 

@@ -21,7 +21,7 @@ class Cell(Protocol):
     """Something to compute; a frozen dataclass, so that equal cells of several tables are computed once."""
 
     def inputs(self) -> tuple[str, ...]:
-        """Names of the data sets it reads."""
+        """Names of the data sets it reads, or of files in their folder."""
 
     def run(self) -> dict[str, Any]:
         """The result, as JSON has it."""
@@ -29,7 +29,7 @@ class Cell(Protocol):
 
 def key(cell: Cell) -> str:
     """The name under which a result is kept: it changes with the cell, with the data and with the code."""
-    data = tuple(_sum(find(name)) for name in cell.inputs())
+    data = tuple(_sum(find(name) or find(name, ending="")) for name in cell.inputs())
     return str(joblib.hash((type(cell).__name__, cell, data, fingerprint()), hash_name="sha1"))
 
 

@@ -30,6 +30,8 @@ class Pair:
     spread: float = 0.0
     digits: int = 3
     unit: float = 1.0
+    further: int = 0
+    """Digits of ours that are shown beyond those of the paper."""
 
     @property
     def compared(self) -> bool:

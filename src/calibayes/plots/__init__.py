@@ -1,7 +1,8 @@
 """Pictures, for those who have matplotlib (``pip install 'calibayes[plots]'``)."""
 
+from calibayes.plots.curves import panels
 from calibayes.plots.ranks import plot_ranks
 from calibayes.plots.reasons import plot_overall, plot_reasons
 from calibayes.plots.trade_off import plot_trade_off
 
-__all__ = ["plot_overall", "plot_ranks", "plot_reasons", "plot_trade_off"]
+__all__ = ["panels", "plot_overall", "plot_ranks", "plot_reasons", "plot_trade_off"]
