@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from calibayes.datasets import list_datasets
+from calibayes.datasets import find, list_datasets
 from calibayes.experiments import PAPERS, Report, Settings, chosen, reproduce
 from calibayes.experiments.store import Store
 from calibayes.experiments.summary import write_page
@@ -70,7 +70,7 @@ def _names(given: str | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = tuple(name.strip() for name in given.split(",") if name.strip())
-    unknown = [name for name in names if name not in list_datasets()]
+    unknown = [name for name in names if name not in list_datasets() and find(name, ending=".npz") is None]
     if unknown:
         raise ValueError(f"unknown data sets: {', '.join(unknown)}; known are {', '.join(list_datasets())}")
     return names

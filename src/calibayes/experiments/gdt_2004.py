@@ -59,7 +59,7 @@ def _spread(row: str) -> float:
 
 SIMULATIONS = SimulationFigure(
     NAME,
-    "1-simulations",
+    "figure-1",
     "Figure 1: log loss against lam, medians",
     (("two Gaussians", TwoGaussians()), ("uniform chain", UniformChain())),
     model=GenerativeLogisticRegression(**TO_THE_OPTIMUM),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from calibayes.experiments import gdt_2004, rc_generative_2025, rc_probabilistic_2024
+from calibayes.experiments import gdt_2004, generative_models_notes, rc_generative_2025, rc_probabilistic_2024
 from calibayes.experiments.experiment import Experiment, Paper
 
-PAPERS: tuple[Paper, ...] = (rc_probabilistic_2024.PAPER, rc_generative_2025.PAPER, gdt_2004.PAPER)
+PAPERS: tuple[Paper, ...] = (
+    rc_probabilistic_2024.PAPER,
+    rc_generative_2025.PAPER,
+    gdt_2004.PAPER,
+    generative_models_notes.PAPER,
+)
 
 
 def chosen(paper: str | None = None, table: str | None = None) -> list[tuple[Paper, Experiment]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,
     QuadraticDiscriminantAnalysis,
@@ -11,6 +13,7 @@ from calibayes.estimators.discriminant_analysis import (
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.experiments.error_table import ErrorTable
 from calibayes.experiments.experiment import Paper
+from calibayes.experiments.image_figure import ImageFigure
 from calibayes.experiments.protocols.data_entry import Above, Cleaning, DataEntry
 from calibayes.families import Dirichlet, NormalInverseWishart
 from calibayes.rules import DFE, GD, RC
@@ -154,10 +157,50 @@ def _tables() -> tuple[ErrorTable, ...]:
     )
 
 
+TWICE_AS_LONG: dict[str, Any] = {"stop": None, "max_iter": 127}
+IMAGES: dict[str, Any] = {"images": "mnist", "rows": 5000, "pool": 2}
+
+
+def _figure(number: int, title: str, models: dict[str, Any], within_classes: bool) -> ImageFigure:
+    longer = {label: clone(model).set_params(**TWICE_AS_LONG) for label, model in models.items()}
+    return ImageFigure(
+        NAME, f"figure-{number}", title, models=longer, within_classes=within_classes, **IMAGES
+    )
+
+
+def _figures() -> tuple[ImageFigure, ...]:
+    rules = {"RC": CALIBRATION, "GD": DESCENT}
+    counting = {
+        f"{name} {start}": _naive_bayes(rule, choices)
+        for name, rule in rules.items()
+        for start, choices in (("ML", LIKELIHOOD), ("MAP", POSTERIOR))
+    }
+
+    def gaussian(kind: Any) -> dict[str, Any]:
+        return {
+            f"{name} {start}": _gaussian(kind, rule, prior)
+            for name, rule in rules.items()
+            for start, prior in (("ML", "auto"), ("MAP", CONJUGATE))
+        }
+
+    random = {
+        name: _gaussian(GenerativeLogisticRegression, rule, "auto", start="random", random_state=0)
+        for name, rule in rules.items()
+    }
+    return (
+        _figure(1, "Naive Bayes on images", counting, within_classes=False),
+        _figure(2, "QDA on images", gaussian(QuadraticDiscriminantAnalysis), within_classes=True),
+        _figure(
+            3, "Logistic regression on images", gaussian(GenerativeLogisticRegression), within_classes=True
+        ),
+        _figure(4, "Logistic regression on images, random start", random, within_classes=True),
+    )
+
+
 PAPER = Paper(
     NAME,
     "Perez, Echegoyen, Santafe (2024), Risk-based calibration for probabilistic classifiers",
-    _tables(),
+    (*_tables(), *_figures()),
     "Training errors, as in the paper: start, least error within 64 iterations and the iteration where it is first "
     "reached, the start being iteration 1; reach is the first iteration at which RC is no worse than the rival's least.",
 )

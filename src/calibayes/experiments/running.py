@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from calibayes.experiments.store import Store
 
 Results = dict[str, dict[str, Any]]
 """Key of a cell -> its result."""
+
+SECONDS = "processor seconds"
+"""Beside each result: what it took."""
 
 
 def run_cells(cells: Sequence[Cell], store: Store, jobs: int, done: Callable[[int], None]) -> Results:
@@ -49,7 +53,8 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 def _work(named: tuple[str, Cell]) -> tuple[str, dict[str, Any]]:
     """A result; that a model refuses its rows is one too, but not one to keep."""
     name, cell = named
+    began = time.process_time()
     try:
-        return name, cell.run()
+        return name, {**cell.run(), SECONDS: time.process_time() - began}
     except ValueError as error:
         return name, {"failed": str(error)}
