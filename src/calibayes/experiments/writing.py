@@ -87,10 +87,11 @@ def written(path: Path, text: str) -> Path:
 
 def drawn(figure: Figure, folder: Path) -> list[Path]:
     """A picture as PNG and SVG."""
+    from matplotlib import rc_context
+
     picture = figure.draw()
     paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
-    for path in paths:
-        # without dates and with fixed identifiers the same numbers give the same file
-        extra = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
-        picture.savefig(path, **extra)
+    with rc_context({"svg.hashsalt": figure.name}):  # and without a date: the same numbers give the same file
+        picture.savefig(paths[0], dpi=150)
+        picture.savefig(paths[1], metadata={"Date": None})
     return paths
