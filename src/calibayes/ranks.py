@@ -12,6 +12,17 @@ from scipy import stats
 
 from calibayes.core.protocols import Array
 
+__all__ = [
+    "RankSummary",
+    "average_ranks",
+    "bonferroni",
+    "critical_difference",
+    "friedman",
+    "holm",
+    "rank_summary",
+    "wilcoxon",
+]
+
 Correction = Callable[[Array], Array]
 """From p-values of several tests to p-values that may be read one by one."""
 

@@ -14,6 +14,13 @@ from calibayes.experiments import Settings, chosen, reproduce
 from calibayes.experiments.error_table import UNEXPLAINED
 from calibayes.experiments.store import Store
 
+INTERRUPTIBLE = """
+import signal
+from calibayes.cli import app
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+app()
+"""
+
 
 def call(*arguments):
     return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "160"})
@@ -57,7 +64,7 @@ def test_mistakes_are_told(arguments, message, tmp_path):
 
 
 def test_interrupted_and_started_again(tmp_path):
-    command = [sys.executable, "-m", "calibayes", "reproduce", "rc-probabilistic-2024"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "reproduce", "rc-probabilistic-2024"]
     command += ["--datasets", "iris", "--jobs", "1", "--out"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("CALIBAYES_DATA", None)
@@ -68,7 +75,6 @@ def test_interrupted_and_started_again(tmp_path):
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 120
     while not list(cells.glob("*.json")) and time.monotonic() < deadline:

@@ -12,8 +12,11 @@ import joblib
 import calibayes
 from calibayes.datasets import find
 from calibayes.datasets.download import digest
+from calibayes.datasets.loading import cache_folder
+from calibayes.datasets.published import cached
+from calibayes.datasets.shipped import SHIPPED
 
-NOT_COMPUTING = ("cli", "plots")
+NOT_COMPUTING = ("cli", "compare.py", "plots", "ranks.py", "testing")
 """Parts of the package whose changes leave results as they are; so does all of experiments but its protocols."""
 
 
@@ -29,8 +32,14 @@ class Cell(Protocol):
 
 def key(cell: Cell) -> str:
     """The name under which a result is kept: it changes with the cell, with the data and with the code."""
-    data = tuple(_sum(find(name) or find(name, ending="")) for name in cell.inputs())
+    data = tuple(_sum(_file(name)) for name in cell.inputs())
     return str(joblib.hash((type(cell).__name__, cell, data, fingerprint()), hash_name="sha1"))
+
+
+def _file(name: str) -> Path | None:
+    """The file that a data set is read from; None for those that ship."""
+    in_folder = find(name) or find(name, ending="")
+    return in_folder if in_folder is not None or name in SHIPPED else cached(name, cache_folder())
 
 
 def _sum(path: Path | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from calibayes.datasets import at_hand, load
+from calibayes.datasets.sources import SOURCES
 from calibayes.experiments.cells import key
 from calibayes.experiments.comparison import Report
 from calibayes.experiments.experiment import Experiment, Paper
@@ -39,6 +41,14 @@ def reproduce(
         Told how many cells there are, and how many more are finished.
     """
     cells = [cell for _, experiment in experiments for cell in experiment.cells(settings)]
+    _fetch({name for cell in cells for name in cell.inputs()})
     planned(len({key(cell) for cell in cells}))
     results = run_cells(cells, store, jobs, done)
     return [experiment.report(results, settings) for _, experiment in experiments]
+
+
+def _fetch(names: set[str]) -> None:
+    """Download what is not at hand, once, before several processes ask for it."""
+    for name in sorted(names):
+        if name in SOURCES and not at_hand(name):
+            load(name)

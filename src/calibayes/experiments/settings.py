@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from calibayes.datasets import at_hand
+from calibayes.datasets.sources import SOURCES
 from calibayes.experiments.protocols.data_entry import DataEntry
 
 QUICK_ROWS = 2000
@@ -40,8 +41,12 @@ class Settings:
             for entry in entries
             if (self.datasets is None or entry.name in self.datasets)
             and (not self.quick or rows[entry.label] <= QUICK_ROWS)
-            and (self.download or at_hand(entry.name))
+            and self.reachable(entry.name)
         ]
+
+    def reachable(self, name: str) -> bool:
+        """Whether a data set is at hand, or may be fetched and can be."""
+        return at_hand(name) or (self.download and name in SOURCES)
 
     def repetitions(self, of_the_paper: int, quickly: int) -> int:
         """How many trials to run."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.datasets import at_hand
 from calibayes.experiments.cells import key
 from calibayes.experiments.comparison import Pair, Report, Row
 from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
@@ -81,7 +80,7 @@ class TrialTable:
             data
             for data in self.data
             if (settings.datasets is None or data.entry.name in settings.datasets)
-            and (settings.download or at_hand(data.entry.name))
+            and settings.reachable(data.entry.name)
         ]
 
     def _blocks(self, data: TrialData, model: str, settings: Settings) -> list[Trials]:
