@@ -1,4 +1,4 @@
-"""Everything that must hold before a change goes in: style, types, layers, benchmarks, tests; ends at a failure."""
+"""Everything that must hold before a change goes in: style, types, layers, benchmarks, experiments, tests; ends at a failure."""
 
 import subprocess
 import sys
@@ -11,6 +11,11 @@ CHECKS = (
     ("types", [PYTHON, "-m", "mypy"]),
     ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
     ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
+    (
+        "experiments, quickly",
+        [PYTHON, "-m", "calibayes", "reproduce", "--quick", "--datasets", "iris", "--trials", "1"]
+        + ["--out", "build/reproduction"],
+    ),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )
 
