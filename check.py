@@ -11,10 +11,13 @@ CHECKS = (
     ("types", [PYTHON, "-m", "mypy"]),
     ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
     ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
+    ("benchmarks of densities, quickly", [PYTHON, "benchmarks/slb.py", "--quick"]),
     (
         "experiments, quickly",
-        [PYTHON, "-m", "calibayes", "reproduce", "--quick", "--datasets", "iris", "--trials", "1"]
-        + ["--out", "build/reproduction"],
+        [
+            *(PYTHON, "-m", "calibayes", "reproduce", "--quick", "--datasets", "iris", "--trials", "1"),
+            *("--out", "build/reproduction"),
+        ],
     ),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )

@@ -17,6 +17,9 @@ from calibayes.kernels.quantiles import standard_deviation
 LEAST_BANDWIDTH = 1e-3
 """In standard deviations of the column: below it ties would be points."""
 
+NO_SPREAD = 0.1
+"""Standard deviation, in those of the column, that a class without any is given."""
+
 Announce = Callable[[str, int, int], None]
 
 
@@ -119,7 +122,7 @@ def _kernel(rows: Array, weights: Array) -> ProductKernel:
     """One class: plug-in bandwidths, widened for pairs at the rate of two dimensions."""
     n = max(float(weights.sum()), 1.0)
     single = plug_in_bandwidths(rows, weights)
-    single = np.maximum(np.where(single > 0, single, REFERENCE * n**-0.2), LEAST_BANDWIDTH)
+    single = np.maximum(np.where(single > 0, single, NO_SPREAD * REFERENCE * n**-0.2), LEAST_BANDWIDTH)
     return ProductKernel(rows.T.copy(), weights, single, single * n ** (1 / 5 - 1 / 6) / REFERENCE)
 
 

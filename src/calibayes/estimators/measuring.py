@@ -70,7 +70,7 @@ def measure_dependence(
     >>> iris = load_iris(as_frame=True)
     >>> found = measure_dependence(iris.data, iris.target, measure="spearman")
     >>> found.frame().iloc[0][["first", "second"]].tolist()
-    ['petal length (cm)', 'petal width (cm)']
+    ['sepal length (cm)', 'petal length (cm)']
     """
     found = measure_named(measure)
     if permutations is not None:

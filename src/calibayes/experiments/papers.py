@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from calibayes.experiments import gdt_2004, generative_models_notes, rc_generative_2025, rc_probabilistic_2024
+from calibayes.experiments import (
+    gdt_2004,
+    generative_models_notes,
+    rc_generative_2025,
+    rc_probabilistic_2024,
+    slb_2020,
+)
 from calibayes.experiments.experiment import Experiment, Paper
 
 PAPERS: tuple[Paper, ...] = (
@@ -10,6 +16,7 @@ PAPERS: tuple[Paper, ...] = (
     rc_generative_2025.PAPER,
     gdt_2004.PAPER,
     generative_models_notes.PAPER,
+    slb_2020.PAPER,
 )
 
 

@@ -1,0 +1,26 @@
+"""Which models are not worse than the best one, by signed ranks of paired errors (slb-2020, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import wilcoxon
+
+LEVEL = 0.05
+
+
+def not_worse(errors: Mapping[str, Sequence[float]]) -> list[str]:
+    """The model of least mean error and those that two-sided tests, after Bonferroni, do not tell from it.
+
+    >>> not_worse({"a": [0.1] * 12, "b": [0.2 + i / 100 for i in range(12)], "c": [0.1] * 12})
+    ['a', 'c']
+    """
+    best = min(errors, key=lambda name: float(np.mean(errors[name])))
+    level = LEVEL / max(len(errors) - 1, 1)
+    return [name for name in errors if name == best or _p_value(errors[best], errors[name]) > level]
+
+
+def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
+    gaps = np.asarray(left) - np.asarray(right)
+    return 1.0 if not gaps.any() else float(wilcoxon(gaps).pvalue)
