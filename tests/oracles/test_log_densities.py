@@ -7,6 +7,7 @@ from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
 from calibayes.estimators.log_densities import Labelled, learn_log_densities
+from calibayes.kernels.normal_scores import learn_normal_scores
 from calibayes.kernels.plug_in import plug_in_bandwidths
 from calibayes.kernels.product_kernel import ProductKernel
 
@@ -117,3 +118,23 @@ def test_training_rows_left_out_are_as_if_refitted_without_them():
     rest = kernel.centres[:, 1:]
     expected = stats.norm.pdf(point[:, None], rest, kernel.single[:, None]).mean(axis=1)
     assert_allclose(np.exp(features[0, :2]), expected)
+
+
+def test_normal_scores_are_normal_and_know_ranks_alone():
+    column = np.random.default_rng(0).exponential(size=(500, 1))
+    scores = learn_normal_scores(column, np.ones(500))
+    found = scores.apply(column)[:, 0]
+    assert stats.kstest(found, "norm").pvalue > 0.5
+    assert (np.argsort(found) == np.argsort(column[:, 0])).all()
+    assert_allclose(scores.apply(np.array([[-9.0], [99.0]]))[:, 0], [found.min(), found.max()])
+
+
+def test_normal_scores_of_ties_and_copies():
+    column = np.array([[0.0], [0.0], [0.0], [5.0]])
+    found = learn_normal_scores(column, np.ones(4)).apply(column)[:, 0]
+    assert found[0] == found[2] < found[3]
+    columns = np.random.default_rng(0).normal(size=(50, 2))
+    copies = np.random.default_rng(1).integers(1, 4, 50)
+    weighted = learn_normal_scores(columns, copies.astype(float))
+    repeated = learn_normal_scores(np.repeat(columns, copies, axis=0), np.ones(copies.sum()))
+    assert_allclose(weighted.apply(columns), repeated.apply(columns))

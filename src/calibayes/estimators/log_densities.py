@@ -10,6 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import Dependence, Measure
+from calibayes.kernels.normal_scores import NormalScores, learn_normal_scores
 from calibayes.kernels.plug_in import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.product_kernel import ProductKernel
 from calibayes.kernels.quantiles import standard_deviation
@@ -42,6 +43,8 @@ class LogDensities:
     Parameters
     ----------
     varying : positions of the columns that are not constant
+    scores : NormalScores or None
+        What is done to them first.
     centre, scale : (d,) arrays over those
     kernels : one `ProductKernel` a class
     labels, pairs : (pairs,) and (2, pairs) arrays
@@ -51,6 +54,7 @@ class LogDensities:
     """
 
     varying: Array
+    scores: NormalScores | None
     centre: Array
     scale: Array
     kernels: Sequence[ProductKernel]
@@ -67,7 +71,10 @@ class LogDensities:
         return replace(self, labels=labels, pairs=pairs)
 
     def standardised(self, columns: Array) -> Array:
-        return (columns[:, self.varying] - self.centre) / self.scale
+        """Columns as densities see them, (n, d)."""
+        used = columns[:, self.varying]
+        scores = used if self.scores is None else self.scores.apply(used)
+        return (scores - self.centre) / self.scale
 
     def evaluate(self, columns: Array, own: Sequence[Array] | None, announce: Announce) -> Array:
         """Log densities, (n, singles + pairs); ``own`` says for each class which kept row each row is."""
@@ -94,13 +101,15 @@ class LogDensities:
 
 
 def learn_log_densities(
-    rows: Labelled, *, floor: float, kept_rows: int | None, seed: Any
+    rows: Labelled, *, floor: float, kept_rows: int | None, seed: Any, normal_scores: bool = False
 ) -> tuple[LogDensities, list[Array]]:
     """Densities of the columns, no pairs yet, and for each class which kept row each row is (-1 for none)."""
     varying = np.flatnonzero(np.ptp(rows.columns, axis=0) > 0)
     if not len(varying):
         raise ValueError("all columns are constant: there is nothing to tell classes apart by")
     columns = rows.columns[:, varying]
+    scores = learn_normal_scores(columns, rows.weights) if normal_scores else None
+    columns = columns if scores is None else scores.apply(columns)
     total = rows.weights.sum()
     centre, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
     scale = np.where(scale > 0, scale, 1.0)  # as for values that differ by less than rounding
@@ -115,7 +124,7 @@ def learn_log_densities(
         places[mine] = np.arange(len(mine))
         own.append(places)
     none = np.zeros(0, dtype=np.int64)
-    return LogDensities(varying, centre, scale, kernels, none, none.reshape(2, 0), floor), own
+    return LogDensities(varying, scores, centre, scale, kernels, none, none.reshape(2, 0), floor), own
 
 
 def _kernel(rows: Array, weights: Array) -> ProductKernel:

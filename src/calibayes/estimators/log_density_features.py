@@ -35,7 +35,10 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
         probable than new ones, and a classifier trained on them is too sure: set it where one follows in a pipeline.
         scikit-learn expects `fit_transform` to be `fit` and `transform`, hence the default.
     original_columns : bool, default=False
-        Whether the standardised columns are features, too.
+        Whether the columns, as densities see them, are features, too.
+    normal_scores : bool, default=False
+        Whether columns are made about normal by their ranks first. Ratios of densities do not change with such a map, but
+        kernels of one width fit skewed and heavy-tailed columns badly without it.
     floor : float, default=1e-4
         Least density, in units of one standard deviation of each column: that of a normal one four of them out.
     kept_rows : int or None, default=2000
@@ -67,6 +70,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
 
     leave_one_out: bool = False
     original_columns: bool = False
+    normal_scores: bool = False
     selection: Any = "significant"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

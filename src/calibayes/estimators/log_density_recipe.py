@@ -44,6 +44,7 @@ class LogDensityRecipe(NumericRows):
 
     leave_one_out: bool = True
     original_columns: bool = True
+    normal_scores: bool = True
     floor: float = 1e-4
     kept_rows: int | None = 2000
     random_state: int | np.random.RandomState | None = None
@@ -67,7 +68,9 @@ class LogDensityRecipe(NumericRows):
     def _learn(self, rows: Labelled, names: Sequence[str], seed: int, announce: Announce) -> Learned:
         floor = number("floor", self.floor, 1e-300, 1.0)
         kept = None if self.kept_rows is None else whole_number("kept_rows", self.kept_rows, 2)
-        densities, own = learn_log_densities(rows, floor=floor, kept_rows=kept, seed=seed)
+        densities, own = learn_log_densities(
+            rows, floor=floor, kept_rows=kept, seed=seed, normal_scores=self.normal_scores
+        )
         used = rows._replace(columns=densities.standardised(rows.columns))
         answers, dependence = self._answers(used, [names[j] for j in densities.varying], announce)
         most = max(answers, key=len)

@@ -215,7 +215,10 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
         Whether training rows are left out of their own densities. Without it (as in the paper) they look more probable
         than new rows, and each split of the cross-validation must estimate its own densities.
     original_columns : bool, default=True
-        Whether the standardised columns are features, too.
+        Whether the columns, as densities see them, are features, too.
+    normal_scores : bool, default=True
+        Whether columns are made about normal by their ranks first. Ratios of densities do not change with such a map, but
+        kernels of one width fit skewed and heavy-tailed columns badly without it.
     standardise : bool, default=True
         Whether features are standardised before the linear classifier sees them.
     floor : float, default=1e-4
@@ -279,6 +282,7 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
             "C": 1.0,
             "leave_one_out": False,
             "original_columns": False,
+            "normal_scores": False,
             "standardise": False,
             "floor": 1e-10,
             "kept_rows": 2000,
@@ -294,7 +298,7 @@ class LogUnivariateClassifier(LogDensityClassifier):
 
     Parameters
     ----------
-    loss, penalty, C, class_weight, leave_one_out, original_columns, standardise, floor, kept_rows, cv, scoring, \
+    loss, penalty, C, class_weight, leave_one_out, original_columns, normal_scores, standardise, floor, kept_rows, cv, scoring, \
 choice_rows, random_state, verbose
         See `SparseLogBivariateClassifier`.
 

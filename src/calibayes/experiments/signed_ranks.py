@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import wilcoxon
+
+from calibayes.ranks import wilcoxon
 
 LEVEL = 0.05
 
@@ -18,9 +19,4 @@ def not_worse(errors: Mapping[str, Sequence[float]]) -> list[str]:
     """
     best = min(errors, key=lambda name: float(np.mean(errors[name])))
     level = LEVEL / max(len(errors) - 1, 1)
-    return [name for name in errors if name == best or _p_value(errors[best], errors[name]) > level]
-
-
-def _p_value(left: Sequence[float], right: Sequence[float]) -> float:
-    gaps = np.asarray(left) - np.asarray(right)
-    return 1.0 if not gaps.any() else float(wilcoxon(gaps).pvalue)
+    return [name for name in errors if name == best or wilcoxon(errors[best], errors[name]) > level]

@@ -31,17 +31,21 @@ def quantiles(columns: Array, weights: Array, shares: Array) -> Array:
     order = np.argsort(columns, axis=0, kind="stable")
     values, reached = np.take_along_axis(columns, order, axis=0), np.cumsum(weights[order], axis=0)
     places = shares * max(float(weights.sum()) - 1.0, 0.0)
-    low, part = np.floor(places), places - np.floor(places)
-    found = [
-        [_value_at(v, r, a) * (1 - b) + _value_at(v, r, a + 1) * b for a, b in zip(low, part, strict=True)]
-        for v, r in zip(values.T, reached.T, strict=True)
-    ]
-    return np.array(found).reshape(len(found), len(shares)).T
+    low = np.floor(places)
+    part = places - low
+    return np.stack(
+        [
+            (1 - part) * _values_at(column, copies, low) + part * _values_at(column, copies, low + 1)
+            for column, copies in zip(values.T, reached.T, strict=True)
+        ],
+        axis=1,
+    )
 
 
-def _value_at(values: Array, reached: Array, place: float) -> float:
-    """The value of the copy at a place, counted from 0."""
-    return float(values[min(int(np.searchsorted(reached, place + 1e-9, side="right")), len(values) - 1)])
+def _values_at(values: Array, reached: Array, places: Array) -> Array:
+    """Values of the copies at some places, counted from 0."""
+    found = np.searchsorted(reached, places + 1e-9, side="right")
+    return np.asarray(values[np.minimum(found, len(values) - 1)])
 
 
 def mid_ranks(columns: Array, weights: Array) -> Array:
