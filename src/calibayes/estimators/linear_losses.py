@@ -16,6 +16,8 @@ from calibayes.core.protocols import Array
 from calibayes.posterior import log_normalise
 
 ITERATIONS = 5000
+PAIR_STEPS = 1_000_000
+"""Of the support vector machine, which takes forever on some features that are not standardised; it then warns."""
 NEWTON_FEATURES = 2000
 """With no more features than these a few Newton steps are quicker than many cheap ones, for two classes."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
@@ -94,7 +96,7 @@ def _sparse_logistic(problem: Problem, cost: float) -> Plane:
 
 
 def _hinge(problem: Problem, cost: float) -> Plane:
-    return _each_class(lambda: SVC(C=cost, kernel="linear"), problem)
+    return _each_class(lambda: SVC(C=cost, kernel="linear", max_iter=PAIR_STEPS), problem)
 
 
 def _sparse_hinge(problem: Problem, cost: float) -> Plane:
