@@ -18,8 +18,8 @@ from calibayes.posterior import log_normalise
 ITERATIONS = 5000
 PAIR_STEPS = 1_000_000
 """Of the support vector machine, which takes forever on some features that are not standardised; it then warns."""
-NEWTON_FEATURES = 2000
-"""With no more features than these a few Newton steps are quicker than many cheap ones, for two classes."""
+NEWTON_COEFFICIENTS = 2000
+"""With no more coefficients than these a few Newton steps are quicker, and more exact, than many cheap ones."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
 """scikit-learn 1.8 changed how logistic regression is told its penalty."""
 
@@ -81,9 +81,9 @@ def one_against_others(scores: Array) -> Array:
 
 def _logistic(problem: Problem, cost: float) -> Plane:
     features, codes, k, weights = problem
-    newton = k == 2 and features.shape[1] <= NEWTON_FEATURES
-    solver = "newton-cholesky" if newton else "lbfgs"
-    model = LogisticRegression(C=cost, solver=solver, max_iter=ITERATIONS)
+    newton = features.shape[1] * (1 if k == 2 else k) <= NEWTON_COEFFICIENTS
+    solver, tolerance = ("newton-cholesky", 1e-9) if newton else ("lbfgs", 1e-4)
+    model = LogisticRegression(C=cost, solver=solver, tol=tolerance, max_iter=ITERATIONS)
     model.fit(features, codes, sample_weight=weights)
     return Plane(model.coef_, model.intercept_)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibayes.dependence import HSIC, Dependence, Measure, MutualInformation, Pearson, Permuted, Spearman
+from calibayes.engines.blas import one_thread
 from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.log_densities import class_dependence
@@ -83,4 +84,5 @@ def measure_dependence(
         labels, rows, read = reader._labelled(X, y, sample_weight)
         names, classes = read.table.names, labels.tolist()
     announce = Announcer("measure_dependence", verbose)
-    return class_dependence(found, rows, names, classes, announce)
+    with one_thread():
+        return class_dependence(found, rows, names, classes, announce)
