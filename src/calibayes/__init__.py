@@ -11,6 +11,7 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.families.singular import SingularCovarianceWarning
@@ -22,6 +23,7 @@ __all__ = [
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
+    "KernelNB",
     "LinearDiscriminantAnalysis",
     "MultinomialNB",
     "NaiveBayes",

@@ -227,7 +227,19 @@ class GaussianNB(Weighted):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NaiveBayes(Mixed, Weighted, Discrete):
+class Tabular(Mixed, Weighted, Discrete):
+    """Parameters that naive Bayes over a table as it is has, whatever it takes numbers for."""
+
+    rare_levels: float = 0.0
+    max_levels: int | None = None
+
+    def _levels(self) -> Levels:
+        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
+        return Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NaiveBayes(Tabular):
     """Naive Bayes over a table as it is: numbers are cut into bins, everything else is categorical.
 
     Parameters
@@ -270,15 +282,9 @@ class NaiveBayes(Mixed, Weighted, Discrete):
 
     discretise: str | Encoder = "kmeans"
     n_bins: int = 5
-    rare_levels: float = 0.0
-    max_levels: int | None = None
 
     numeric_kind: ClassVar[str] = "binned"
 
     def _choices(self) -> Choices:
-        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
-        return Choices(
-            smoothing=self._smoothing(),
-            bins=bins_named(self.discretise, whole_number("n_bins", self.n_bins, 1)),
-            levels=Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most),
-        )
+        bins = bins_named(self.discretise, whole_number("n_bins", self.n_bins, 1))
+        return Choices(self._smoothing(), bins=bins, levels=self._levels())

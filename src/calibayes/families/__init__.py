@@ -1,10 +1,12 @@
 """Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
 
+from calibayes.families.bandwidths import Given, NormalReference, OverBins, SheatherJones, Silverman
 from calibayes.families.bernoulli import Bernoulli
 from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
 from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
+from calibayes.families.kernel_density import KernelDensity
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -28,10 +30,16 @@ __all__ = [
     "Full",
     "Gamma",
     "Gaussian",
+    "Given",
+    "KernelDensity",
     "Multinomial",
     "NormalInverseWishart",
+    "NormalReference",
+    "OverBins",
     "Poisson",
     "Product",
+    "SheatherJones",
+    "Silverman",
     "Spherical",
     "Tied",
     "TiedDiagonal",
