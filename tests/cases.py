@@ -1,5 +1,6 @@
 """One case for each component; the laws run over all of them."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,15 +15,23 @@ from calibayes.families import (
     Full,
     Gamma,
     Gaussian,
+    KernelDensity,
+    KernelPair,
     Multinomial,
     NormalInverseWishart,
+    NormalReference,
+    OverBins,
     Poisson,
+    SheatherJones,
+    Silverman,
     Spherical,
     Tied,
     TiedDiagonal,
     TiedSpherical,
 )
 from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.tables import AdaptiveBins, Grid
+from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
 
 K = 3
@@ -106,6 +115,58 @@ def gaussian(shape, **options):
     )
 
 
+def _beyond(points, step):
+    """Points above a grid, and widths: a Lomax density of shape 2 has the same probability in each of them."""
+    scale, many = points - 1.0, 50
+    away = (1.0 - (np.arange(many) + 0.5) / many) ** -0.5
+    return scale + scale * (away - 1.0), step * scale * away**3 / 2.0 / many
+
+
+def _of_positions(encoder):
+    """All points of a grid and some beyond it, and how wide each is."""
+    last, step = encoder.points - 1.0, encoder.step
+    sides = []
+    for width in step:
+        inside = np.where(np.isin(np.arange(encoder.points), [0, last]), 0.5, 1.0) * width
+        above, wide = _beyond(encoder.points, width)
+        points = np.concatenate([np.arange(encoder.points), above, last - above])
+        sides.append((points, np.concatenate([inside, wide, wide])))
+    return tuple(np.array(list(product(*(side[part] for side in sides)))) for part in (0, 1))
+
+
+def _of_codes(layout):
+    """All pairs of cells, and how wide each is."""
+    widths = np.split(np.exp(layout.log_volume), np.cumsum(layout.levels)[:-1])
+    return _everything(layout.levels), np.array(list(product(*widths)))
+
+
+def kernel(family, encoder, **options):
+    table = read_array(_numbers())
+    fitted = encoder.fit(table, [0, 1], np.ones(N))
+    layout = Layout(CLASSES, _names(2), **fitted.layout())
+    support = _of_positions(fitted) if layout.gridded else _of_codes(layout)
+    return FamilyCase(
+        family.bind(layout),
+        fitted.encode(table),
+        K,
+        support,
+        scale_free=not family.prior_rows,
+        likeliest=family.bandwidth == OverBins(0.0) and not layout.gridded,
+        **options,
+    )
+
+
+def pair(family, encoder):
+    return kernel(family, encoder, counted=np.ones(N))
+
+
+def kernel_levels(**options):
+    return replace(
+        categorical(), family=KernelDensity(**options).bind(categorical().layout), scale_free=False
+    )
+
+
+BINS, GRID = AdaptiveBins(few=8, parts=6), Grid(24)
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
 FAMILIES = {
@@ -114,6 +175,17 @@ FAMILIES = {
     "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
+    "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),
+    "kernel-levels-prior": kernel_levels(),
+    "kernel-histogram": kernel(KernelDensity(OverBins(0.0), 0.0), BINS),
+    "kernel-histogram-prior": kernel(KernelDensity(OverBins(0.0)), BINS),
+    "kernel-bins": kernel(KernelDensity(OverBins(), 0.0), BINS),
+    "kernel-bins-prior": kernel(KernelDensity(OverBins()), BINS),
+    "kernel-grid": kernel(KernelDensity(NormalReference(), 0.0), GRID),
+    "kernel-grid-prior": kernel(KernelDensity(SheatherJones()), GRID),
+    "kernel-pair-histogram": pair(KernelPair(OverBins(0.0)), BINS),
+    "kernel-pair-bins": pair(KernelPair(OverBins(), 0.0), BINS),
+    "kernel-pair-grid": pair(KernelPair(Silverman()), GRID),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),
@@ -130,6 +202,9 @@ FAMILIES = {
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
 }
+
+LIKELIEST = [name for name, case in FAMILIES.items() if case.likeliest]
+"""Those whose learner finds what is most likely, so that rules which climb end at a summit."""
 
 RULES = {
     "ml": rules.ML(),

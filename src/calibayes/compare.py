@@ -15,6 +15,7 @@ from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier
+from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
@@ -33,13 +34,15 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
 
 
 MODELS: Mapping[str, Callable[[], Generative]] = {
-    "NaiveBayes": NaiveBayes,
+    "KernelNB": KernelNB,
+    "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
 }
-"""Name -> the model. All but the first put a Gaussian of that shape on the columns of numbers."""
+"""Name -> the model. They differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
+papers' five bins, or a Gaussian of some shape."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,11 @@ class Line:
 def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Models and rules that go together on a table.
 
-    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already. A rule must have
+    Without columns of numbers all of them are the same model, and KernelNB stands for them. A rule must have
     what it needs of every family, and must not be maximum likelihood under another name ("map" where every family has
     a prior already).
     """
-    usable = [model for model in models if MODELS[model] is NaiveBayes or numeric(table)]
+    usable = [model for model in models if MODELS[model] is KernelNB or numeric(table)]
     return [(model, rule) for model in usable for rule in rules if _goes_with(model, rule, table)]
 
 

@@ -44,7 +44,7 @@ class TestEveryEstimator:
     @pytest.mark.parametrize("cuts", [(200,), (13, 14, 250), (50, 100, 150, 200, 399)])
     def test_partial_fit_over_any_split_is_fit(self, estimator, rule, cuts):
         X, y = table()
-        if isinstance(estimator, cb.NaiveBayes):
+        if isinstance(estimator, cb.NaiveBayes | cb.KernelNB):
             X = X.astype(str).astype(object)  # bins are settled by the first rows; levels are not
         whole = clone(estimator).set_params(rule=rule).fit(X, y)
         model = clone(estimator).set_params(rule=rule)
@@ -433,7 +433,7 @@ def test_validation_rows_shape_no_bins():
     kept = cb.NaiveBayes(validation_fraction=0.5, refit=False, random_state=0).fit(X, y)
     whole = cb.NaiveBayes(validation_fraction=0.5, random_state=0).fit(X, y)
     assert not np.array_equal(
-        kept._bound.encoders["binned"].edges[0], whole._bound.encoders["binned"].edges[0]
+        kept._bound.encoders["kernel"].edges[0], whole._bound.encoders["kernel"].edges[0]
     )
 
 
@@ -458,13 +458,13 @@ def test_one_far_value_leaves_the_other_classes_alone():
 def test_rows_as_lists_keep_their_types():
     rows = [["a", 1.5, 1], ["b", 2.5, 0], ["a", 3.5, 1], ["b", 0.5, 0]] * 5
     model = cb.NaiveBayes(rule="ml").fit(rows, [0, 1, 0, 1] * 5)
-    assert model._bound.chosen == {"binned": (1, 2), "categorical": (0,)}
+    assert model._bound.chosen == {"kernel": (1, 2), "categorical": (0,)}
 
 
 def test_declared_categories_are_levels():
     frame = pd.DataFrame({"a": pd.Categorical(np.arange(120) % 12), "b": np.arange(120) % 7})
     model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(120) % 2)
-    assert model._bound.chosen == {"binned": (1,), "categorical": (0,)}
+    assert model._bound.chosen == {"kernel": (1,), "categorical": (0,)}
 
 
 def test_targets_keep_their_type():

@@ -264,7 +264,7 @@ class TestGenerating:
                 call()
 
 
-CLOSED = [estimator for estimator in GENERATIVE if not isinstance(estimator, cb.NaiveBayes)]
+CLOSED = [estimator for estimator in GENERATIVE if not isinstance(estimator, cb.NaiveBayes | cb.KernelNB)]
 EVERY_CLOSED = pytest.mark.parametrize("estimator", CLOSED, ids=lambda estimator: type(estimator).__name__)
 
 

@@ -20,10 +20,12 @@ from calibayes.families import ClassPrior
 from calibayes.learn import Lane, Never, RandomLabels, learn
 from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GDT, ML, RC, TM
-from tests.cases import FAMILIES
+from tests.cases import FAMILIES, LIKELIEST
 from tests.laws.test_learning import run, source_of
 
-COUNTING = [name for name in FAMILIES if name.startswith(("categorical", "bernoulli", "multinomial"))]
+COUNTING = [
+    name for name in FAMILIES if name.startswith(("categorical", "bernoulli", "multinomial", "kernel"))
+]
 
 
 def exact(name):
@@ -92,7 +94,7 @@ def test_discriminative_frequencies_grow_by_the_soft_error(family):
     assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(grown, rel=1e-10)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", LIKELIEST)
 @pytest.mark.parametrize("class_alpha", [0.0, 25.0])
 def test_the_update_of_the_trade_off_ends_where_its_objective_is_highest(family, class_alpha):
     """There lam S = s(Y) - (1 - lam) s(P), and no small move of the statistics raises the objective."""

@@ -39,7 +39,8 @@ class GenerativeClassifier(Mixed, Weighted):
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
         used. By default the kinds of the columns decide.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "binned", "poisson", "multinomial", "categorical" or "bernoulli", instead of ``families``.
+        Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical" or
+        "bernoulli", instead of ``families``.
         Columns that are not named: numbers are independent Gaussians, all else is categorical with one pseudo-count a
         level. The columns of a kind are one family of that name.
     priors : (k,) array, optional

@@ -7,6 +7,7 @@ from calibayes.families.class_prior import ClassPrior
 from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
 from calibayes.families.kernel_density import KernelDensity
+from calibayes.families.kernel_pair import KernelPair
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -32,6 +33,7 @@ __all__ = [
     "Gaussian",
     "Given",
     "KernelDensity",
+    "KernelPair",
     "Multinomial",
     "NormalInverseWishart",
     "NormalReference",

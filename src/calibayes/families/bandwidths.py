@@ -83,7 +83,9 @@ class Given:
             raise ValueError(f"a bandwidth must be finite and must not be negative, got {self.width}")
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
-        inner = log_volume[1:-1] if len(log_volume) > FEWEST else log_volume  # points at the ends have half a cell
+        inner = (
+            log_volume[1:-1] if len(log_volume) > FEWEST else log_volume
+        )  # points at the ends have half a cell
         if np.ptp(inner) > EVEN:
             raise ValueError(
                 f"a bandwidth of {self.width:g} needs cells of equal width, and these bins differ: take a Grid()"
@@ -95,7 +97,8 @@ class Given:
 class OverBins:
     """``factor`` times the number of bins times the average number of rows a class to the power of -1/3.
 
-    The same for all classes, and for bins of any width: quantile bins have even counts, so no spread is needed.
+    The same for all classes, and for bins of any width: quantile bins have even counts, so no spread is needed. A class
+    with one value is spread over the bins beside it as the others are.
 
     Parameters
     ----------
@@ -132,6 +135,8 @@ def bandwidth_named(given: Any) -> Bandwidth:
         return Given(float(given))
     if isinstance(given, str | type) or not hasattr(given, "cells"):
         names = ", ".join(repr(known) for known in BANDWIDTHS)
-        raise ValueError(f"bandwidth must be one of {names}, a number or a rule such as Silverman(), got {given!r}")
+        raise ValueError(
+            f"bandwidth must be one of {names}, a number or a rule such as Silverman(), got {given!r}"
+        )
     rule: Bandwidth = given
     return rule

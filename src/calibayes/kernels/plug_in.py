@@ -46,32 +46,31 @@ def improved_sheather_jones(count: Array) -> float:
     n, cells = float(count.sum()), len(count)
     if n <= 1 or cells < 3 or np.count_nonzero(count) < 2:
         return math.nan
-    squares = (fft.dct(count / n)[1:] / 2.0) ** 2
-    frequency = np.arange(1.0, cells) ** 2
+    squares, frequency = (fft.dct(count / n)[1:] / 2.0) ** 2, np.arange(1.0, cells) ** 2
 
-    def off(time: float) -> float:
+    def off(time: Array) -> Array:
         return time - _stage(time, n, squares, frequency)
 
     times = np.geomspace(NARROWEST, WIDEST, TRIALS)
-    risen = np.flatnonzero(np.array([off(time) for time in times]) >= 0)
+    risen = np.flatnonzero(off(times) >= 0)
     if not len(risen) or risen[0] == 0:
         return math.nan
-    root = optimize.brentq(off, times[risen[0] - 1], times[risen[0]])
+    root = optimize.brentq(lambda time: float(off(np.array(time))), times[risen[0] - 1], times[risen[0]])
     return math.sqrt(root) * cells
 
 
-def _stage(time: float, n: float, squares: Array, frequency: Array) -> float:
-    """xi gamma^[l](t) of the paper: the best squared bandwidth were the density smooth to that degree."""
+def _stage(time: Array, n: float, squares: Array, frequency: Array) -> Array:
+    """xi gamma^[l](t) of the paper: the best squared bandwidths, found through those of the derivatives."""
     norm = _norm(STAGES, time, squares, frequency)
     for s in range(STAGES - 1, 1, -1):
         odd = math.prod(range(1, 2 * s, 2)) / math.sqrt(2 * math.pi)
         constant = (1.0 + 0.5 ** (s + 0.5)) / 3.0
         earlier = (2.0 * constant * odd / (n * norm)) ** (2.0 / (3.0 + 2.0 * s))
         norm = _norm(s, earlier, squares, frequency)
-    return float((2.0 * n * math.sqrt(math.pi) * norm) ** (-0.4))
+    return np.asarray((2.0 * n * math.sqrt(math.pi) * norm) ** -0.4)
 
 
-def _norm(s: int, time: float, squares: Array, frequency: Array) -> float:
-    """Squared norm of the s-th derivative of the density smoothed for a time; never nothing."""
-    waves = frequency**s * squares * np.exp(-frequency * np.pi**2 * time)
-    return max(float(2.0 * np.pi ** (2 * s) * np.sum(waves)), np.finfo(np.float64).tiny)
+def _norm(s: int, time: Array, squares: Array, frequency: Array) -> Array:
+    """Squared norm of the s-th derivative of the density smoothed for some times; never nothing."""
+    waves = np.exp(-(np.pi**2) * time[..., None] * frequency) @ (frequency**s * squares)
+    return np.maximum(2.0 * np.pi ** (2 * s) * waves, np.finfo(np.float64).tiny)

@@ -18,7 +18,9 @@ REACH = 5.0
 PADDING = 3.0
 """Bandwidths of a normal reference that a grid goes beyond the values on it."""
 LEAST = 1e-9
-"""Least length of a grid, relative to the numbers on it: steps must be told apart in floating point."""
+"""Least padding, relative to the numbers on a grid: steps must be told apart in floating point."""
+ALONE = 0.5
+"""Padding about a column that is all zero."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,16 @@ class Grid:
 
 def covered(values: Array, weight: Array) -> tuple[float, float]:
     """The ends of the grid of a column."""
-    distinct, row = np.unique(values[weight > 0] if (weight > 0).any() else values, return_inverse=True)
-    mass = np.bincount(row, weight[weight > 0]) if (weight > 0).any() else np.ones(len(distinct))
+    counts = weight > 0 if weight.any() else weight == 0
+    distinct, row = np.unique(values[counts], return_inverse=True)
+    mass = np.bincount(row, weight[counts]) if weight.any() else np.ones(len(distinct))
     low, high = _quartiles(distinct, mass)
-    if low == high:  # more than half of the rows share a value: what the others are says how wide the column is
+    if low == high:  # half of the rows share a value: the others say how wide the column is
         low, high = _quartiles(distinct, np.ones(len(distinct)))
     reach = REACH * (high - low)
     ends = max(distinct[0], low - reach), min(distinct[-1], high + reach)
-    length = ends[1] - ends[0]
-    padding = max(PADDING * _bandwidth(distinct, mass, ends), LEAST * max(map(abs, ends)), 0.0)
-    padding = padding or (length or 1.0) / 2.0
+    padding = PADDING * _bandwidth(distinct, mass, ends)
+    padding = max(padding, LEAST * max(abs(ends[0]), abs(ends[1]))) or ALONE
     return float(ends[0] - padding), float(ends[1] + padding)
 
 

@@ -38,9 +38,12 @@ class FamilyCase:
     k : int
         Number of classes.
     support : (points, volume), optional
-        Points that cover all of the density and the volume that each stands for.
+        Points that cover all of the density and the volume that each stands for: one for all, or the width of each
+        point along each column, (points, d), in the units of the density.
     scale_free : bool
         Whether the family has no prior, so that its parameters do not depend on the number of rows.
+    likeliest : bool
+        Whether the parameters are those of the highest likelihood (or posterior). Those of a smoothed density are not.
     counted : (n,) array, optional
         How much each row adds to the counts of a family that counts; by default one for each column.
     """
@@ -48,15 +51,23 @@ class FamilyCase:
     family: Family
     columns: Array
     k: int
-    support: tuple[Array, float] | None = None
+    support: tuple[Array, float | Array] | None = None
     scale_free: bool = True
     counted: Array | None = None
+    likeliest: bool = True
 
     @property
     def layout(self) -> Layout:
         """What the family was bound to."""
         layout: Layout = getattr(self.family, "layout")  # noqa: B009 - no part of the protocol
         return layout
+
+    def covered(self) -> tuple[Array, Array]:
+        """Points of the support, and how wide each is along each column, (points, d)."""
+        points, volume = self.support or (self.columns[:0], 1.0)
+        d = points.shape[1]
+        widths = volume if np.ndim(volume) else np.full(points.shape, float(volume) ** (1.0 / d))
+        return points, np.asarray(widths)
 
     def labels(self) -> Array:
         """Rows dealt out to the classes in turn, (n, k)."""
@@ -142,7 +153,7 @@ def indifferent_to_the_number_of_rows(case: FamilyCase) -> None:
 
 
 def likelihood_is_highest_at_its_own_parameters(case: FamilyCase) -> None:
-    if not case.scale_free:
+    if not (case.scale_free and case.likeliest):
         return
     family, labels = case.prepared(), case.labels()
     mixed = 0.9 * labels + 0.1 / case.k
@@ -154,10 +165,10 @@ def likelihood_is_highest_at_its_own_parameters(case: FamilyCase) -> None:
 
 def density_sums_to_one(case: FamilyCase) -> None:
     if case.support is not None:
-        points, volume = case.support
+        points, widths = case.covered()
         family = case.prepared()
         density = np.exp(family.log_density(points, family.parameters(case.start())))
-        assert_allclose(density.sum(axis=0) * volume, 1.0, rtol=1e-3)
+        assert_allclose(widths.prod(axis=1) @ density, 1.0, rtol=1e-3)
 
 
 def valid_statistics_are_admitted(case: FamilyCase) -> None:
@@ -256,14 +267,14 @@ def missing_cells_are_marginalised(case: FamilyCase) -> None:
     assert_allclose(family.log_density(nothing[:3], parameters), 0.0, atol=1e-12)
     if case.support is None:
         return
-    points, volume = case.support
+    points, widths = case.covered()
     first = np.where(np.arange(points.shape[1]) == 0, points, nothing[0])
     marginal = np.exp(family.log_density(first, parameters))
     joint = np.exp(family.log_density(points, parameters))
     for value in points[:: len(points) // 5, 0]:
         same = points[:, 0] == value
-        width = volume ** ((points.shape[1] - 1) / points.shape[1])
-        assert_allclose(joint[same].sum(axis=0) * width, marginal[same][0], rtol=1e-3, atol=1e-12)
+        others = widths[same, 1:].prod(axis=1)
+        assert_allclose(others @ joint[same], marginal[same][0], rtol=1e-3, atol=1e-12)
 
 
 def statistics_with_missing_cells_are_sums(case: FamilyCase) -> None:
