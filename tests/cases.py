@@ -7,6 +7,7 @@ import numpy as np
 from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.families import (
+    AtLeast,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -16,11 +17,15 @@ from calibayes.families import (
     Gaussian,
     Multinomial,
     NormalInverseWishart,
+    OneTree,
+    PerClass,
     Poisson,
+    Significant,
     Spherical,
     Tied,
     TiedDiagonal,
     TiedSpherical,
+    Tree,
 )
 from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.testing import FamilyCase
@@ -77,6 +82,22 @@ def categorical(**options):
     )
 
 
+def _branching():
+    """Levels that hang together in other ways in other classes; the last column is constant."""
+    rng = np.random.default_rng(6)
+    a, c = np.arange(N) % K, rng.integers(0, 4, N)
+    b = np.where(rng.random(N) < 0.7, c % 2, rng.integers(0, 2, N))
+    e = np.where(rng.random(N) < 0.6, np.where(a == 0, b, c) % 3, rng.integers(0, 3, N))
+    return np.stack([b, c, e, np.zeros(N, dtype=int)], axis=1)
+
+
+def tree(scale_free=False, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
+    support = (_everything(levels), 1.0)
+    return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+
+
 def bernoulli(**options):
     layout = Layout(CLASSES, _names(3))
     support = (_everything((2, 2, 2)).astype(float), 1.0)
@@ -112,6 +133,15 @@ FAMILIES = {
     "categorical": categorical(),
     "categorical-alpha": categorical(alpha=1.0),
     "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
+    "tree": tree(scale_free=True),
+    "tree-alpha": tree(alpha=0.5),
+    "tree-dirichlet": tree(prior=Dirichlet(4.0)),
+    "tree-back-off": tree(alpha=0.5, back_off=5.0),
+    "tree-per-class": tree(search=PerClass(), scale_free=True),
+    "tree-per-class-back-off": tree(search=PerClass(), back_off=2.0),
+    "tree-threshold": tree(search=OneTree(AtLeast(0.1)), scale_free=True),
+    "tree-test": tree(search=PerClass(Significant()), alpha=1.0),
+    "tree-without-pairs": tree(max_cells=1),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "poisson": poisson(),

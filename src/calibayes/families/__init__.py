@@ -17,23 +17,31 @@ from calibayes.families.shapes import (
     TiedDiagonal,
     TiedSpherical,
 )
+from calibayes.families.structures import AtLeast, Every, OneTree, PerClass, Significant
+from calibayes.families.tree import Tree
 
 __all__ = [
+    "AtLeast",
     "Bernoulli",
     "Categorical",
     "ClassPrior",
     "Complement",
     "Diagonal",
     "Dirichlet",
+    "Every",
     "Full",
     "Gamma",
     "Gaussian",
     "Multinomial",
     "NormalInverseWishart",
+    "OneTree",
+    "PerClass",
     "Poisson",
     "Product",
+    "Significant",
     "Spherical",
     "Tied",
     "TiedDiagonal",
     "TiedSpherical",
+    "Tree",
 ]

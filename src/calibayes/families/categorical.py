@@ -72,7 +72,7 @@ class Categorical(PseudoCounts):
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
-        drawn = np.stack([_draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
+        drawn = np.stack([counts.draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
         return drawn if given is None else np.where(given < 0, drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
@@ -101,10 +101,3 @@ class Categorical(PseudoCounts):
         )
         grown[:, cells[cells >= 0]] = statistics["count"][:, cells >= 0]
         return {"count": grown}
-
-
-def _draw(probability: Array, rng: np.random.Generator) -> Array:
-    """One level for each row of probabilities."""
-    steps = np.cumsum(probability, axis=1)
-    uniform = rng.random(len(probability)) * steps[:, -1]
-    return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))

@@ -41,3 +41,10 @@ def look_up(codes: Array, table: Array, first: Array) -> Array:
     for column in cells(codes, first).T:
         rows += padded[column]
     return rows
+
+
+def draw(probability: Array, rng: np.random.Generator) -> Array:
+    """One level for each row of probabilities, which need not sum to one."""
+    steps = np.cumsum(probability, axis=1)
+    uniform = rng.random(len(probability)) * steps[:, -1]
+    return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))

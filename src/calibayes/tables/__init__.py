@@ -2,12 +2,14 @@
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
 from calibayes.tables.encode import Flags, Numbers
+from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
 from calibayes.tables.schema import Schema
 
 __all__ = [
     "AdaptiveBins",
     "Flags",
+    "Joined",
     "KMeansBins",
     "Levels",
     "MDLBins",
