@@ -15,6 +15,7 @@ from calibayes.families import (
     Full,
     Gamma,
     Gaussian,
+    MarkovTree,
     Multinomial,
     NormalInverseWishart,
     OneTree,
@@ -127,6 +128,19 @@ def gaussian(shape, **options):
     )
 
 
+def gaussian_tree(shape, **options):
+    """Three columns, the last of which hangs on another one in each class."""
+    rng, pair = np.random.default_rng(9), _numbers()
+    third = np.where(np.arange(N) % K == 0, pair[:, 0], pair[:, 1]) + rng.normal(scale=0.8, size=N)
+    columns = np.column_stack([pair, third])
+    side = np.linspace(-7.0, 17.0, 61)
+    support = (np.array(list(product(side, side, side))), float((side[1] - side[0]) ** 3))
+    layout = Layout(CLASSES, _names(3), centre=columns.mean(axis=0), variance=columns.var(axis=0))
+    return FamilyCase(
+        Gaussian(shape, **options).bind(layout), columns, K, support, scale_free="prior" not in options
+    )
+
+
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
 FAMILIES = {
@@ -155,6 +169,9 @@ FAMILIES = {
         f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())
         for shape in SHAPES
     },
+    "gaussian-tree": gaussian_tree(MarkovTree()),
+    "gaussian-tree-per-class": gaussian_tree(MarkovTree(PerClass())),
+    "gaussian-tree-map": gaussian_tree(MarkovTree(PerClass()), prior=NormalInverseWishart()),
     "gaussian-auto": gaussian(Full(), prior="auto"),
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),

@@ -16,6 +16,7 @@ from calibayes.datasets import Dataset
 from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.naive_bayes import NaiveBayes
+from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
 from calibayes.rules import rule_named
@@ -34,12 +35,13 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
 
 MODELS: Mapping[str, Callable[[], Generative]] = {
     "NaiveBayes": NaiveBayes,
+    "TreeAugmentedNB": TreeAugmentedNB,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
 }
-"""Name -> the model. All but the first put a Gaussian of that shape on the columns of numbers."""
+"""Name -> the model. Those that are no estimator by themselves put a Gaussian on the columns of numbers."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,11 @@ class Line:
 def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Models and rules that go together on a table.
 
-    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already. A rule must have
+    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already; whole estimators take any table. A rule must have
     what it needs of every family, and must not be maximum likelihood under another name ("map" where every family has
     a prior already).
     """
-    usable = [model for model in models if MODELS[model] is NaiveBayes or numeric(table)]
+    usable = [model for model in models if isinstance(MODELS[model], type) or numeric(table)]
     return [(model, rule) for model in usable for rule in rules if _goes_with(model, rule, table)]
 
 

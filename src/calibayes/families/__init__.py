@@ -5,6 +5,7 @@ from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
 from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
+from calibayes.families.markov_tree import MarkovTree
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -32,6 +33,7 @@ __all__ = [
     "Full",
     "Gamma",
     "Gaussian",
+    "MarkovTree",
     "Multinomial",
     "NormalInverseWishart",
     "OneTree",

@@ -40,8 +40,14 @@ class Candidates(NamedTuple):
         """The classes together, (pairs,): what columns tell about each other given the class."""
         return Dependence(*(part.sum(axis=0) for part in self.dependence))
 
-    def of_class(self, c: int) -> Dependence:
-        return Dependence(*(part[c] for part in self.dependence))
+    def by_class(self) -> list[Dependence]:
+        """Each class alone, (pairs,)."""
+        return [Dependence(*parts) for parts in zip(*self.dependence, strict=True)]
+
+    def position(self, one: int, other: int) -> int:
+        """Where a pair of columns is among all."""
+        here = (self.left == min(one, other)) & (self.right == max(one, other))
+        return int(np.flatnonzero(here)[0])
 
 
 class Edges(Protocol):
@@ -139,8 +145,7 @@ class PerClass:
     edges: Edges = field(default_factory=Every)
 
     def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
-        classes = range(len(candidates.dependence.gain))
-        return tuple(spanning(candidates, candidates.of_class(c), self.edges) for c in classes)
+        return tuple(spanning(candidates, told, self.edges) for told in candidates.by_class())
 
 
 def spanning(candidates: Candidates, dependence: Dependence, edges: Edges) -> Parents:

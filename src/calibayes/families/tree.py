@@ -95,6 +95,18 @@ class Tree(TreeRows, PairSurvey):
 
         return {"count": self._gathered(of)}
 
+    def edges(self, survey: Arrays) -> list[tuple[int, int, float, int]]:
+        """Parent, child, mutual information in nats and class of each edge; -1 where all classes share one tree."""
+        candidates, shared = self.candidates(survey), len(self.branches) == 1
+        told = {-1: candidates.pooled()} if shared else dict(enumerate(candidates.by_class()))
+        return [
+            (parent, child, float(gain[pair] / weight[pair]), c)
+            for c, (gain, weight, _) in told.items()
+            for child, parent in enumerate((self.parents or ())[max(c, 0)])
+            if parent >= 0
+            for pair in [candidates.position(parent, child)]
+        ]
+
     def _gathered(self, of_branch: Callable[[Branch], Array]) -> Array:
         """Tables of all classes, (k, cells); a class whose tree has fewer cells has zeros behind them."""
         cells = max(int(branch.tree.first[-1]) for branch in self.branches)

@@ -14,6 +14,12 @@ import numpy as np
 from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.counts import cells, offsets
+
+FEW_LEVELS = 6
+"""Levels a column, on average, up to which products of matrices count faster than a pass over all pairs of cells."""
+ROWS = 2048
+"""Rows whose indicators are held at once."""
 
 
 class Pairs(NamedTuple):
@@ -47,30 +53,49 @@ def pairs_of(levels: tuple[int, ...], most: int) -> Pairs:
 
 def weighted_pairs(codes: Array, weights: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
     """Sum of the weights per class and cell of each pair, (k, cells)."""
-    columns = np.ascontiguousarray(codes.T)
-    counted = [np.flatnonzero(weight) for weight in weights.T]
-    sums = [
-        _of_class(columns[:, rows], w[rows], levels, pairs)
-        for w, rows in zip(weights.T, counted, strict=True)
-    ]
+    few = sum(levels) <= FEW_LEVELS * len(levels)
+    count = by_products if few else by_counting
+    sums = []
+    for weight in weights.T:
+        rows = np.flatnonzero(weight)
+        sums.append(count(codes[rows], weight[rows], levels, pairs))
     return np.stack(sums)
 
 
-def _of_class(columns: Array, weight: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
-    """The counts of one class's rows, (cells,): all partners of a column at once."""
+def by_products(codes: Array, weight: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
+    """The counts of one class's rows, (cells,), as a product of indicators of levels: quick where levels are few."""
+    first = offsets(levels)
+    together = np.zeros((first[-1], first[-1]))
+    for start in range(0, len(codes), ROWS):
+        rows = slice(start, start + ROWS)
+        places = cells(codes[rows], first)
+        there = np.zeros((len(places), first[-1] + 1))
+        there[np.arange(len(places))[:, None], places] = 1.0
+        there = there[:, :-1]
+        together += there.T @ (there * weight[rows, None])
+    starts, stops = first[:-1], first[1:]
+    tables = [
+        together[starts[i] : stops[i], starts[j] : stops[j]].ravel()
+        for i, j in zip(pairs.left, pairs.right, strict=True)
+    ]
+    return np.concatenate([np.zeros(0), *tables])
+
+
+def by_counting(codes: Array, weight: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
+    """The same, cell by cell, all partners of a column at once: its cost does not depend on the levels."""
     sizes, starts = np.asarray(levels), np.searchsorted(pairs.left, np.arange(len(levels) + 1))
+    columns = np.ascontiguousarray(codes.T)
     tables: list[Array] = [np.zeros(0)]
     for column, (start, stop) in enumerate(pairwise(starts)):
         if start < stop:
-            partners = pairs.right[start:stop]
+            partners, own = pairs.right[start:stop], columns[column]
             shift, width = (
-                pairs.first[start:stop, None] - pairs.first[start],
+                pairs.first[start:stop] - pairs.first[start],
                 pairs.first[stop] - pairs.first[start],
             )
-            own, other = columns[column], columns[partners]
-            cells = own * sizes[partners, None] + other + shift
-            cells = np.where((own < 0) | (other < 0), width, cells)
-            tables.append(np.bincount(cells.ravel(), np.tile(weight, len(partners)), width + 1)[:-1])
+            places = own * sizes[partners, None] + columns[partners] + shift[:, None]
+            places = np.where((own < 0) | (columns[partners] < 0), width, places)
+            tables.append(np.bincount(places.ravel(), np.tile(weight, len(partners)), width + 1)[:-1])
     return np.concatenate(tables)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,21 +40,27 @@ class Joined:
     binned: Callable[[Table], Sequence[int]] = of_numbers
     indices: tuple[int, ...] = ()
     parts: tuple[Encoder, ...] = ()
-    """The fitted encoders of those columns that there are."""
+    """The fitted encoders, where they have columns."""
     places: tuple[tuple[int, ...], ...] = ()
     """Where the columns of each part lie among all."""
+    sides: tuple[int, ...] = ()
+    """0 for the part of the bins, 1 for the others."""
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Joined:
         binned = set(self.binned(table))
-        sides = [
-            (encoder, tuple(place for place, j in enumerate(indices) if (j in binned) == wanted))
-            for encoder, wanted in ((self.numbers, True), (self.others, False))
+        places = [tuple(p for p, j in enumerate(indices) if (j not in binned) == side) for side in (0, 1)]
+        sides = tuple(side for side in (0, 1) if places[side])
+        parts = [
+            (self.numbers, self.others)[side].fit(table, [indices[p] for p in places[side]], weight, codes)
+            for side in sides
         ]
-        used = [(encoder, places) for encoder, places in sides if places]
-        parts = [encoder.fit(table, [indices[p] for p in places], weight, codes) for encoder, places in used]
-        return replace(
-            self, indices=tuple(indices), parts=tuple(parts), places=tuple(places for _, places in used)
-        )
+        kept = tuple(places[side] for side in sides)
+        return replace(self, indices=tuple(indices), parts=tuple(parts), places=kept, sides=sides)
+
+    def by_side(self, names: tuple[str, str]) -> Iterator[tuple[str, Encoder, tuple[int, ...]]]:
+        """The fitted encoders under the names of the two sides, and where their columns lie among all."""
+        for side, part, places in zip(self.sides, self.parts, self.places, strict=True):
+            yield names[side], part, places
 
     def _in_order(self, by_part: Sequence[Sequence[Any]]) -> list[Any]:
         """What each part says of its columns, in the order of all columns."""
@@ -104,8 +110,8 @@ class Joined:
     def unite(self, other: Joined) -> tuple[Joined, Codes, Codes]:
         united = [mine.unite(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)]
         grown = replace(self, parts=tuple(part for part, _, _ in united))
-        ours, theirs = (self._moved([one[side] for one in united]) for side in (1, 2))
-        return grown, ours, theirs
+        ours = self._moved([codes for _, codes, _ in united])
+        return grown, ours, other._moved([codes for _, _, codes in united])
 
     def seen_in(self, counts: Array) -> tuple[Joined, Codes]:
         levels = self._in_order(self._levels)
