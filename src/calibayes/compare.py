@@ -88,7 +88,8 @@ def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tup
 
 def _goes_with(model: str, rule_name: str, table: Table) -> bool:
     rule = rule_named(rule_name)
-    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n)).families.values()
+    one_class = np.zeros(table.n, dtype=np.intp)  # which columns a family has does not depend on the classes
+    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n), one_class).families.values()
     able = all(isinstance(family, need) for family in bound for need in rule.needs)
     return able and (Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in bound))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
 from calibayes.core.protocols import Rule
@@ -13,8 +13,8 @@ from calibayes.estimators.kinds import Choices, OfKind, check_kinds, given_kinds
 from calibayes.estimators.mixed import Mixed
 from calibayes.estimators.naive_bayes import Discrete
 from calibayes.estimators.reading import Rows
-from calibayes.families import OneTree, PerClass, Tree
-from calibayes.families.structures import Edges, Every, Search
+from calibayes.families import OneTree, PerClass, Significant, Tree
+from calibayes.families.structures import Edges, Search
 from calibayes.families.tree_smoothing import Bandwidth
 from calibayes.tables.bins import bins_named
 from calibayes.tables.encode import Encoder
@@ -67,8 +67,9 @@ class TreeAugmentedNB(Mixed, Weighted, Discrete):
         How numbers are cut and levels pooled; see `NaiveBayes`.
     per_class : bool, default=False
         Whether every class has its own tree.
-    edges : Edges, default=Every()
-        Which edges are worth it: all, or `AtLeast` so many nats, or `Significant` ones, which make a forest.
+    edges : Edges, optional
+        Which edges are worth it: `Significant` ones by default, those of `AtLeast` so many nats, or `Every` one, which
+        is the tree of the paper; with the first two it may be a forest.
     alpha : float, default=1
         Pseudo-count per cell of each column's table.
     back_off : float, default=5
@@ -98,15 +99,15 @@ class TreeAugmentedNB(Mixed, Weighted, Discrete):
     >>> penguins = load_penguins()
     >>> model = TreeAugmentedNB().fit(penguins.columns, penguins.target)
     >>> model.edges_[0].parent, model.edges_[0].child
-    ('bill_length_mm', 'sex')
+    ('sex', 'body_mass_g')
     """
 
-    discretise: str | Encoder = "kmeans"
+    discretise: str | Encoder = "mdl"
     n_bins: int = 5
     rare_levels: float = 0.0
     max_levels: int | None = None
     per_class: bool = False
-    edges: Edges = field(default_factory=Every)
+    edges: Edges | None = None
     back_off: float = 5.0
     bandwidth: float | Bandwidth = 0.0
     max_cells: int = 10_000
@@ -129,11 +130,10 @@ class TreeAugmentedNB(Mixed, Weighted, Discrete):
         return [(TREE, self._tree(), InTree(binned, categorical), encoder), *beside]
 
     def _tree(self) -> Tree:
-        if isinstance(self.edges, type) or not hasattr(self.edges, "worth"):
-            raise ValueError(
-                f"edges must be Every(), AtLeast(), Significant() or their like, got {self.edges!r}"
-            )
-        search: Search = PerClass(self.edges) if self.per_class else OneTree(self.edges)
+        edges = Significant() if self.edges is None else self.edges
+        if isinstance(edges, type) or not hasattr(edges, "worth"):
+            raise ValueError(f"edges must be Every(), AtLeast(), Significant() or their like, got {edges!r}")
+        search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(
             **self._smoothing(),
             search=search,

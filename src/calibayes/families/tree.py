@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays, Layout
 from calibayes.families.branching import Branch
 from calibayes.families.pair_survey import PairSurvey
@@ -17,7 +18,7 @@ from calibayes.families.pseudo_counts import floored
 from calibayes.families.structures import OneTree, Parents, Search
 from calibayes.families.tree_rows import TreeRows
 from calibayes.families.tree_smoothing import Bandwidth, borrowed, smoothed, widths
-from calibayes.kernels import counts
+from calibayes.kernels import counts, simplex
 from calibayes.kernels.pairs import table_of
 
 
@@ -161,6 +162,18 @@ class Tree(TreeRows, PairSurvey):
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])
+
+    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
+        """The gradient in the log probabilities, of rows without gaps; others add the pairs that they know."""
+
+        def of(branch: Branch) -> Array:
+            moved = parameters["log_probability"] + rate * direction["count"]
+            tables = branch.tree.split(branch.own(moved))
+            flat = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
+            pairs = zip(flat, tables, strict=True)
+            return branch.tree.joined([table.reshape(shape.shape) for table, shape in pairs])
+
+        return Ascent({"log_probability": self._gathered(of)}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
