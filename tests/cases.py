@@ -178,6 +178,9 @@ FAMILIES = {
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
 }
 
+SMOOTHED_TREE = tree(bandwidth=0.8, alpha=0.1)
+"""Its parameters are not those of the highest likelihood, so it keeps the laws of families but not those of EM and GDT."""
+
 RULES = {
     "ml": rules.ML(),
     "map": rules.MAP(),

@@ -159,6 +159,29 @@ class TestTablesAsTheyCome:
         assert any(" | " in name for name in model.explain(penguins.columns).names)
 
 
+@pytest.mark.parametrize("search", [cb.families.OneTree(), cb.families.PerClass()])
+def test_gaussian_trees_are_exact_in_parts(search):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 4))
+    X[:, 1:] += X[:, :-1] * np.where(y == 1, 1.0, -0.5)[:, None]
+    X[:40, 3] += 3 * X[:40, 0]  # the first rows have another tree
+    families = [("columns", cb.families.Gaussian(MarkovTree(search)), cb.every)]
+    model = cb.GenerativeClassifier(families=families, rule="ml")
+    whole = clone(model).fit(X, y)
+    parts = clone(model).partial_fit(X[:40], y[:40], classes=[0, 1])
+    assert parts._model.families["columns"].shape != whole._model.families["columns"].shape
+    parts.partial_fit(X[40:], y[40:])
+    assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-8, atol=1e-8)
+    rest = clone(model).fit(X[40:], y[40:])
+    assert_allclose(whole.forget(X[:40], y[:40]).predict_log_proba(X), rest.predict_log_proba(X), atol=1e-8)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    quick = cb.cross_validate_closed_form(model, X, y, cv=folds)
+    for train, test in folds.split(X, y):
+        slow = clone(model).fit(X[train], y[train])
+        assert_allclose(quick.log_probability[test], slow.predict_log_proba(X[test]), atol=1e-8)
+
+
 class TestJoined:
     def table(self):
         return Table(

@@ -12,7 +12,8 @@ from calibayes.core.protocols import Layout
 from calibayes.families import AtLeast, Gaussian, MarkovTree, OneTree, PerClass, Significant, Tree
 from calibayes.families.structures import from_parents_on
 from calibayes.kernels import pairs
-from calibayes.testing import FamilyCase
+from calibayes.testing import FAMILY_LAWS, FamilyCase
+from tests.cases import SMOOTHED_TREE
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 2, 3)
 D = len(LEVELS)
@@ -249,6 +250,34 @@ def test_smoothing_shares_counts_with_neighbours_and_keeps_their_sum():
         assert_allclose(after.sum(axis=2), 1.0)
         if before.shape[2] > 2:
             assert after.std() < before.std()
+
+
+@pytest.mark.parametrize("law", FAMILY_LAWS, ids=lambda law: law.__name__)
+def test_a_smoothed_tree_keeps_the_law(law):
+    law(SMOOTHED_TREE)
+
+
+def test_a_rule_for_bandwidths_is_asked_once_for_each_column_in_order():
+    asked = []
+
+    class Wide:
+        def cells(self, counts, log_volume, dimension=1):
+            asked.append((counts, log_volume, dimension))
+            return np.array([0.5, 1.5])
+
+    codes, labels = rows()
+    volume = np.arange(sum(LEVELS), dtype=float)
+    layout = Layout(("a", "b"), tuple("vwxyz"), levels=LEVELS, ordered=(2, 3, 3, 0, 0), log_volume=volume)
+    family = prepared(Tree(bandwidth=Wide()).bind(layout), codes, np.eye(K)[labels])
+    assert len(asked) == 2  # two cells have nothing to smooth
+    (w, w_volume, dimension), (x, x_volume, _) = asked
+    assert dimension == 2
+    assert_array_equal(w, [[np.sum((codes[:, 1] == v) & (labels == c)) for v in range(3)] for c in range(K)])
+    assert_array_equal(w_volume, [2.0, 3.0, 4.0])
+    assert x.shape == (K, 3)  # the last cell of four stands alone
+    assert_array_equal(x_volume, [5.0, 6.0, 7.0])
+    assert_array_equal(family.widths[:, 1], [0.5, 1.5])
+    assert_array_equal(family.widths[:, [0, 3, 4]], 0.0)
 
 
 # -- Gaussian trees ----------------------------------------------------------------------------------------------------
