@@ -18,6 +18,8 @@ from calibayes.kernels.counts import cells, offsets
 
 FEW_LEVELS = 6
 """Levels a column, on average, up to which products of matrices count faster than a pass over all pairs of cells."""
+MOST_CELLS = 4096
+"""Cells of all columns beyond which the product would be too large a matrix."""
 ROWS = 2048
 """Rows whose indicators are held at once."""
 
@@ -53,7 +55,7 @@ def pairs_of(levels: tuple[int, ...], most: int) -> Pairs:
 
 def weighted_pairs(codes: Array, weights: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
     """Sum of the weights per class and cell of each pair, (k, cells)."""
-    few = sum(levels) <= FEW_LEVELS * len(levels)
+    few = sum(levels) <= min(FEW_LEVELS * len(levels), MOST_CELLS)
     count = by_products if few else by_counting
     sums = []
     for weight in weights.T:
