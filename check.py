@@ -10,8 +10,9 @@ CHECKS = (
     ("format", [PYTHON, "-m", "ruff", "format", "--check", "."]),
     ("types", [PYTHON, "-m", "mypy"]),
     ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
-    ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
-    ("kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
+    ("benchmark of text, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
+    ("benchmark of kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
+    ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )
 

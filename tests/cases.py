@@ -8,6 +8,7 @@ import numpy as np
 from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.families import (
+    AtLeast,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -17,17 +18,22 @@ from calibayes.families import (
     Gaussian,
     KernelDensity,
     KernelPair,
+    MarkovTree,
     Multinomial,
     NormalInverseWishart,
     NormalReference,
+    OneTree,
     OverBins,
+    PerClass,
     Poisson,
     SheatherJones,
+    Significant,
     Silverman,
     Spherical,
     Tied,
     TiedDiagonal,
     TiedSpherical,
+    Tree,
 )
 from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.tables import AdaptiveBins, Grid
@@ -86,6 +92,22 @@ def categorical(**options):
     )
 
 
+def _branching():
+    """Levels that hang together in other ways in other classes; the last column is constant."""
+    rng = np.random.default_rng(6)
+    a, c = np.arange(N) % K, rng.integers(0, 4, N)
+    b = np.where(rng.random(N) < 0.7, c % 2, rng.integers(0, 2, N))
+    e = np.where(rng.random(N) < 0.6, np.where(a == 0, b, c) % 3, rng.integers(0, 3, N))
+    return np.stack([b, c, e, np.zeros(N, dtype=int)], axis=1)
+
+
+def tree(scale_free=False, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
+    support = (_everything(levels), 1.0)
+    return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+
+
 def bernoulli(**options):
     layout = Layout(CLASSES, _names(3))
     support = (_everything((2, 2, 2)).astype(float), 1.0)
@@ -112,6 +134,19 @@ def gaussian(shape, **options):
     layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0))
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, _grid(), scale_free="prior" not in options
+    )
+
+
+def gaussian_tree(shape, **options):
+    """Three columns, the last of which hangs on another one in each class."""
+    rng, pair = np.random.default_rng(9), _numbers()
+    third = np.where(np.arange(N) % K == 0, pair[:, 0], pair[:, 1]) + rng.normal(scale=0.8, size=N)
+    columns = np.column_stack([pair, third])
+    side = np.linspace(-7.0, 17.0, 61)
+    support = (np.array(list(product(side, side, side))), float((side[1] - side[0]) ** 3))
+    layout = Layout(CLASSES, _names(3), centre=columns.mean(axis=0), variance=columns.var(axis=0))
+    return FamilyCase(
+        Gaussian(shape, **options).bind(layout), columns, K, support, scale_free="prior" not in options
     )
 
 
@@ -173,6 +208,16 @@ FAMILIES = {
     "categorical": categorical(),
     "categorical-alpha": categorical(alpha=1.0),
     "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
+    "tree": tree(scale_free=True),
+    "tree-alpha": tree(alpha=0.5),
+    "tree-dirichlet": tree(prior=Dirichlet(4.0)),
+    "tree-back-off": tree(alpha=0.5, back_off=5.0),
+    "tree-per-class": tree(search=PerClass(), scale_free=True),
+    "tree-per-class-back-off": tree(search=PerClass(), back_off=2.0),
+    "tree-threshold": tree(search=OneTree(AtLeast(0.1)), scale_free=True),
+    "tree-test": tree(search=PerClass(Significant()), alpha=1.0),
+    "tree-without-pairs": tree(max_cells=1),
+    "tree-smoothed": replace(tree(bandwidth=0.8, alpha=0.1), likeliest=False),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),
@@ -197,6 +242,9 @@ FAMILIES = {
         f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())
         for shape in SHAPES
     },
+    "gaussian-tree": gaussian_tree(MarkovTree()),
+    "gaussian-tree-per-class": gaussian_tree(MarkovTree(PerClass())),
+    "gaussian-tree-map": gaussian_tree(MarkovTree(PerClass()), prior=NormalInverseWishart()),
     "gaussian-auto": gaussian(Full(), prior="auto"),
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),

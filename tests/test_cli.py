@@ -38,7 +38,7 @@ def test_the_main_job():
     assert "Best on held-out rows: " in result.output
     lines = [line.split() for line in result.output.splitlines() if "±" in line]
     # Four Gaussian models with six rules; those that count have a prior, and so DFE, not MAP; kernels have no GD.
-    assert len(lines) == 4 * 6 + 6 + 5
+    assert len(lines) == 4 * 6 + 6 + 6 + 5
     errors = [float(line[2]) for line in lines]
     assert errors == sorted(errors)
     by_name = {(line[0], line[1]): float(line[2]) for line in lines}
@@ -64,6 +64,7 @@ def test_columns_of_levels_only(tmp_path):
     assert result.exit_code == 0, result.output
     assert "KernelNB" in result.output
     assert "BinnedNB" not in result.output
+    assert "TreeAugmentedNB" in result.output
     assert "QDA" not in result.output
 
 

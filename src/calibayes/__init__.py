@@ -14,6 +14,7 @@ from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
     "TradeOffCV",
+    "TreeAugmentedNB",
     "__version__",
     "categorical",
     "cross_validate_closed_form",

@@ -17,6 +17,7 @@ from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
+from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
 from calibayes.rules import rule_named
@@ -36,13 +37,14 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
 MODELS: Mapping[str, Callable[[], Generative]] = {
     "KernelNB": KernelNB,
     "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
+    "TreeAugmentedNB": TreeAugmentedNB,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
 }
 """Name -> the model. They differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
-papers' five bins, or a Gaussian of some shape."""
+papers' five bins, bins in a tree, or a Gaussian of some shape."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +81,18 @@ class Line:
 def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Models and rules that go together on a table.
 
-    Without columns of numbers all of them are the same model, and KernelNB stands for them. A rule must have
+    Without columns of numbers all but the tree are the same model, and KernelNB stands for them. A rule must have
     what it needs of every family, and must not be maximum likelihood under another name ("map" where every family has
     a prior already).
     """
-    usable = [model for model in models if MODELS[model] is KernelNB or numeric(table)]
+    usable = [model for model in models if isinstance(MODELS[model], type) or numeric(table)]
     return [(model, rule) for model in usable for rule in rules if _goes_with(model, rule, table)]
 
 
 def _goes_with(model: str, rule_name: str, table: Table) -> bool:
     rule = rule_named(rule_name)
-    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n)).families.values()
+    one_class = np.zeros(table.n, dtype=np.intp)  # which columns a family has does not depend on the classes
+    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n), one_class).families.values()
     able = all(isinstance(family, need) for family in bound for need in rule.needs)
     return able and (Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in bound))
 

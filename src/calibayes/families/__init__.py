@@ -8,6 +8,7 @@ from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
 from calibayes.families.kernel_density import KernelDensity
 from calibayes.families.kernel_pair import KernelPair
+from calibayes.families.markov_tree import MarkovTree
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -20,30 +21,39 @@ from calibayes.families.shapes import (
     TiedDiagonal,
     TiedSpherical,
 )
+from calibayes.families.structures import AtLeast, Every, OneTree, PerClass, Significant
+from calibayes.families.tree import Tree
 
 __all__ = [
+    "AtLeast",
     "Bernoulli",
     "Categorical",
     "ClassPrior",
     "Complement",
     "Diagonal",
     "Dirichlet",
+    "Every",
     "Full",
     "Gamma",
     "Gaussian",
     "Given",
     "KernelDensity",
     "KernelPair",
+    "MarkovTree",
     "Multinomial",
     "NormalInverseWishart",
     "NormalReference",
+    "OneTree",
     "OverBins",
+    "PerClass",
     "Poisson",
     "Product",
     "SheatherJones",
+    "Significant",
     "Silverman",
     "Spherical",
     "Tied",
     "TiedDiagonal",
     "TiedSpherical",
+    "Tree",
 ]

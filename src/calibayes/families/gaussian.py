@@ -155,7 +155,8 @@ class Gaussian:
         count = _rows(rows["count"]).sum(axis=0)
         mean = rows["first"].sum(axis=0) / count
         variances = np.maximum(self.shape.variances(rows["second"]).sum(axis=0) / count - mean**2, 0.0)
-        bare = replace(self, regulariser=self.regulariser.prepare(variances), resolved=None)
+        regulariser, shape = self.regulariser.prepare(variances), self.shape.prepare(start)
+        bare = replace(self, shape=shape, regulariser=regulariser, resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
             prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
         elif self.prior == "auto":

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families.smoothed import Smoothed
-from calibayes.kernels import counts, pairs
+from calibayes.kernels import bilinear, counts
 from calibayes.kernels.smoothing import smooth
 
 
@@ -50,17 +50,17 @@ class KernelPair(Smoothed):
         return np.moveaxis(np.concatenate([near, moved[..., ordered:]], axis=-1), -1, axis + 1)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return {"count": pairs.weighted_counts(self._cells.corners(columns), weights, self.layout.levels)}
+        return {"count": bilinear.weighted_counts(self._cells.corners(columns), weights, self.layout.levels)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        table = pairs.with_margins(parameters["log_density"], self._by_column(self._log_volume))
-        return pairs.interpolated(self._cells.corners(columns), table)
+        table = bilinear.with_margins(parameters["log_density"], self._by_column(self._log_volume))
+        return bilinear.interpolated(self._cells.corners(columns), table)
 
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
         probability = np.exp(self._log_probability(parameters))
-        rows = self._cells.spread(pairs.draw(probability, classes, rng), rng)
+        rows = self._cells.spread(bilinear.draw(probability, classes, rng), rng)
         if given is None:
             return rows
         gaps = self._cells.missing(given)
@@ -88,7 +88,7 @@ class KernelPair(Smoothed):
         density = np.moveaxis(probability, axis + 1, -1) / volume[:, None]
         margin = probability.sum(axis=2 - axis)
         table = np.concatenate([density, margin[:, None]], axis=1)
-        return pairs.conditional(self._cells.corners(columns), table, 1 - axis)
+        return bilinear.conditional(self._cells.corners(columns), table, 1 - axis)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ class Shape(Protocol):
 
     tied: ClassVar[bool]
 
+    def prepare(self, start: Arrays) -> Shape:
+        """Fix, from the statistics of the data, what stays fixed."""
+
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
 
@@ -98,6 +101,9 @@ class Full:
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+    def prepare(self, start: Arrays) -> Full:
+        return self
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         count = moments.zeroth(weights)

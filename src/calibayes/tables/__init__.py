@@ -3,6 +3,7 @@
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.grid import Grid
+from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
 from calibayes.tables.schema import Schema
 
@@ -10,6 +11,7 @@ __all__ = [
     "AdaptiveBins",
     "Flags",
     "Grid",
+    "Joined",
     "KMeansBins",
     "Levels",
     "MDLBins",
