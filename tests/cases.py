@@ -14,6 +14,7 @@ from calibayes.families import (
     Full,
     Gamma,
     Gaussian,
+    Mixture,
     Multinomial,
     NormalInverseWishart,
     Poisson,
@@ -22,7 +23,8 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
 )
-from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.regularisers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.kernels import clusters
 from calibayes.testing import FamilyCase
 
 K = 3
@@ -106,6 +108,19 @@ def gaussian(shape, **options):
     )
 
 
+def mixture(shape, counts=(2, 2, 2), **options):
+    """Clumps of points for every component, twice as many rows as elsewhere: each has but a part of its class's."""
+    rng, n = np.random.default_rng(6), 2 * N
+    middles = np.array([[2.0, 3.0], [6.5, 4.5], [4.0, 7.5], [8.0, 8.0]])
+    which, label = rng.permutation(n), np.arange(n) % K
+    middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
+    columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
+    seeds = tuple(clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts))
+    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds)
+    family = Mixture(Gaussian(shape, **options)).bind(layout)
+    return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
+
+
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
 FAMILIES = {
@@ -129,6 +144,13 @@ FAMILIES = {
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
+    **{f"mixture-{type(shape).__name__}": mixture(shape) for shape in SHAPES},
+    "mixture-one": mixture(Diagonal(), (1, 1, 1)),
+    "mixture-ragged": mixture(Full(), (3, 1, 2)),
+    "mixture-ragged-tied": mixture(Tied(), (1, 4, 2)),
+    **{f"mixture-{type(shape).__name__}-map": mixture(shape, prior=NormalInverseWishart()) for shape in SHAPES},
+    "mixture-auto": mixture(Full(), (1, 2, 3), prior="auto"),
+    "mixture-ridge": mixture(Spherical(), regulariser=Ridge(1e-9)),
 }
 
 RULES = {

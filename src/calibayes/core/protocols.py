@@ -65,7 +65,7 @@ class Family(Protocol):
 
     @property
     def reads(self) -> str:
-        """The encoding of its columns: "numbers", "levels", "flags" or "counts"."""
+        """The encoding of its columns: "numbers", "clusters" (numbers with seeds), "levels", "flags" or "counts"."""
 
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""

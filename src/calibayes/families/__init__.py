@@ -5,6 +5,7 @@ from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
 from calibayes.families.complement import Complement
 from calibayes.families.gaussian import Gaussian
+from calibayes.families.mixture import Mixture
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -28,6 +29,7 @@ __all__ = [
     "Full",
     "Gamma",
     "Gaussian",
+    "Mixture",
     "Multinomial",
     "NormalInverseWishart",
     "Poisson",

@@ -1,12 +1,15 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.clusters import Clusters, FewRowsWarning
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.levels import Levels
 from calibayes.tables.schema import Schema
 
 __all__ = [
     "AdaptiveBins",
+    "Clusters",
+    "FewRowsWarning",
     "Flags",
     "KMeansBins",
     "Levels",
