@@ -11,18 +11,22 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.families.singular import SingularCovarianceWarning
+from calibayes.tables.clusters import FewRowsWarning
 
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "FewRowsWarning",
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "LinearDiscriminantAnalysis",
+    "MixtureDiscriminantAnalysis",
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",

@@ -17,7 +17,7 @@ from calibayes.core.protocols import Admission, Layout
 from calibayes.core.tree import map_leaves
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior
-from calibayes.learn import Data, Lane, Never, RandomLabels, learn
+from calibayes.learn import Data, Lane, Never, NoGain, RandomLabels, learn
 from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES
@@ -76,11 +76,11 @@ def test_trade_off_one_finds_maximum_likelihood_from_anywhere(family, step):
 def test_where_something_is_hidden_the_trade_off_of_one_ends_where_maximum_likelihood_ends(family):
     """A place where expectation maximisation moves no more; from the labels, not from anywhere."""
     case, source = exact(family), source_of(FAMILIES[family])
-    gdt = run(case, GDT(lam=1.0), Serial(), source, updates=600)
+    gdt = run(case, GDT(lam=1.0), Serial(), source, updates=200)
     further = Lane(gdt.model, ML(), gdt.best.state, stop=Never(), limit=5)
     learn([further], source, Serial())
     gain = further.history[-1].objective - gdt.history[-1].objective
-    assert abs(gain) < 1e-7
+    assert 0 <= gain + 1e-12 < NoGain().tolerance / 10
     assert gdt.history[-1].objective > gdt.history[0].objective
 
 

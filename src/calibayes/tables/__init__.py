@@ -1,7 +1,7 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
-from calibayes.tables.clusters import Clusters, FewRowsWarning
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.levels import Levels
 from calibayes.tables.schema import Schema
@@ -9,7 +9,6 @@ from calibayes.tables.schema import Schema
 __all__ = [
     "AdaptiveBins",
     "Clusters",
-    "FewRowsWarning",
     "Flags",
     "KMeansBins",
     "Levels",

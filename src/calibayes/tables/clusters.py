@@ -73,7 +73,7 @@ class Clusters(Unshaped):
             middle, _ = _moments(rows[own], weight[own], overall)
             filled = np.where(np.isnan(rows[own]), middle, rows[own])
             found.append(_centres((filled - centre) / spread, weight[own], int(count), self.seed) * spread + centre)
-        _warn_of_few(found, counts)
+        _warn_of_few(found, counts, np.bincount(codes[codes >= 0], minlength=k))
         return tuple(found)
 
     def layout(self) -> Mapping[str, Any]:
@@ -111,12 +111,13 @@ def _centres(rows: Array, weight: Array, count: int, seed: int) -> Array:
     return clusters.centres(distinct, mass, min(count, len(distinct)), seed)
 
 
-def _warn_of_few(found: Sequence[Array], counts: Array) -> None:
+def _warn_of_few(found: Sequence[Array], counts: Array, rows: Array) -> None:
+    """A sentence on classes with too few rows; one with none at all is another matter."""
     wanted = np.broadcast_to(counts, max(len(found), counts.size))[: len(found)]
-    few = [f"number {c} ({len(own)})" for c, (own, w) in enumerate(zip(found, wanted, strict=True)) if len(own) < w]
+    few = [f"{c} ({len(own)} rows)" for c, own in enumerate(found) if rows[c] and len(own) < wanted[c]]
     if few:
         warnings.warn(
-            f"fewer distinct rows than components in class {', '.join(few)}: such a class gets one component a row",
+            f"fewer distinct rows than components in class number {', '.join(few)}: such a class gets one component a row",
             FewRowsWarning,
             stacklevel=8,
         )
