@@ -19,6 +19,7 @@ from calibayes.families import (
     KernelDensity,
     KernelPair,
     MarkovTree,
+    Mixture,
     Multinomial,
     NormalInverseWishart,
     NormalReference,
@@ -35,7 +36,8 @@ from calibayes.families import (
     TiedSpherical,
     Tree,
 )
-from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.regularisers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.kernels import clusters
 from calibayes.tables import AdaptiveBins, Grid
 from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
@@ -135,6 +137,23 @@ def gaussian(shape, **options):
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, _grid(), scale_free="prior" not in options
     )
+
+
+def mixture(shape, counts=(2, 2, 2), **options):
+    """Clumps of points for every component, twice as many rows as elsewhere: each has but a part of its class's."""
+    rng, n = np.random.default_rng(6), 2 * N
+    middles = np.array([[2.0, 3.0], [6.5, 4.5], [4.0, 7.5], [8.0, 8.0]])
+    which, label = rng.permutation(n), np.arange(n) % K
+    middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
+    columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
+    seeds = tuple(
+        clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
+    )
+    layout = Layout(
+        CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
+    )
+    family = Mixture(Gaussian(shape, **options)).bind(layout)
+    return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
 
 
 def gaussian_tree(shape, **options):
@@ -249,6 +268,16 @@ FAMILIES = {
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
+    **{f"mixture-{type(shape).__name__}": mixture(shape) for shape in SHAPES},
+    "mixture-one": mixture(Diagonal(), (1, 1, 1)),
+    "mixture-ragged": mixture(Full(), (3, 1, 2)),
+    "mixture-ragged-tied": mixture(Tied(), (1, 4, 2)),
+    **{
+        f"mixture-{type(shape).__name__}-map": mixture(shape, prior=NormalInverseWishart())
+        for shape in SHAPES
+    },
+    "mixture-auto": mixture(Full(), (1, 2, 3), prior="auto"),
+    "mixture-ridge": mixture(Spherical(), regulariser=Ridge(1e-9)),
 }
 
 LIKELIEST = [name for name, case in FAMILIES.items() if case.likeliest]

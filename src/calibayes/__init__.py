@@ -12,20 +12,24 @@ from calibayes.estimators.discriminant_analysis import (
 )
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
+from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
+from calibayes.tables.clusters import FewRowsWarning
 
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "FewRowsWarning",
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "KernelNB",
     "LinearDiscriminantAnalysis",
+    "MixtureDiscriminantAnalysis",
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",

@@ -21,7 +21,7 @@ from calibayes.core.tree import map_leaves
 from calibayes.families import Categorical, Full, Gaussian, Spherical
 from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
 from calibayes.rules import GDT, RC
-from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE
+from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
@@ -46,6 +46,7 @@ class TestEveryEstimator:
         X, y = table()
         if isinstance(estimator, cb.NaiveBayes | cb.KernelNB):
             X = X.astype(str).astype(object)  # bins are settled by the first rows; levels are not
+        estimator = nothing_hidden(clone(estimator))
         whole = clone(estimator).set_params(rule=rule).fit(X, y)
         model = clone(estimator).set_params(rule=rule)
         edges = [0, *cuts, len(y)]
@@ -56,7 +57,7 @@ class TestEveryEstimator:
 
     def test_rows_can_be_added_and_taken_away(self, estimator):
         X, y = table()
-        model = clone(estimator).set_params(rule="ml").fit(X, y)
+        model = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)
         family = model._model
         blocks = model._bound.encode(model._read(X[:50], reset=False))
         from calibayes.core.block import Block

@@ -68,7 +68,10 @@ class Family(Protocol):
 
     @property
     def reads(self) -> str:
-        """The encoding of its columns: "numbers", "levels", "cells", "flags" or "counts"."""
+        """The encoding of its columns.
+
+        "numbers", "clusters" (numbers with seeds), "levels", "cells", "flags" or "counts".
+        """
 
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""

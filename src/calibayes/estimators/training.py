@@ -41,6 +41,7 @@ from calibayes.learn import (
     survey,
 )
 from calibayes.learn.progress import Callback
+from calibayes.learn.stops import Settled
 from calibayes.posterior import best_temperature, log_normalise
 from calibayes.rules import ML, rule_named
 from calibayes.tables.read import Table
@@ -169,7 +170,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         begin = self._model.project(self.data_statistics_)
         if rule.closed_form or not isinstance(start, Likelihood) or not self._hidden(source):
             return begin
-        lane = Lane(self._model, ML(), begin, stop=stop_named("objective"), limit=self.max_iter)
+        lane = Lane(self._model, ML(), begin, stop=Settled(), limit=self.max_iter)
         learn([lane], source, self._engine(), self._callbacks())
         return lane.best.state
 

@@ -9,6 +9,7 @@ from calibayes.families.gaussian import Gaussian
 from calibayes.families.kernel_density import KernelDensity
 from calibayes.families.kernel_pair import KernelPair
 from calibayes.families.markov_tree import MarkovTree
+from calibayes.families.mixture import Mixture
 from calibayes.families.multinomial import Multinomial
 from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
@@ -40,6 +41,7 @@ __all__ = [
     "KernelDensity",
     "KernelPair",
     "MarkovTree",
+    "Mixture",
     "Multinomial",
     "NormalInverseWishart",
     "NormalReference",

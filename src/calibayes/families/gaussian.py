@@ -127,7 +127,9 @@ class Gaussian:
         count = _rows(statistics["count"])
         size = self._pool(np.where(count > 0, count, 1.0))
         scale = np.abs(self.shape.variances(statistics["second"])) / size
-        return self.shape.pivots(covariance) / np.maximum(scale, np.finfo(float).tiny)
+        pivots = self.shape.pivots(covariance)
+        # Where nothing was summed (an empty class, all rows at the centre) all of it is left, and a ratio would overflow.
+        return pivots / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(pivots)), np.finfo(float).tiny)
 
     def _determined(self, statistics: Arrays) -> Array:
         """Columns that have no variance of their own, (g, d)."""

@@ -25,6 +25,9 @@ class Shape(Protocol):
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
 
+    def freedom(self, d: int) -> int:
+        """Number of free parameters of one covariance of d columns."""
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
 
@@ -120,6 +123,9 @@ class Full:
             self.pool(np.stack([second for _, second in parts])),
         )
 
+    def freedom(self, d: int) -> int:
+        return d * (d + 1) // 2
+
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
         return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
@@ -210,6 +216,9 @@ class Full:
 class Diagonal(Full):
     """One variance for each class and column: Gaussian naive Bayes."""
 
+    def freedom(self, d: int) -> int:
+        return d
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         known, filled = missing.known_and_filled(x)
         second = moments.squares(filled, self.pool(weights.T).T)
@@ -275,6 +284,9 @@ class Diagonal(Full):
 
 class Spherical(Diagonal):
     """One variance a class, the same for all columns."""
+
+    def freedom(self, d: int) -> int:
+        return 1
 
     def settle(self, covariance: Array, size: Array) -> Array:
         size = np.broadcast_to(size, covariance.shape)

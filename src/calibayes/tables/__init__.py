@@ -1,6 +1,7 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.grid import Grid
 from calibayes.tables.joined import Joined
@@ -9,6 +10,7 @@ from calibayes.tables.schema import Schema
 
 __all__ = [
     "AdaptiveBins",
+    "Clusters",
     "Flags",
     "Grid",
     "Joined",
