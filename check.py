@@ -13,8 +13,16 @@ CHECKS = (
     ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
     (
         "experiments, quickly",
-        [PYTHON, "-m", "calibayes", "reproduce", "--quick", "--datasets", "iris", "--trials", "1"]
-        + ["--out", "build/reproduction"],
+        [
+            PYTHON,
+            "-m",
+            "calibayes",
+            "reproduce",
+            "--quick",
+            "--datasets=iris",
+            "--trials=1",
+            "--out=build/experiments",
+        ],
     ),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )

@@ -87,9 +87,9 @@ def written(path: Path, text: str) -> Path:
 
 def drawn(figure: Figure, folder: Path) -> list[Path]:
     """A picture as PNG and SVG."""
+    picture = figure.draw()  # says so itself where matplotlib is missing
     from matplotlib import rc_context
 
-    picture = figure.draw()
     paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
     with rc_context({"svg.hashsalt": figure.name}):  # and without a date: the same numbers give the same file
         picture.savefig(paths[0], dpi=150)
