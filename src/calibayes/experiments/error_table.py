@@ -32,6 +32,7 @@ class ErrorTable:
         Column of the other rule.
     calibrated, other : estimators
     reason : why rows differ that have no reason of their own
+    rival_reason : why the rival's errors may differ
     """
 
     paper: str
@@ -44,6 +45,7 @@ class ErrorTable:
     calibrated: Any
     other: Any
     reason: str = ""
+    rival_reason: str = ""
     notes: tuple[str, ...] = ()
 
     def cells(self, settings: Settings) -> list[TrainingCurve]:
@@ -59,7 +61,7 @@ class ErrorTable:
             self.title,
             (*rows, *([_average(rows)] if rows else [])),
             tuple(note for note in notes if note),
-            self.reason,
+            self.rival_reason or self.reason,
         )
 
     def _chosen(self, settings: Settings) -> list[DataEntry]:
