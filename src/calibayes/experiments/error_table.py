@@ -59,7 +59,7 @@ class ErrorTable:
             self.paper,
             self.name,
             self.title,
-            (*rows, *([_average(rows)] if rows else [])),
+            (*rows, _average(rows)),
             tuple(note for note in notes if note),
             self.rival_reason or self.reason,
         )

@@ -52,7 +52,7 @@ class Example:
         return [EXAMPLE] if settings.datasets is None else []
 
     def report(self, results: Results, settings: Settings) -> Report:
-        found = results[key(EXAMPLE)]["scores"] if self.cells(settings) else {}
+        found = results[key(EXAMPLE)]["scores"]
         columns = ("error", "cost, most probable class", "cost, least expected cost")
         rows = [
             Row(
@@ -71,7 +71,7 @@ class Example:
                 "Two Gaussian classes with known parameters; 400 training rows, errors and costs on 100,000 others. "
                 + "Missing the second class costs 5, a false alarm 1: the same posterior decides elsewhere.",
             ),
-            figures=(figure,) if rows else (),
+            figures=(figure,),
         )
 
 

@@ -54,8 +54,7 @@ class SplitTable:
     def report(self, results: Results, settings: Settings) -> Report:
         chosen = self.splits.chosen(settings)
         rows = [self._row(entry, results, settings) for entry in chosen]
-        if rows:
-            rows.append(self._ranks(results, settings))
+        rows.append(self._ranks(results, settings))
         told, figures = self._tests(results, settings)
         return Report(
             self.splits.paper,
