@@ -123,7 +123,7 @@ class SplitTable:
 
 def _percent(error: float, printed: Mapping[str, float], name: str) -> Pair:
     spread = printed.get(f"{name} ±", 0.0)
-    return Pair(100 * error, printed.get(name), spread=spread, digits=0, unit=0.01, further=1)
+    return Pair(100 * error, printed.get(name), spread=spread, digits=0, unit=0.01, further=1, cut=True)
 
 
 def _iterations(ours: float | None, printed: Mapping[str, float], name: str) -> Pair:

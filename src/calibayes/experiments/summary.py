@@ -78,5 +78,5 @@ def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
     written(path, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
     for report in reports:
         for figure in report.figures:
-            drawn(figure, path.parent)
+            drawn(figure, path.parent, ["svg"])
     return path
