@@ -80,9 +80,10 @@ GOES_ON = (
     "stopped; ours holds the statistic back and goes on."
 )
 OVERFITS = (
-    "QDA over-fits where rows are few: there RC's test error is above that of ML. The last columns are what helps: a "
-    "prior (MAP, and RC from it), a stop by validation rows inside the training part, and GDT with lam chosen by "
-    "cross-validation on the training part."
+    "QDA can over-fit where rows are few for its columns: compare RC's training and test errors with those of ML. The "
+    "last columns are what the library offers against it, helpful or not on a given data set: a prior (MAP, and RC "
+    "from it), a stop by validation rows inside the training part, and GDT with lam chosen by cross-validation on the "
+    "training part."
 )
 OTHER_SPLITS = (
     "other random splits; the published test columns are nearer to training errors than to clean test errors"
