@@ -1,4 +1,4 @@
-"""Everything that must hold before a change goes in: style, types, layers, benchmarks, tests; ends at a failure."""
+"""Everything that must hold before a change goes in: style, types, layers, benchmarks, experiments, tests; ends at a failure."""
 
 import subprocess
 import sys
@@ -13,6 +13,19 @@ CHECKS = (
     ("benchmark of text, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
     ("benchmark of kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
     ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
+    (
+        "experiments, quickly",
+        [
+            PYTHON,
+            "-m",
+            "calibayes",
+            "reproduce",
+            "--quick",
+            "--datasets=iris",
+            "--trials=1",
+            "--out=build/experiments",
+        ],
+    ),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )
 

@@ -47,7 +47,18 @@ def test_examples_in_docstrings_run(name):
         "calibayes",
         *(
             f"calibayes.{part}"
-            for part in ("families", "rules", "learn", "engines", "tables", "plots", "testing")
+            for part in (
+                "families",
+                "rules",
+                "learn",
+                "engines",
+                "tables",
+                "plots",
+                "testing",
+                "datasets",
+                "ranks",
+                "experiments",
+            )
         ),
     ],
 )

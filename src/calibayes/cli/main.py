@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from calibayes._version import __version__
+from calibayes.cli.reproduce import reproduce_command
 from calibayes.compare import MODELS, RULES, Fold, Line, compare, folds, pairs, ranked, reading
 from calibayes.datasets import Dataset, load_file, load_penguins
 
@@ -37,6 +38,9 @@ def main(
     ] = False,
 ) -> None:
     """Generative classifiers trained to decide well."""
+
+
+app.command("reproduce")(reproduce_command)
 
 
 @app.command("compare")

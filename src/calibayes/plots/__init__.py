@@ -1,7 +1,18 @@
 """Pictures, for those who have matplotlib (``pip install 'calibayes[plots]'``)."""
 
+from calibayes.plots.boundaries import plot_boundaries
+from calibayes.plots.curves import panels
+from calibayes.plots.ranks import plot_ranks
 from calibayes.plots.reasons import plot_overall, plot_reasons
 from calibayes.plots.trade_off import plot_trade_off
 from calibayes.plots.tree import plot_tree
 
-__all__ = ["plot_overall", "plot_reasons", "plot_trade_off", "plot_tree"]
+__all__ = [
+    "panels",
+    "plot_boundaries",
+    "plot_overall",
+    "plot_ranks",
+    "plot_reasons",
+    "plot_trade_off",
+    "plot_tree",
+]

@@ -1,0 +1,1 @@
+"""What a cell of a table computes: everything here is part of the name under which a result is kept."""

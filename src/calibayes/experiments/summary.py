@@ -1,0 +1,82 @@
+"""All reports on one page, with what agrees and what does not on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from calibayes._version import __version__
+from calibayes.experiments.comparison import Pair, Report, Row
+from calibayes.experiments.papers import PAPERS
+from calibayes.experiments.writing import drawn, markdown, written
+
+HEAD = """# The papers, reproduced
+
+Made by calibayes {version} with
+
+```bash
+{command}
+```
+
+from the data sets that were at hand. A cell reads *ours / published*; a star marks where they differ by more than the
+published spread, or by more than one in the last digit where none is published.
+"""
+
+
+def compared(report: Report) -> Iterator[tuple[Row, str, Pair]]:
+    """Error rates that are there on both sides."""
+    for row in report.rows:
+        for name, pair in row.pairs.items():
+            if pair.compared and pair.unit:
+                yield row, name, pair
+
+
+def counts(report: Report) -> tuple[int, int, int]:
+    """Error rates compared, exactly equal as printed, and within 0.005."""
+    pairs = [pair for _, _, pair in compared(report)]
+    return len(pairs), sum(pair.exact for pair in pairs), sum(pair.close for pair in pairs)
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """How many error rates agree, table by table, and why the others do not."""
+    lines = ["## Summary", "", "| table | error rates | exactly as printed | within 0.005 | others |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    told = {f"{report.paper} {report.name}": counts(report) for report in reports}
+    told = {name: numbers for name, numbers in told.items() if numbers[0]}
+    told["all"] = tuple(np.sum(list(told.values()), axis=0).tolist()) if told else (0, 0, 0)
+    lines += [
+        f"| {name} | {n} | {exact} | {close} | {n - close} |" for name, (n, exact, close) in told.items()
+    ]
+    lines += ["", "What is further off than 0.005:", ""]
+    return "\n".join([*lines, *_others(reports), ""])
+
+
+def _others(reports: Sequence[Report]) -> list[str]:
+    lines: list[str] = []
+    for report in reports:
+        far: dict[str, list[str]] = {}
+        for row, name, pair in compared(report):
+            if not pair.close:
+                far.setdefault(row.reason or report.reason or "not explained", []).append(
+                    f"{row.label} ({name})"
+                )
+        lines += [f"- {report.paper} {report.name}: {', '.join(cells)}: {why}" for why, cells in far.items()]
+    return lines or ["- nothing"]
+
+
+def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
+    """The page, and its pictures (SVG) beside it."""
+    parts = [HEAD.format(version=__version__, command=command), summary(reports)]
+    for paper in PAPERS:
+        mine = [report for report in reports if report.paper == paper.name]
+        if mine:
+            parts += [f"## {paper.name}", f"{paper.title}.", paper.preface]
+            parts += [markdown(report) for report in mine]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written(path, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
+    for report in reports:
+        for figure in report.figures:
+            drawn(figure, path.parent, ["svg"])
+    return path

@@ -1,0 +1,49 @@
+"""Average ranks on a line: the critical-difference diagram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.plots.axes import axes_or_new
+from calibayes.ranks import RankSummary
+
+
+def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
+    """Methods at their average ranks; bars join those that are no further apart than the critical difference."""
+    order = np.argsort(summary.average_ranks, kind="stable")
+    ranks, k = summary.average_ranks[order], len(order)
+    axes = axes_or_new(ax, 1.5 + 0.3 * k)
+    axes.set_xlim(0.8, k + 0.2)
+    axes.set_ylim(-0.6 - 0.5 * ((k + 1) // 2), 1.0)
+    axes.hlines(0.0, 1, k, color="black", linewidth=0.8)
+    axes.vlines(range(1, k + 1), -0.05, 0.05, color="black", linewidth=0.8)
+    for place in range(1, k + 1):
+        axes.text(place, 0.15, str(place), ha="center", va="bottom")
+    for number, (method, rank) in enumerate(zip(order, ranks, strict=True)):
+        _label(axes, summary.names[method], float(rank), number, k)
+    for height, (left, right) in enumerate(groups(ranks, summary.critical_difference)):
+        axes.hlines(-0.12 - 0.1 * height, left - 0.03, right + 0.03, color="#2a78b5", linewidth=3)
+    axes.hlines(0.75, 1, 1 + summary.critical_difference, color="#2a78b5", linewidth=1.5)
+    axes.text(1, 0.8, f"critical difference {summary.critical_difference:.2f}", va="bottom")
+    axes.set_axis_off()
+    return axes
+
+
+def _label(axes: Any, name: str, rank: float, number: int, k: int) -> None:
+    """The better half hangs to the left, the others to the right."""
+    left = number < (k + 1) // 2
+    depth = -0.5 * (1 + (number if left else k - 1 - number))
+    side = 0.8 if left else k + 0.2
+    axes.plot([rank, rank, side], [0.0, depth, depth], color="black", linewidth=0.8)
+    axes.text(side, depth, f"{name} ({rank:.2f})", ha="left" if left else "right", va="bottom")
+
+
+def groups(ranks: Any, difference: float) -> list[tuple[float, float]]:
+    """Longest runs of sorted ranks that are no further apart than the difference; single ones are left out."""
+    spans = [(low, max(high for high in ranks if high - low <= difference)) for low in ranks]
+    wide = [(float(low), float(high)) for low, high in spans if high > low]
+    return [
+        span for number, span in enumerate(wide) if not any(other[1] >= span[1] for other in wide[:number])
+    ]

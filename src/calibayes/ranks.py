@@ -1,0 +1,177 @@
+"""Several methods over several data sets: average ranks, whether they differ, and which pairs do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from calibayes.core.protocols import Array
+
+__all__ = [
+    "RankSummary",
+    "average_ranks",
+    "bonferroni",
+    "critical_difference",
+    "friedman",
+    "holm",
+    "rank_summary",
+    "wilcoxon",
+]
+
+Correction = Callable[[Array], Array]
+"""From p-values of several tests to p-values that may be read one by one."""
+
+
+@dataclass(frozen=True)
+class RankSummary:
+    """What average ranks say about methods; rank 1 is the least error.
+
+    Attributes
+    ----------
+    names : k names
+    average_ranks : (k,) array
+    rows : int
+        Number of data sets.
+    friedman_statistic, friedman_p : float
+        Friedman's test that all methods are alike.
+    pairs : tuple of pairs of names
+    pair_p : array
+        Wilcoxon's signed-rank tests of the pairs, corrected.
+    critical_difference : float
+        Nemenyi's: average ranks that are further apart differ at ``level``.
+    level : float
+    """
+
+    names: tuple[str, ...]
+    average_ranks: Array
+    rows: int
+    friedman_statistic: float
+    friedman_p: float
+    pairs: tuple[tuple[str, str], ...]
+    pair_p: Array
+    critical_difference: float
+    level: float
+
+
+def average_ranks(errors: Array) -> Array:
+    """Rank of each method (k,), averaged over data sets; equals share their ranks.
+
+    >>> average_ranks([[0.1, 0.2, 0.2], [0.1, 0.3, 0.2]]).tolist()
+    [1.0, 2.75, 2.25]
+    """
+    return np.asarray(stats.rankdata(_table(errors), axis=1).mean(axis=0))
+
+
+def friedman(errors: Array) -> tuple[float, float]:
+    """Friedman's statistic and p-value for errors of shape (data sets, methods), at least three methods.
+
+    Errors that are all alike are no evidence: statistic 0, p-value 1.
+    """
+    table = _table(errors)
+    if table.shape[1] < 3:
+        raise ValueError("Friedman's test compares at least three methods; for two use wilcoxon")
+    if (table == table[:, :1]).all():
+        return 0.0, 1.0
+    statistic, p = stats.friedmanchisquare(*table.T)
+    return float(statistic), float(p)
+
+
+def wilcoxon(first: Array, second: Array) -> float:
+    """p-value of Wilcoxon's signed-rank test of two methods' errors on the same data sets; two-sided.
+
+    Data sets where they are equal are left out; where they always are, the p-value is 1.
+    """
+    difference = np.round(np.asarray(first, dtype=float) - np.asarray(second, dtype=float), 12)
+    moved = difference[difference != 0]
+    if not len(moved):
+        return 1.0
+    exact = len(moved) <= 25 and len(np.unique(np.abs(moved))) == len(moved)
+    method: Literal["exact", "approx"] = "exact" if exact else "approx"
+    return float(stats.wilcoxon(moved, method=method).pvalue)
+
+
+def holm(p: Array) -> Array:
+    """Holm's correction: the smallest of m p-values times m, the next times m - 1, and so on, never falling.
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, dtype=float)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected
+
+
+def bonferroni(p: Array) -> Array:
+    """Bonferroni's correction: each of m p-values times m.
+
+    >>> bonferroni([0.01, 0.4]).tolist()
+    [0.02, 0.8]
+    """
+    values = np.asarray(p, dtype=float)
+    return np.minimum(values * len(values), 1.0)
+
+
+def critical_difference(methods: int, rows: int, level: float = 0.05) -> float:
+    """Nemenyi's critical difference of average ranks (Demsar 2006).
+
+    >>> round(critical_difference(4, 14), 2)
+    1.25
+    """
+    q = stats.studentized_range.ppf(1.0 - level, methods, np.inf) / np.sqrt(2.0)
+    return float(q * np.sqrt(methods * (methods + 1) / (6.0 * rows)))
+
+
+def rank_summary(
+    errors: Array, names: Sequence[str], *, level: float = 0.05, correction: Correction = holm
+) -> RankSummary:
+    """Average ranks with Friedman's test, Wilcoxon's tests of all pairs and the critical difference.
+
+    Parameters
+    ----------
+    errors : (data sets, methods) array
+        Lower is better.
+    names : names of the methods
+    level : float, default=0.05
+    correction : function, default=holm
+        `holm`, `bonferroni`, or any function of p-values.
+
+    Examples
+    --------
+    >>> from calibayes.ranks import rank_summary
+    >>> errors = [[0.30, 0.20, 0.25], [0.40, 0.31, 0.33], [0.10, 0.05, 0.07], [0.22, 0.20, 0.21]]
+    >>> rank_summary(errors, ["ML", "RC", "GD"]).average_ranks.tolist()
+    [3.0, 1.0, 2.0]
+    """
+    table = _table(errors)
+    if table.shape[1] != len(names):
+        raise ValueError(f"{table.shape[1]} columns of errors, but {len(names)} names")
+    statistic, p = friedman(table)
+    pairs = list(combinations(range(len(names)), 2))
+    return RankSummary(
+        tuple(names),
+        average_ranks(table),
+        len(table),
+        statistic,
+        p,
+        tuple((names[a], names[b]) for a, b in pairs),
+        correction(np.array([wilcoxon(table[:, a], table[:, b]) for a, b in pairs])),
+        critical_difference(len(names), len(table), level),
+        level,
+    )
+
+
+def _table(errors: Array) -> Array:
+    table = np.asarray(errors, dtype=float)
+    if table.ndim != 2 or not len(table) or not np.isfinite(table).all():
+        raise ValueError(
+            "errors must be a table of numbers: a row for each data set, a column for each method"
+        )
+    return table
