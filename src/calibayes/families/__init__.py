@@ -1,5 +1,6 @@
 """Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
 
+from calibayes.families.bandwidths import OverBins
 from calibayes.families.bernoulli import Bernoulli
 from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
@@ -37,6 +38,7 @@ __all__ = [
     "Multinomial",
     "NormalInverseWishart",
     "OneTree",
+    "OverBins",
     "PerClass",
     "Poisson",
     "Product",

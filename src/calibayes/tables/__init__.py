@@ -4,6 +4,7 @@ from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBin
 from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
+from calibayes.tables.pair_bins import PairBins
 from calibayes.tables.schema import Schema
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Levels",
     "MDLBins",
     "Numbers",
+    "PairBins",
     "QuantileBins",
     "Schema",
     "UniformBins",
