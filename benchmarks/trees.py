@@ -39,8 +39,8 @@ NAMES = (
 )
 MANY_ROWS, SPLITS, FEWER_SPLITS = 20_000, 5, 1
 MODELS = {
-    "naive Bayes, ml": lambda: NaiveBayes(rule="ml", discretise="mdl"),
-    "naive Bayes, rc": lambda: NaiveBayes(rule="rc", discretise="mdl"),
+    "naive Bayes, ml": lambda: NaiveBayes(rule="ml"),
+    "naive Bayes, rc": lambda: NaiveBayes(rule="rc"),
     "tree, ml": lambda: TreeAugmentedNB(rule="ml"),
     "tree, rc": lambda: TreeAugmentedNB(rule="rc"),
     "every edge, ml": lambda: TreeAugmentedNB(rule="ml", edges=Every()),

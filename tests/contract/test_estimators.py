@@ -44,7 +44,7 @@ class TestEveryEstimator:
     @pytest.mark.parametrize("cuts", [(200,), (13, 14, 250), (50, 100, 150, 200, 399)])
     def test_partial_fit_over_any_split_is_fit(self, estimator, rule, cuts):
         X, y = table()
-        if isinstance(estimator, cb.NaiveBayes | cb.KernelNB):
+        if isinstance(estimator, cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB):
             X = X.astype(str).astype(object)  # bins are settled by the first rows; levels are not
         estimator = nothing_hidden(clone(estimator))
         whole = clone(estimator).set_params(rule=rule).fit(X, y)
@@ -160,8 +160,6 @@ class TestEveryIterativeEstimator:
         X, y = table()
         X = np.where(X > 1, 1.0, 0.0) if isinstance(estimator, cb.BernoulliNB) else X
         model = clone(estimator).set_params(rule="ml")
-        if isinstance(model, cb.TreeAugmentedNB):  # bins that tell classes apart are wide where nothing does
-            model.set_params(discretise="kmeans")
         model.set_params(**({"alpha": 0.0} if hasattr(model, "alpha") else {})).fit(X, y)
         rows, classes = model.sample(4000, random_state=0)
         assert rows.shape == (4000, 5)

@@ -115,8 +115,10 @@ def test_rows_are_borrowed_from_the_class():
         mine = labels == c
         whole = (np.sum(codes[mine, j] == b) + 0.5) / (mine.sum() + 0.5 * r)
         above = mine & (codes[:, parent] == a)
-        count = np.sum(codes[above, j] == b) + 0.5 + 5.0 * whole
-        assert branch.tree.split(found)[j][c, a, b] == pytest.approx(count / (above.sum() + 0.5 * r + 5.0))
+        count = np.sum(codes[above, j] == b) + 0.5 / LEVELS[parent] + 5.0 * whole
+        assert branch.tree.split(found)[j][c, a, b] == pytest.approx(
+            count / (above.sum() + 0.5 * r / LEVELS[parent] + 5.0)
+        )
 
 
 @pytest.mark.parametrize("levels", [(2, 3, 4, 2, 3), (30, 2, 9, 5, 40)])

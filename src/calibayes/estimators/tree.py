@@ -12,11 +12,12 @@ from calibayes.estimators.kinds import Choices, OfKind, check_kinds, given_kinds
 from calibayes.estimators.naive_bayes import Tabular
 from calibayes.estimators.reading import Rows
 from calibayes.families import OneTree, PerClass, Significant, Tree
-from calibayes.families.bandwidths import Bandwidth
+from calibayes.families.bandwidths import Bandwidth, OverBins
 from calibayes.families.structures import Edges, Search
 from calibayes.tables.bins import bins_named
 from calibayes.tables.encode import Encoder
 from calibayes.tables.joined import Joined
+from calibayes.tables.pair_bins import PairBins
 from calibayes.tables.read import Table
 from calibayes.tables.schema import schema
 
@@ -60,19 +61,22 @@ class TreeAugmentedNB(Tabular):
     kinds : mapping, optional
         Column, by name or position, -> "binned" or "categorical" where it is not to be what it would be by itself, or
         another kind of `GenerativeClassifier`, which then stands beside the tree.
-    discretise, n_bins, rare_levels, max_levels
-        How numbers are cut and levels pooled; see `NaiveBayes`.
+    discretise, n_bins
+        How numbers are cut; see `NaiveBayes`. By default finely (`PairBins`), and ``bandwidth`` smooths over the bins.
+    rare_levels, max_levels
+        How levels are pooled; see `NaiveBayes`.
     per_class : bool, default=False
         Whether every class has its own tree.
     edges : Edges, optional
         Which edges are worth it: `Significant` ones by default, those of `AtLeast` so many nats, or `Every` one, which
         is the tree of the paper; with the first two it may be a forest.
     alpha : float, default=1
-        Pseudo-count per cell of each column's table.
+        Pseudo-count per level, shared out over the levels of the column's parent.
     back_off : float, default=5
         Rows that a column borrows, under each level of its parent, from its own distribution in the class.
-    bandwidth : float or bandwidth, default=0
-        Width, in bins, of a kernel that smooths the tables along binned numbers.
+    bandwidth : float or bandwidth, optional
+        Width, in bins, of a kernel that smooths the tables along binned numbers, or a rule that finds it; by default
+        `OverBins`, whose kernel narrows as rows get more. 0 smooths nothing.
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
     max_cells : int, default=10000
@@ -99,18 +103,19 @@ class TreeAugmentedNB(Tabular):
     ('sex', 'body_mass_g')
     """
 
-    discretise: str | Encoder = "mdl"
+    discretise: str | Encoder | None = None
     n_bins: int = 5
     per_class: bool = False
     edges: Edges | None = None
     back_off: float = 5.0
-    bandwidth: float | Bandwidth = 0.0
+    bandwidth: float | Bandwidth | None = None
     max_cells: int = 10_000
 
     numeric_kind: ClassVar[str] = "binned"
 
     def _choices(self) -> Choices:
-        bins = bins_named(self.discretise, whole_number("n_bins", self.n_bins, 1))
+        most = whole_number("n_bins", self.n_bins, 1)
+        bins = PairBins() if self.discretise is None else bins_named(self.discretise, most)
         return Choices(self._smoothing(), bins=bins, levels=self._levels())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -129,7 +134,7 @@ class TreeAugmentedNB(Tabular):
             **self._smoothing(),
             search=search,
             back_off=number("back_off", self.back_off, 0.0, 1e300),
-            bandwidth=self.bandwidth,
+            bandwidth=OverBins() if self.bandwidth is None else self.bandwidth,
             max_cells=whole_number("max_cells", self.max_cells, 1),
         )
 

@@ -34,9 +34,9 @@ class Tree(TreeRows, PairSurvey):
     Parameters
     ----------
     alpha : float or (d,) array, default=0
-        Pseudo-count per cell of each column's table; 0 is maximum likelihood.
+        Pseudo-count per level, shared out over the levels of the column's parent; 0 is maximum likelihood.
     prior : Dirichlet, optional
-        Prior of each table by equivalent sample size instead of ``alpha``.
+        Prior by equivalent sample size, the same for each column's table, instead of ``alpha``.
     max_cells : int, default=10000
         Pairs of columns whose table has more cells are not surveyed, and so are no edges.
     search : Search
@@ -125,8 +125,7 @@ class Tree(TreeRows, PairSurvey):
 
         def of(branch: Branch) -> Array:
             count = [single[branch.classes] for single in singles or plain]
-            per_cell = self.pseudo_counts(branch.tree.sizes)
-            return borrowed(branch.tree, per_cell, count, self.back_off)
+            return borrowed(branch.tree, self.pseudo_counts(self.layout.levels), count, self.back_off)
 
         return self._gathered(of)
 

@@ -16,16 +16,16 @@ FEWEST = 3
 """Cells in order below which there is nothing to smooth."""
 
 
-def borrowed(tree: Branching, per_cell: Array, singles: Sequence[Array], back_off: float) -> Array:
+def borrowed(tree: Branching, per_level: Array, singles: Sequence[Array], back_off: float) -> Array:
     """Pseudo-counts of the tables of a tree, (k, cells).
 
-    Every cell has its column's ``per_cell`` (d,); under each level of a parent there are ``back_off`` rows more, spread
-    as the column's counts in the class are, with the same pseudo-count.
+    Every level has its column's ``per_level`` (d,), shared out over the levels of its parent; under each of those there
+    are ``back_off`` rows more, spread as the column's counts in the class are, with the same pseudo-count.
     """
     tables = []
-    for parent, above, own, count in zip(tree.parents, tree.above, per_cell, singles, strict=True):
+    for parent, above, own, count in zip(tree.parents, tree.above, per_level, singles, strict=True):
         rows = back_off * _shares(count + own) if parent >= 0 else np.zeros(count.shape)
-        tables.append(np.repeat(own + rows[:, None, :], above, axis=1))
+        tables.append(np.repeat(own / above + rows[:, None, :], above, axis=1))
     return tree.joined(tables)
 
 

@@ -6,6 +6,7 @@ from calibayes.tables.encode import Flags, Numbers
 from calibayes.tables.grid import Grid
 from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
+from calibayes.tables.pair_bins import PairBins
 from calibayes.tables.schema import Schema
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Levels",
     "MDLBins",
     "Numbers",
+    "PairBins",
     "QuantileBins",
     "Schema",
     "UniformBins",
