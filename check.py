@@ -11,6 +11,7 @@ CHECKS = (
     ("types", [PYTHON, "-m", "mypy"]),
     ("layers", [PYTHON, "-c", "from importlinter.cli import lint_imports_command as c; c()"]),
     ("benchmarks, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
+    ("mixtures, quickly", [PYTHON, "benchmarks/balls.py", "--quick", "--model", "Balls1", "Balls2"]),
     ("tests", [PYTHON, "-m", "pytest", "-n", "auto", *sys.argv[1:]]),
 )
 

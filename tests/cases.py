@@ -115,8 +115,12 @@ def mixture(shape, counts=(2, 2, 2), **options):
     which, label = rng.permutation(n), np.arange(n) % K
     middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
     columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
-    seeds = tuple(clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts))
-    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds)
+    seeds = tuple(
+        clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
+    )
+    layout = Layout(
+        CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
+    )
     family = Mixture(Gaussian(shape, **options)).bind(layout)
     return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
 
@@ -148,7 +152,10 @@ FAMILIES = {
     "mixture-one": mixture(Diagonal(), (1, 1, 1)),
     "mixture-ragged": mixture(Full(), (3, 1, 2)),
     "mixture-ragged-tied": mixture(Tied(), (1, 4, 2)),
-    **{f"mixture-{type(shape).__name__}-map": mixture(shape, prior=NormalInverseWishart()) for shape in SHAPES},
+    **{
+        f"mixture-{type(shape).__name__}-map": mixture(shape, prior=NormalInverseWishart())
+        for shape in SHAPES
+    },
     "mixture-auto": mixture(Full(), (1, 2, 3), prior="auto"),
     "mixture-ridge": mixture(Spherical(), regulariser=Ridge(1e-9)),
 }

@@ -16,9 +16,10 @@ from calibayes.datasets import Dataset
 from calibayes.estimators.columns import bind, categorical, numeric
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.naive_bayes import NaiveBayes
-from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
 from calibayes.rules import rule_named
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.read import Table
 
 MANY_CLASSES = 20
@@ -32,14 +33,22 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
     return lambda: GenerativeClassifier(families=[numbers, levels])
 
 
+def _mixture() -> Generative:
+    """Three components a class in one covariance, as MixtureDiscriminantAnalysis has, beside independent levels."""
+    numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return GenerativeClassifier(families=[numbers, levels], start="likelihood")
+
+
 MODELS: Mapping[str, Callable[[], Generative]] = {
     "NaiveBayes": NaiveBayes,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
+    "Mixture": _mixture,
 }
-"""Name -> the model. All but the first put a Gaussian of that shape on the columns of numbers."""
+"""Name -> the model. All but the first and the last put a Gaussian of that shape on the columns of numbers."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,11 @@ ITERATIVE = [estimator for estimator in GENERATIVE if estimator.rule == "rc"]
 
 def nothing_hidden(estimator):
     """The estimator where it is a sum of its rows: a mixture has one component a class there."""
-    return estimator.set_params(n_components=1) if isinstance(estimator, MixtureDiscriminantAnalysis) else estimator
+    return (
+        estimator.set_params(n_components=1)
+        if isinstance(estimator, MixtureDiscriminantAnalysis)
+        else estimator
+    )
 
 
 # The checks fit to noise and to fewer rows than columns: fits that have more to gain, singular covariances and classes

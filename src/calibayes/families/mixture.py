@@ -43,11 +43,15 @@ class Mixture:
     def __post_init__(self) -> None:
         able = all(isinstance(self.family, need) for need in NEEDS)
         if not able or getattr(self.family, "reads", None) != "numbers":
-            raise ValueError(f"a mixture is made of a family over numbers such as Gaussian(), got {self.family!r}")
+            raise ValueError(
+                f"a mixture is made of a family over numbers such as Gaussian(), got {self.family!r}"
+            )
 
     def bind(self, layout: Layout) -> Mixture:
         if not layout.seeds:
-            raise ValueError("a mixture must be told where its components begin: give its columns the encoder Clusters()")
+            raise ValueError(
+                "a mixture must be told where its components begin: give its columns the encoder Clusters()"
+            )
         # A class without rows at the time when seeds were found has one component, anywhere.
         lost = len(layout.classes) - len(layout.seeds)
         layout = replace(layout, seeds=(*layout.seeds, *[layout.centre[None]] * lost))
@@ -83,7 +87,10 @@ class Mixture:
         """1 for the nearest seed of each class, columns in units of their spread, else 0, (n, components)."""
         spread = spreads(self.layout.variance, len(self.layout.columns))
         rows = (np.asarray(columns, dtype=np.float64) - self.layout.centre) / spread
-        away = [clusters.squared_distances(rows, (seeds - self.layout.centre) / spread) for seeds in self.layout.seeds]
+        away = [
+            clusters.squared_distances(rows, (seeds - self.layout.centre) / spread)
+            for seeds in self.layout.seeds
+        ]
         return np.concatenate([np.eye(each.shape[1])[np.argmin(each, axis=1)] for each in away], axis=1)
 
     def _judged(self, columns: Array, parameters: Arrays) -> tuple[Array, Array]:
@@ -137,7 +144,9 @@ class Mixture:
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
         """The component by its posterior given what is known, then a row of it."""
-        shares = np.exp(parameters["log_weight"])[None] if given is None else self._judged(given, parameters)[1]
+        shares = (
+            np.exp(parameters["log_weight"])[None] if given is None else self._judged(given, parameters)[1]
+        )
         return self.family.sample(parameters, components.drawn(shares, self.owner, classes, rng), rng, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:

@@ -17,7 +17,9 @@ def centres(rows: Array, weight: Array, count: int, seed: int) -> Array:
     in the table leaves no trace if they are sorted: random numbers choose shares of the weight, not rows.
     """
     rng = np.random.default_rng(seed)
-    runs = [lloyd(rows, weight, spread(rows, weight, count, rng)) for _ in range(RESTARTS if count > 1 else 1)]
+    runs = [
+        lloyd(rows, weight, spread(rows, weight, count, rng)) for _ in range(RESTARTS if count > 1 else 1)
+    ]
     best, _ = min(runs, key=lambda run: run[1])
     return best[np.lexsort(best.T[::-1])]
 

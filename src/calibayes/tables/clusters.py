@@ -44,7 +44,9 @@ class Clusters(Unshaped):
     def __post_init__(self) -> None:
         counts = np.asarray(self.components)
         if counts.dtype.kind not in "iu" or counts.ndim > 1 or counts.size == 0 or (counts < 1).any():
-            raise ValueError(f"components must be a whole number from 1 on, or one for each class, got {self.components!r}")
+            raise ValueError(
+                f"components must be a whole number from 1 on, or one for each class, got {self.components!r}"
+            )
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
         plain = Numbers().fit(table, indices, weight, codes)
@@ -72,7 +74,9 @@ class Clusters(Unshaped):
             own = codes == c
             middle, _ = _moments(rows[own], weight[own], overall)
             filled = np.where(np.isnan(rows[own]), middle, rows[own])
-            found.append(_centres((filled - centre) / spread, weight[own], int(count), self.seed) * spread + centre)
+            found.append(
+                _centres((filled - centre) / spread, weight[own], int(count), self.seed) * spread + centre
+            )
         _warn_of_few(found, counts, np.bincount(codes[codes >= 0], minlength=k))
         return tuple(found)
 
@@ -86,7 +90,9 @@ class Clusters(Unshaped):
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
         if (self.shaped or other.shaped) and not _same(self.seeds, other.seeds):
-            raise ValueError("the models have different clusters: components that were found apart cannot be added up")
+            raise ValueError(
+                "the models have different clusters: components that were found apart cannot be added up"
+            )
         return self, None, None
 
     def remarks(self) -> list[str]:
