@@ -18,9 +18,10 @@ from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.estimators.tree import TreeAugmentedNB
-from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
 from calibayes.rules import rule_named
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.read import Table
 
 MANY_CLASSES = 20
@@ -34,6 +35,13 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
     return lambda: GenerativeClassifier(families=[numbers, levels])
 
 
+def _mixture() -> Generative:
+    """Three components a class in one covariance, as MixtureDiscriminantAnalysis has, beside independent levels."""
+    numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return GenerativeClassifier(families=[numbers, levels], start="likelihood")
+
+
 MODELS: Mapping[str, Callable[[], Generative]] = {
     "KernelNB": KernelNB,
     "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
@@ -42,9 +50,10 @@ MODELS: Mapping[str, Callable[[], Generative]] = {
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
+    "Mixture": _mixture,
 }
 """Name -> the model. They differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
-papers' five bins, bins in a tree, or a Gaussian of some shape."""
+papers' five bins, bins in a tree, a Gaussian of some shape, or a mixture of three."""
 
 
 @dataclass(frozen=True)

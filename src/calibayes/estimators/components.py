@@ -12,7 +12,8 @@ from sklearn.model_selection import StratifiedKFold
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.estimators.reading import Rows
 from calibayes.families import ClassPrior, Gaussian, Mixture, Product
-from calibayes.learn import Data, Lane, NoGain, learn, survey
+from calibayes.learn import Data, Lane, learn, survey
+from calibayes.learn.stops import Settled
 from calibayes.posterior import scores
 from calibayes.rules import ML
 from calibayes.tables.clusters import Clusters
@@ -51,7 +52,7 @@ def _of_class(
         model = model.prepare(start)
     except ValueError:
         return np.inf
-    lane = Lane(model, ML(), start, stop=NoGain(), limit=updates)
+    lane = Lane(model, ML(), start, stop=Settled(), limit=updates)
     learn([lane], source, engine)
     likelihood = (
         own.weight @ model.families["columns"].log_density(columns, lane.best.parameters["columns"])[:, 0]
@@ -69,31 +70,30 @@ def freedom(family: Gaussian, components: int, d: int) -> int:
 
 def validated(estimator: Any, rows: Rows, labels: Array, most: int, seed: int) -> dict[str, Array]:
     """Held-out log loss and error of 1, 2, ... components in every class, (most, folds), under the estimator's rule."""
-    folds = list(_splits(rows.codes, seed))
+    folds = _splits(rows.codes, seed)
     losses = np.array(
         [
-            [
-                _held_out(clone(estimator).set_params(n_components=count), rows, labels, *fold)
-                for fold in folds
-            ]
+            [_held_out(clone(estimator).set_params(n_components=count), rows, labels, held) for held in folds]
             for count in range(1, most + 1)
         ]
     )
     return {"n_components": np.arange(1, most + 1), "log_loss": losses[..., 0], "error": losses[..., 1]}
 
 
-def _splits(codes: Array, seed: int) -> Any:
+def _splits(codes: Array, seed: int) -> list[Array]:
+    """Which rows each fold holds out, booleans each."""
     rarest = int(np.bincount(codes[codes >= 0]).min())
     if rarest < 2:
         raise ValueError(
             "a class has one row only: the number of components cannot be chosen by cross-validation"
         )
-    return StratifiedKFold(min(FOLDS, rarest), shuffle=True, random_state=seed).split(codes, codes)
+    splitter = StratifiedKFold(min(FOLDS, rarest), shuffle=True, random_state=seed)
+    return [np.isin(np.arange(len(codes)), held) for _, held in splitter.split(codes, codes)]
 
 
-def _held_out(estimator: Any, rows: Rows, labels: Array, training: Array, held: Array) -> tuple[float, float]:
-    known = held[rows.codes[held] >= 0]
-    estimator.fit(rows.table.rows(training), labels[training], rows.weight[training])
+def _held_out(estimator: Any, rows: Rows, labels: Array, held: Array) -> tuple[float, float]:
+    known = held & (rows.codes >= 0)
+    estimator.fit(rows.table.rows(~held), labels[~held], rows.weight[~held])
     log_posterior = estimator.predict_log_proba(rows.table.rows(known))
     sums = scores(log_posterior, np.eye(len(estimator.classes_))[rows.codes[known]], rows.weight[known])
     return sums["log_loss"] / sums["weight"], sums["error"] / sums["weight"]

@@ -11,6 +11,7 @@ from calibayes.decision import log_odds
 from calibayes.estimators.arithmetic import Arithmetic
 from calibayes.estimators.columns import Selection, read_sparse
 from calibayes.estimators.mixed import Mixed
+from calibayes.tables.encode import Encoder
 
 Generative = Arithmetic
 """What all estimators are: they learn, predict, explain, generate, and can be added up."""
@@ -114,7 +115,7 @@ class GenerativeClassifier(Mixed, Weighted):
     True
     """
 
-    families: Sequence[tuple[str, Family, Selection]] | None = None
+    families: Sequence[tuple[str, Family, Selection] | tuple[str, Family, Selection, Encoder]] | None = None
     priors: Array | None = None
 
     @property

@@ -62,9 +62,9 @@ class MixtureDiscriminantAnalysis(Discriminant):
         Shape of the components' covariances; a tied one is shared by all components of all classes.
     max_components : int, default=5
         Most components that "bic" and "cv" try.
-    reg : float, default=1e-6
-        Share of each column's training variance that is added to the covariances, so that no component narrows down to
-        a single row; scikit-learn's ``reg_covar``, in units of the columns.
+    reg : float, default=0
+        Share of each column's training variance that is added to the covariances: scikit-learn's ``reg_covar``, in the
+        columns' units. It keeps "auto" from finding a covariance singular, and one far value widens it for all.
     priors : (k,) array, optional
         Class probabilities that stay fixed.
     prior : NormalInverseWishart, "auto" or None, default="auto"
@@ -99,14 +99,14 @@ class MixtureDiscriminantAnalysis(Discriminant):
     n_components: int | Sequence[int] | Literal["bic", "cv"] = 3
     covariance: str | Shape = "tied"
     max_components: int = 5
-    reg: float = 1e-6
+    reg: float = 0.0
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     start: str | Start = "likelihood"
 
-    def _family(self, prior: Any) -> Gaussian:
+    def _family(self) -> Gaussian:
         share = number("reg", self.reg, 0.0, 1.0)
         return Gaussian(
-            _shape_named(self.covariance), prior=prior, regulariser=Ridge(share) if share else Plain()
+            _shape_named(self.covariance), prior=self.prior, regulariser=Ridge(share) if share else Plain()
         )
 
     def _seed(self) -> int:
@@ -116,7 +116,7 @@ class MixtureDiscriminantAnalysis(Discriminant):
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         counts = self.__dict__.get("_counts", self.n_components)
-        return [("columns", Mixture(self._family(self.prior)), every, Clusters(counts, self._seed()))]
+        return [("columns", Mixture(self._family()), every, Clusters(counts, self._seed()))]
 
     def _bind(self, rule: Rule, rows: Rows) -> None:
         self._counts: Any = self._chosen(rows)
@@ -145,10 +145,9 @@ class MixtureDiscriminantAnalysis(Discriminant):
         return counts
 
     def _by_information(self, rows: Rows, most: int) -> tuple[int, ...]:
-        family = self._family(None if self.prior == "auto" else self.prior)
         names = [str(name) for name in self.classes_]
         self.bic_ = components.information(
-            family, rows, names, most, self._seed(), self.max_iter, self._engine()
+            self._family(), rows, names, most, self._seed(), self.max_iter, self._engine()
         )
         return tuple(int(count) for count in np.argmin(self.bic_, axis=1) + 1)
 

@@ -1,6 +1,7 @@
 """Pictures, for those who have matplotlib (``pip install 'calibayes[plots]'``)."""
 
 from calibayes.plots.boundaries import plot_boundaries
+from calibayes.plots.components import plot_components
 from calibayes.plots.curves import panels
 from calibayes.plots.ranks import plot_ranks
 from calibayes.plots.reasons import plot_overall, plot_reasons
@@ -10,6 +11,7 @@ from calibayes.plots.tree import plot_tree
 __all__ = [
     "panels",
     "plot_boundaries",
+    "plot_components",
     "plot_overall",
     "plot_ranks",
     "plot_reasons",
