@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
-from calibayes.estimators.columns import bind, categorical, numeric
+from calibayes.estimators.columns import categorical, numeric, positions
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
@@ -100,8 +100,8 @@ def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tup
 
 def _goes_with(model: str, rule_name: str, table: Table) -> bool:
     rule = rule_named(rule_name)
-    one_class = np.zeros(table.n, dtype=np.intp)  # which columns a family has does not depend on the classes
-    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n), one_class).families.values()
+    named = MODELS[model]().specifications()
+    bound = [family for _, family, selection, *_ in named if positions(selection, table)]
     able = all(isinstance(family, need) for family in bound for need in rule.needs)
     return able and (Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in bound))
 
