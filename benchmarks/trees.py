@@ -37,7 +37,8 @@ NAMES = (
     "soybean",
     "optdigits",
 )
-MANY_ROWS, SPLITS, FEWER_SPLITS = 20_000, 5, 1
+FEW_ROWS, MANY_ROWS = 1_000, 20_000
+SPLITS, MORE_SPLITS, FEWER_SPLITS = 5, 25, 1
 MODELS = {
     "naive Bayes, ml": lambda: NaiveBayes(rule="ml"),
     "naive Bayes, rc": lambda: NaiveBayes(rule="rc"),
@@ -78,12 +79,19 @@ def errors(X, y, splits):
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
+def splits_for(rows):
+    """More of them where a row more or less is much."""
+    if rows > MANY_ROWS:
+        return FEWER_SPLITS
+    return MORE_SPLITS if rows < FEW_ROWS else SPLITS
+
+
 def compare_errors(quick):
     print(f"| data | splits | {' | '.join(MODELS)} |")
     print(f"| --- | --- | {' | '.join('---' for _ in MODELS)} |")
     verdicts = []
     for name, (X, y) in tables(quick).items():
-        splits = 1 if quick else FEWER_SPLITS if len(y) > MANY_ROWS else SPLITS
+        splits = 1 if quick else splits_for(len(y))
         found = errors(X, y, splits)
         verdicts.append(found["tree, rc"] - found["tree, ml"])
         print(f"| {name} | {splits} | {' | '.join(f'{value:.2f}' for value in found.values())} |", flush=True)
