@@ -14,10 +14,6 @@ CHECKS = (
     ("benchmark of kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
     ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
     (
-        "benchmark of mixtures, quickly",
-        [PYTHON, "benchmarks/balls.py", "--quick", "--model", "Balls1", "Balls2"],
-    ),
-    (
         "experiments, quickly",
         [
             PYTHON,

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
 from calibayes.core.tree import map_leaves
-from calibayes.families import Categorical, Full, Gaussian, Spherical
+from calibayes.families import Categorical, Full, Gaussian, MarkovTree, Spherical
 from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
 from calibayes.rules import GDT, RC
 from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
@@ -541,3 +541,15 @@ def test_mixed_columns_come_back_from_sampling_as_they_were():
     assert set(rows[:, penguins.columns.names.index("sex")]) <= {"male", "female"}
     assert set(classes) <= {"Adelie", "Chinstrap", "Gentoo"}
     assert (rows[:, penguins.columns.names.index("bill_length_mm")].astype(float) > 30).all()
+
+
+def test_models_of_families_that_were_built_apart_can_be_merged():
+    X, y = table()
+    halves = [
+        cb.GenerativeClassifier(families=[("x", Gaussian(MarkovTree()), cb.every)], rule="ml").fit(
+            X[rows], y[rows]
+        )
+        for rows in (slice(0, len(X) // 2), slice(len(X) // 2, None))
+    ]
+    whole = clone(halves[0]).fit(X, y)
+    assert_allclose(halves[0].merge(halves[1]).predict_proba(X), whole.predict_proba(X), atol=1e-8)

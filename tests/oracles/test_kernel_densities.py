@@ -15,6 +15,7 @@ from calibayes.families import (
     SheatherJones,
     Silverman,
 )
+from calibayes.kernels import plug_in
 from calibayes.kernels.smoothing import smooth
 from calibayes.tables import AdaptiveBins, Grid
 from calibayes.tables.read import read_array
@@ -209,3 +210,17 @@ def test_a_pair_with_one_cell_given():
     assert drawn[:, 1].mean() == pytest.approx(expected, abs=0.15)
     filled = family.fill(given[:1], family.parameters(sums), np.ones((1, 1)))
     assert filled[0, 1] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("cells", [(0, 100), (3, 4, 9), (0, 1, 2, 50)])
+def test_the_interquartile_range_of_counts_with_gaps(cells):
+    """A thousand rows in each cell, spread evenly over it."""
+    count = np.zeros(101)
+    count[list(cells)] = 1000.0
+    rows = np.concatenate([cell + (np.arange(1000) + 0.5) / 1000 for cell in cells])
+    expected = np.subtract(*np.quantile(rows, [0.75, 0.25], method="inverted_cdf"))
+    assert plug_in.interquartile_ranges(count[None])[0] == pytest.approx(expected, abs=2e-3)
+
+
+def test_even_counts_have_no_bandwidth_or_a_finite_one():
+    assert not np.isinf(plug_in.improved_sheather_jones(np.full(64, 5.0)))

@@ -1,9 +1,6 @@
 """Mixtures against scikit-learn's GaussianMixture class by class, and against the table of gdt-2004."""
 
-import importlib.util
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +12,10 @@ from sklearn.model_selection import train_test_split
 
 from calibayes import GenerativeClassifier, LinearDiscriminantAnalysis, MixtureDiscriminantAnalysis, every
 from calibayes.datasets import load_file
+from calibayes.experiments.gdt_2004 import TABLE
+from calibayes.experiments.protocols.data_entry import Cleaning
+from calibayes.experiments.protocols.trials import Trials
+from calibayes.experiments.published import published
 from calibayes.families import Diagonal, Full, Gaussian, Mixture, Spherical
 from calibayes.learn import NoGain, ToTheEnd
 from calibayes.rules import GDT
@@ -140,27 +141,23 @@ def test_samples_given_a_cell_have_its_posterior_over_components():
 # -- gdt-2004, Table 1 -------------------------------------------------------------------------------------------------
 
 
-def benchmark():
-    path = Path(__file__).parents[2] / "benchmarks" / "balls.py"
-    specification = importlib.util.spec_from_file_location("balls", path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["balls"] = module  # dataclasses look their module up
-    specification.loader.exec_module(module)
-    return module
-
-
+@pytest.mark.parametrize("model", ["Balls1", "Balls2"])
 @pytest.mark.parametrize("name", ["vehicle", "diabetes", "australian"])
-def test_balls_of_table_1(name, data_file):
-    """A few trials at lam = 1 and 0.25; `benchmarks/balls.py` runs all of the paper's."""
-    balls = benchmark()
-    data = load_file(data_file(balls.PAPER[name].file), "target")
-    X = np.column_stack([data.columns.column(j) for j in range(len(data.columns.names))]).astype(float)
-    balls.LAMS = (1.0, 0.25)
-    models = {model: balls.MODELS[model] for model in ("Balls1", "Balls2")}
-    for model, errors in balls.table_1(X, np.asarray(data.target), trials=10, models=models).items():
-        printed = np.array(balls.PAPER[name].printed[model])[[0, 3]]
-        chance = 3.0 * errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
-        assert (np.abs(errors.mean(axis=0) - printed) <= balls.TOLERANCE[model] + chance).all()
+def test_balls_of_table_1(name, model, data_file):
+    """Ten trials of two rows; `calibayes reproduce gdt-2004 1` runs all of the paper's."""
+    data_file(name)
+    [data] = [data for data in TABLE.data if data.entry.name == name]
+    chosen = tuple((label, each) for label, each in TABLE.models[model] if label in ("GEN", "GDT0.25"))
+    cell = Trials(
+        data.entry, Cleaning(), chosen, data.training_rows, TABLE.directions, tuple(range(10)), data.costs
+    )
+    for label, loss in cell.run()["loss"].items():
+        row = f"{model} {label}"
+        chance = 3.0 * np.std(loss, ddof=1) / np.sqrt(len(loss))
+        assert (
+            abs(np.mean(loss) - published("gdt-2004", "1")[row][data.entry.label])
+            <= TABLE.spread(row) + chance
+        )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

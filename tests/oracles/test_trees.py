@@ -9,7 +9,7 @@ from scipy.stats import chi2_contingency, multivariate_normal
 from sklearn.feature_selection import mutual_info_classif
 
 from calibayes.core.protocols import Layout
-from calibayes.families import AtLeast, Gaussian, MarkovTree, OneTree, PerClass, Significant, Tree
+from calibayes.families import AtLeast, Gaussian, InCells, MarkovTree, OneTree, PerClass, Significant, Tree
 from calibayes.families.structures import from_parents_on
 from calibayes.kernels import pairs
 from calibayes.testing import FamilyCase
@@ -242,7 +242,8 @@ def test_smoothing_shares_counts_with_neighbours_and_keeps_their_sum():
         ("a", "b"), tuple("vwxyz"), levels=LEVELS, ordered=LEVELS, log_volume=np.zeros(sum(LEVELS))
     )
     sharp, soft = (
-        prepared(Tree(bandwidth=width).bind(layout), codes, np.eye(K)[labels]) for width in (0.0, 0.7)
+        prepared(Tree(bandwidth=InCells(width)).bind(layout), codes, np.eye(K)[labels])
+        for width in (0.0, 0.7)
     )
     [branch] = soft.branches
     statistics = soft.statistics(codes, np.eye(K)[labels])

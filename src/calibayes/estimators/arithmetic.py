@@ -160,4 +160,7 @@ def _cleaned(now: Array, before: Array) -> Array:
 def _equal(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(left, right)
-    return bool(left == right) or repr(left) == repr(right)
+    try:
+        return bool(left == right) or repr(left) == repr(right)
+    except ValueError:  # they hold arrays somewhere
+        return repr(left) == repr(right)

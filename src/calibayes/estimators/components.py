@@ -20,12 +20,14 @@ from calibayes.tables.clusters import Clusters
 from calibayes.tables.sources import ArraySource
 
 FOLDS = 5
+FEWEST = 2.0
+"""Weights count rows; fewer than two would reward parameters."""
 
 
 def information(
     family: Gaussian, rows: Rows, classes: Sequence[str], most: int, seed: int, updates: int, engine: Engine
 ) -> Array:
-    """BIC of each class's own mixture with 1, 2, ... components, (k, most); inf where likelihood has no valid maximum.
+    """BIC of each class's own mixture with 1, 2, ... components, (k, most); inf where there are too few rows.
 
     A tied covariance is tied within the class here, since the classes are judged one by one.
     """
@@ -42,7 +44,10 @@ def _of_class(
     family: Gaussian, own: Rows, name: str, encoder: Clusters, updates: int, engine: Engine
 ) -> float:
     """-2 log likelihood + log n times the number of free parameters, of a mixture of one class's rows."""
-    fitted = encoder.fit(own.table, range(len(own.table.names)), own.weight, np.zeros_like(own.codes))
+    try:
+        fitted = encoder.fit(own.table, range(len(own.table.names)), own.weight, np.zeros_like(own.codes))
+    except ValueError:  # a column that is all missing in this class
+        return np.inf
     columns = fitted.encode(own.table)
     source = ArraySource({"columns": columns}, np.zeros_like(own.codes), own.weight, np.zeros(len(columns)))
     layout = Layout((name,), own.table.names, **fitted.layout())
@@ -58,7 +63,8 @@ def _of_class(
         own.weight @ model.families["columns"].log_density(columns, lane.best.parameters["columns"])[:, 0]
     )
     return float(
-        -2.0 * likelihood + np.log(own.weight.sum()) * freedom(family, len(layout.seeds[0]), columns.shape[1])
+        -2.0 * likelihood
+        + np.log(max(own.weight.sum(), FEWEST)) * freedom(family, len(layout.seeds[0]), columns.shape[1])
     )
 
 

@@ -49,7 +49,9 @@ class KernelNB(Tabular):
     ----------
     binning : {"adaptive", "grid"} or encoder of `calibayes.tables`, default="adaptive"
         What numbers are counted on: bins that are fine where rows are dense, one a value for few values, with a density
-        that is constant in each; or a uniform grid, with a density that is linear between its points.
+        that is constant in each; or a uniform grid, with a density that is linear between its points. Beyond the
+        training rows the density stays that of the outer bin, so that a far value speaks for no class more than the
+        farthest known one does, but `score_samples` does not see how far it is; on a grid it falls off (Lomax).
     bandwidth : {"normal", "silverman", "sheather_jones", "bins"}, float or rule of `calibayes.families`, optional
         How wide the kernel is, found before training and then fixed. A number is in the columns' own units, and needs a
         grid. By default "bins", which widens with the number of bins and falls with that of the rows a class, or

@@ -57,7 +57,8 @@ class MixtureDiscriminantAnalysis(Discriminant):
         Number of components of every class, or of each class in the order of ``classes_``. "bic" takes for each class
         the number, up to ``max_components``, whose maximum likelihood has the least Bayesian information criterion;
         "cv" the one number for all classes whose held-out log loss under the rule is least, over five stratified
-        folds. A class with fewer distinct rows than components gets one component a row, with a warning.
+        folds. A class with fewer distinct rows than components gets one component a row, with a warning; one that
+        `partial_fit` meets later than its first call has a single component.
     covariance : {"full", "diagonal", "spherical", "tied", "tied_diagonal", "tied_spherical"} or shape, default="tied"
         Shape of the components' covariances; a tied one is shared by all components of all classes.
     max_components : int, default=5
@@ -81,7 +82,7 @@ class MixtureDiscriminantAnalysis(Discriminant):
     weights_, means_, covariances_ : lists of arrays
         Of each class's components: (m,), (m, d), (m, d, d).
     bic_ : (k, max_components) array
-        With "bic": inf where a number of components has no valid maximum likelihood.
+        With "bic": inf where a class has too few rows, or no known cell of a column. Weights count rows.
     cv_results_ : mapping
         With "cv": "n_components", and "log_loss" and "error" of shape (max_components, folds).
 
@@ -110,6 +111,8 @@ class MixtureDiscriminantAnalysis(Discriminant):
         )
 
     def _seed(self) -> int:
+        if "_drawn" in self.__dict__:
+            return self._drawn
         if self.random_state is None or isinstance(self.random_state, WHOLE):
             return int(self.random_state or 0)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -119,6 +122,8 @@ class MixtureDiscriminantAnalysis(Discriminant):
         return [("columns", Mixture(self._family()), every, Clusters(counts, self._seed()))]
 
     def _bind(self, rule: Rule, rows: Rows) -> None:
+        self.__dict__.pop("_drawn", None)
+        self._drawn = self._seed()  # once: the clusters that were judged are those that are used
         self._counts: Any = self._chosen(rows)
         super()._bind(rule, rows)
 

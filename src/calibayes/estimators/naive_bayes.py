@@ -30,6 +30,7 @@ from calibayes.tables.encode import Encoder, Flags
 from calibayes.tables.levels import Levels
 
 LEAST_ALPHA = 1e-10
+UNCUT = "n_bins is for numbers in bins: say how they are cut (discretise), as by 'kmeans'"
 MOST_BINS = 5
 """Bins of a column of numbers unless a person says how many, as in the papers."""
 
@@ -297,8 +298,6 @@ class NaiveBayes(Tabular):
             and self.n_bins is not None
             and "binned" not in (self.kinds or {}).values()
         ):
-            raise ValueError(
-                "n_bins is for numbers in bins: say how they are cut (discretise), as by 'kmeans'"
-            )
+            raise ValueError(UNCUT)
         bins = bins_named("kmeans" if self.discretise is None else self.discretise, most)
         return Choices(self._smoothing(), bins=bins, levels=self._levels())

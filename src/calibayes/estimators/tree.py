@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 from calibayes.core.protocols import Rule
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.kinds import Choices, OfKind, check_kinds, given_kinds, specifications
-from calibayes.estimators.naive_bayes import Tabular
+from calibayes.estimators.naive_bayes import MOST_BINS, UNCUT, Tabular
 from calibayes.estimators.reading import Rows
 from calibayes.families import OneTree, PerClass, Significant, Tree
-from calibayes.families.bandwidths import Bandwidth, OverBins
+from calibayes.families.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.structures import Edges, Search
 from calibayes.tables.bins import bins_named
 from calibayes.tables.encode import Encoder
@@ -74,9 +74,9 @@ class TreeAugmentedNB(Tabular):
         Pseudo-count per level, shared out over the levels of the column's parent.
     back_off : float, default=5
         Rows that a column borrows, under each level of its parent, from its own distribution in the class.
-    bandwidth : float or bandwidth, optional
-        Width, in bins, of a kernel that smooths the tables along binned numbers, or a rule that finds it; by default
-        `OverBins`, whose kernel narrows as rows get more. 0 smooths nothing.
+    bandwidth : {"bins", "normal", "silverman", "sheather_jones"}, 0 or rule of `calibayes.families`, optional
+        How wide a kernel is that smooths the tables along binned numbers; by default "bins" (`OverBins`), whose kernel
+        narrows as rows get more. 0 smooths nothing, `InCells` has a width in bins.
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
     max_cells : int, default=10000
@@ -104,17 +104,19 @@ class TreeAugmentedNB(Tabular):
     """
 
     discretise: str | Encoder | None = None
-    n_bins: int = 5
+    n_bins: int | None = None
     per_class: bool = False
     edges: Edges | None = None
     back_off: float = 5.0
-    bandwidth: float | Bandwidth | None = None
+    bandwidth: str | float | Bandwidth | None = None
     max_cells: int = 10_000
 
     numeric_kind: ClassVar[str] = "binned"
 
     def _choices(self) -> Choices:
-        most = whole_number("n_bins", self.n_bins, 1)
+        if self.discretise is None and self.n_bins is not None:
+            raise ValueError(UNCUT)
+        most = whole_number("n_bins", MOST_BINS if self.n_bins is None else self.n_bins, 1)
         bins = PairBins() if self.discretise is None else bins_named(self.discretise, most)
         return Choices(self._smoothing(), bins=bins, levels=self._levels())
 
@@ -134,7 +136,7 @@ class TreeAugmentedNB(Tabular):
             **self._smoothing(),
             search=search,
             back_off=number("back_off", self.back_off, 0.0, 1e300),
-            bandwidth=OverBins() if self.bandwidth is None else self.bandwidth,
+            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
             max_cells=whole_number("max_cells", self.max_cells, 1),
         )
 
@@ -152,6 +154,7 @@ class TreeAugmentedNB(Tabular):
     @property
     def edges_(self) -> list[Edge]:
         """The edges, those that say most first."""
+        self._check_learned()
         family = self._model.families.get(TREE)
         if not isinstance(family, Tree):
             return []

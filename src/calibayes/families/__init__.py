@@ -1,6 +1,6 @@
 """Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
 
-from calibayes.families.bandwidths import Given, NormalReference, OverBins, SheatherJones, Silverman
+from calibayes.families.bandwidths import Given, InCells, NormalReference, OverBins, SheatherJones, Silverman
 from calibayes.families.bernoulli import Bernoulli
 from calibayes.families.categorical import Categorical
 from calibayes.families.class_prior import ClassPrior
@@ -38,6 +38,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "Given",
+    "InCells",
     "KernelDensity",
     "KernelPair",
     "MarkovTree",

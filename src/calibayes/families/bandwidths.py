@@ -7,6 +7,7 @@ bins are, and the rules for a spread take that of the numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from calibayes.kernels import plug_in
 
 FEWEST = 3
 """Cells below which there is nothing to smooth."""
+LARGEST = 10**300
+"""Numbers from here on are no bandwidths, and may be no floats."""
 EVEN = 1e-6
 """Relative difference in width up to which cells are equally wide."""
 
@@ -83,14 +86,34 @@ class Given:
             raise ValueError(f"a bandwidth must be finite and must not be negative, got {self.width}")
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
-        inner = (
-            log_volume[1:-1] if len(log_volume) > FEWEST else log_volume
-        )  # points at the ends have half a cell
-        if np.ptp(inner) > EVEN:
+        if self.width == 0:
+            return np.zeros(len(counts))
+        # Points at the ends of a grid have half a cell; cells that are one value each have no width at all.
+        inner = log_volume[1:-1] if len(log_volume) > FEWEST else log_volume
+        if not log_volume.any() or np.ptp(inner) > EVEN:
             raise ValueError(
-                f"a bandwidth of {self.width:g} needs cells of equal width, and these bins differ: take a Grid()"
+                f"a bandwidth of {self.width:g} needs cells of equal width, and these bins have none: take a Grid(), or a width in cells, InCells()"
             )
         return np.full(len(counts), self.width / np.exp(inner.max()))
+
+
+@dataclass(frozen=True)
+class InCells:
+    """A bandwidth in cells, the same for all columns.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    width: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.width) and self.width >= 0):
+            raise ValueError(f"a bandwidth must be finite and must not be negative, got {self.width}")
+
+    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+        return np.full(len(counts), float(self.width))
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,12 @@ class OverBins:
         return np.full(k, self.factor * bins * max(rows, 1.0) ** (-1.0 / 3.0) if wide else 0.0)
 
 
+def check_rule(given: Any) -> None:
+    """A sentence where something is no rule for bandwidths."""
+    if isinstance(given, type) or not hasattr(given, "cells"):
+        raise ValueError(f"bandwidth must be a rule such as Silverman(), got {given!r}")
+
+
 BANDWIDTHS: Mapping[str, Callable[[], Bandwidth]] = {
     "normal": NormalReference,
     "silverman": Silverman,
@@ -132,7 +161,7 @@ def bandwidth_named(given: Any) -> Bandwidth:
     if isinstance(given, str) and given in BANDWIDTHS:
         return BANDWIDTHS[given]()
     if isinstance(given, int | float | np.number) and not isinstance(given, bool):
-        return Given(float(given))
+        return Given(float(given) if abs(given) < LARGEST else math.inf)
     if isinstance(given, str | type) or not hasattr(given, "cells"):
         names = ", ".join(repr(known) for known in BANDWIDTHS)
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays
-from calibayes.families.pseudo_counts import PseudoCounts, floored
+from calibayes.families.pseudo_counts import PseudoCounts, cell_by_cell, floored
 from calibayes.kernels import counts, simplex
 
 
@@ -43,10 +43,7 @@ class Categorical(PseudoCounts):
         return counts.look_up(columns, parameters["log_probability"], self._first)
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
-        """A cell whose count would fall below zero keeps its value."""
-        keep = ~(proposed["count"] >= 0)
-        count = np.where(keep, current["count"], proposed["count"])
-        return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+        return cell_by_cell(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])

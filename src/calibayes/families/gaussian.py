@@ -48,8 +48,8 @@ class Gaussian:
     prior: NormalInverseWishart | Literal["auto"] | None = None
     regulariser: Regulariser = field(default_factory=Plain)
     exactly: bool = False
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
-    resolved: ResolvedPrior | None = field(default=None, repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
 
     reads = "numbers"
 

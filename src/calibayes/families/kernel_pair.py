@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -89,6 +90,12 @@ class KernelPair(Smoothed):
         margin = probability.sum(axis=2 - axis)
         table = np.concatenate([density, margin[:, None]], axis=1)
         return bilinear.conditional(self._cells.corners(columns), table, 1 - axis)
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.concatenate([margin.sum(axis=0) for margin in self._margins(statistics["count"])])
+
+    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": counts.moved(statistics["count"], codes, levels)}
 
     @property
     def groups(self) -> tuple[str, ...]:

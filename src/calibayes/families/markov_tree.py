@@ -32,8 +32,12 @@ class MarkovTree(Full):
     """
 
     search: Search = field(default_factory=OneTree)
-    found: tuple[Parents, ...] = field(default=(), repr=False)
+    found: tuple[Parents, ...] = field(default=(), repr=False, compare=False)
     """The parent of each column, class by class; none before `prepare`."""
+
+    def freedom(self, d: int) -> int:
+        """A variance for each column and a covariance for each edge, of which there are at most d - 1."""
+        return 2 * d - 1
 
     def prepare(self, start: Arrays) -> MarkovTree:
         """Mutual information of two columns is -1/2 log(1 - correlation^2)."""
@@ -69,6 +73,8 @@ class MarkovTree(Full):
         """The log density of each known cell given the known ones before it in the tree's order."""
         terms = np.zeros((len(x), len(self.found), x.shape[1]))
         for known, rows in missing.patterns(x):
+            if not known.any():
+                continue
             for c, parents in enumerate(self.found):
                 order = [j for j in from_parents_on(parents) if known[j]]
                 away = x[np.ix_(rows, order)] - parameters["mean"][c, order]

@@ -36,7 +36,7 @@ class Mixture:
     """
 
     family: Any = field(default_factory=lambda: Gaussian(Diagonal()))
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
 
     reads = "clusters"
 

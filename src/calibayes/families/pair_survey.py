@@ -62,25 +62,11 @@ class PairSurvey(PseudoCounts):
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         """A pair that has become too large is dropped; one that was too large has nothing to tell."""
         old, new = self.pairs, pairs.pairs_of(tuple(levels), self.max_cells)
-        singles = [
-            _moved(table, (own,), (size,))
-            for table, own, size in zip(self.singles(statistics), codes, levels, strict=True)
-        ]
         known = {(i, j) for i, j in zip(old.left.tolist(), old.right.tolist(), strict=True)}
         grown = np.zeros((len(statistics["pair"]), int(new.first[-1])))
         for number, (i, j) in enumerate(zip(new.left.tolist(), new.right.tolist(), strict=True)):
             if (i, j) in known:
                 table = pairs.table_of(statistics["pair"], old, self.layout.levels, i, j)
-                moved = _moved(table, (codes[i], codes[j]), (levels[i], levels[j]))
+                moved = counts.moved(table, (codes[i], codes[j]), (levels[i], levels[j]))
                 grown[:, new.first[number] : new.first[number + 1]] = moved.reshape(len(grown), -1)
-        return {"single": np.concatenate(singles, axis=1), "pair": grown}
-
-
-def _moved(table: Array, codes: Sequence[Array], shape: Sequence[int]) -> Array:
-    """A table (k, ...) whose levels have become others; a level with a negative code is no more."""
-    kept = [np.flatnonzero(code >= 0) for code in codes]
-    grown = np.zeros((len(table), *shape))
-    every = np.arange(len(table))
-    places = np.ix_(every, *(code[stays] for code, stays in zip(codes, kept, strict=True)))
-    grown[places] = table[np.ix_(every, *kept)]
-    return grown
+        return {"single": counts.regrouped(statistics["single"], codes, levels), "pair": grown}

@@ -34,7 +34,7 @@ class VarianceSmoothing:
     """Add a share of the largest variance of all columns to every variance (GaussianNB's ``var_smoothing``)."""
 
     share: float = 1e-9
-    epsilon: float = 0.0
+    epsilon: float = field(default=0.0, compare=False)
 
     def prepare(self, variances: Array) -> Self:
         return replace(self, epsilon=self.share * float(variances.max()))
@@ -79,7 +79,7 @@ class Ridge:
     """Add a share of each column's variance in training to it; in a sphere, of their average."""
 
     share: float = 1e-6
-    variances: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    variances: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
 
     def prepare(self, variances: Array) -> Self:
         return replace(self, variances=variances)

@@ -9,14 +9,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays, Layout
-from calibayes.families.bandwidths import Bandwidth, Silverman
+from calibayes.families.bandwidths import Bandwidth, Silverman, check_rule
 from calibayes.families.cells import Cells, cells_of
-from calibayes.families.pseudo_counts import floored
+from calibayes.families.pseudo_counts import cell_by_cell, floored
 from calibayes.kernels import counts
 
 PRIOR_ROWS = 3.0
 HALF_A_ROW = 0.5
-"""What each cell has in the pooled counts beside its rows: no class holds a cell for impossible."""
+"""What each cell of a column has in the pooled counts beside its rows: no class holds a cell for impossible. The cells of
+a pair of columns share what the cells of both have."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Smoothed(ABC):
 
     bandwidth: Bandwidth = field(default_factory=Silverman)
     prior_rows: float = PRIOR_ROWS
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
-    bandwidths: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    bandwidths: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
     """In cells, (k, d), once prepared."""
-    pooled: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    pooled: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
     """Probabilities of the cells in all classes together, once prepared."""
 
     reads: ClassVar[str] = "cells"
@@ -44,8 +45,7 @@ class Smoothed(ABC):
     def __post_init__(self) -> None:
         if not (np.isfinite(self.prior_rows) and self.prior_rows >= 0):
             raise ValueError(f"prior_rows must be finite and must not be negative, got {self.prior_rows}")
-        if isinstance(self.bandwidth, type) or not hasattr(self.bandwidth, "cells"):
-            raise ValueError(f"bandwidth must be a rule such as Silverman(), got {self.bandwidth!r}")
+        check_rule(self.bandwidth)
 
     @abstractmethod
     def _margins(self, count: Array) -> list[Array]:
@@ -74,7 +74,8 @@ class Smoothed(ABC):
             if ordered:
                 found[:, j] = self.bandwidth.cells(margin[:, :ordered], volume[:ordered], self._dimension)
         wide = replace(self, bandwidths=found)
-        whole = np.maximum(wide._smooth((pooled or start)["count"]).sum(axis=0), 0.0) + HALF_A_ROW
+        whole = np.maximum(wide._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
+        whole = whole + HALF_A_ROW * self._first[-1] / whole.size
         return replace(wide, pooled=whole / self._totals(whole))
 
     _dimension: ClassVar[int] = 1
@@ -106,10 +107,7 @@ class Smoothed(ABC):
         return {"log_density": np.log(count) - np.log(self._totals(count)) - self._log_volumes()}
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
-        """A cell whose count would fall below zero keeps its value."""
-        keep = ~(proposed["count"] >= 0)
-        count = np.where(keep, current["count"], proposed["count"])
-        return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+        return cell_by_cell(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"].reshape(len(statistics["count"]), -1))

@@ -11,11 +11,11 @@ import numpy as np
 
 from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays, Layout
-from calibayes.families.bandwidths import Bandwidth
+from calibayes.families.bandwidths import Bandwidth, InCells, check_rule
 from calibayes.families.branching import Branch
 from calibayes.families.pair_survey import PairSurvey
 from calibayes.families.priors import Dirichlet
-from calibayes.families.pseudo_counts import floored
+from calibayes.families.pseudo_counts import cell_by_cell, floored
 from calibayes.families.structures import OneTree, Parents, Search
 from calibayes.families.tree_rows import TreeRows
 from calibayes.families.tree_smoothing import borrowed, smoothed, widths
@@ -44,25 +44,24 @@ class Tree(TreeRows, PairSurvey):
     back_off : float, default=0
         Rows that a column borrows, under each level of its parent, from its own distribution in the class as the data
         have it (Friedman, Geiger and Goldszmidt 1997).
-    bandwidth : float or bandwidth, default=0
-        Width of a Gaussian kernel, in cells, that smooths the tables along columns whose cells lie in order; or an
-        object that finds it in the counts.
+    bandwidth : Bandwidth, default=InCells(0)
+        Rule for the width of a Gaussian kernel that smooths the tables along columns whose cells lie in order.
     """
 
     search: Search = field(default_factory=OneTree)
     back_off: float = 0.0
-    bandwidth: float | Bandwidth = 0.0
-    parents: tuple[Parents, ...] | None = field(default=None, repr=False)
-    pseudo: Array | None = field(default=None, repr=False)
-    widths: Array | None = field(default=None, repr=False)
+    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
+    parents: tuple[Parents, ...] | None = field(default=None, repr=False, compare=False)
+    pseudo: Array | None = field(default=None, repr=False, compare=False)
+    widths: Array | None = field(default=None, repr=False, compare=False)
 
     reads = "levels"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, given in (("back_off", self.back_off), ("bandwidth", self.bandwidth)):
-            if isinstance(given, int | float) and not 0 <= given < np.inf:
-                raise ValueError(f"{name} must be finite and must not be negative, got {given}")
+        if not 0 <= self.back_off < np.inf:
+            raise ValueError(f"back_off must be finite and must not be negative, got {self.back_off}")
+        check_rule(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout, parents=None, pseudo=None, widths=None)
@@ -155,10 +154,7 @@ class Tree(TreeRows, PairSurvey):
         return branch.tree.joined(smoothed(branch.tree.split(count), branch.tree, own, self.layout.ordered))
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
-        """A cell whose count would fall below zero keeps its value."""
-        keep = ~(proposed["count"] >= 0)
-        count = np.where(keep, current["count"], proposed["count"])
-        return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+        return cell_by_cell(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibayes.core.protocols import Array, Layout
-from calibayes.families.bandwidths import Bandwidth
+from calibayes.families.bandwidths import FEWEST, Bandwidth
 from calibayes.families.branching import Branching
 from calibayes.kernels.counts import offsets
 from calibayes.kernels.smoothing import smooth
-
-FEWEST = 3
-"""Cells in order below which there is nothing to smooth."""
 
 
 def borrowed(tree: Branching, per_level: Array, singles: Sequence[Array], back_off: float) -> Array:
@@ -34,7 +31,7 @@ def _shares(count: Array) -> Array:
     return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[1])
 
 
-def widths(rule: float | Bandwidth, layout: Layout, singles: Sequence[Array]) -> Array:
+def widths(rule: Bandwidth, layout: Layout, singles: Sequence[Array]) -> Array:
     """The bandwidth of each class and column in cells, (k, d); 0 where cells do not lie in order."""
     found = np.zeros((len(layout.classes), len(layout.columns)))
     first = offsets(layout.levels)
@@ -42,7 +39,7 @@ def widths(rule: float | Bandwidth, layout: Layout, singles: Sequence[Array]) ->
         if cells >= FEWEST:
             volume = layout.log_volume[first[j] : first[j] + cells]
             count = np.maximum(singles[j][:, :cells], 0.0)
-            found[:, j] = rule if isinstance(rule, int | float) else rule.cells(count, volume, 2)
+            found[:, j] = rule.cells(count, volume, 2)
     return found
 
 

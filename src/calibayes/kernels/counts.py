@@ -58,11 +58,18 @@ def draw(probability: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))
 
 
+def moved(table: Array, codes: Sequence[Array], levels: Sequence[int]) -> Array:
+    """A table (k, levels, ...) whose levels have become others along each axis; a negative code is no level any more."""
+    kept = [np.flatnonzero(code >= 0) for code in codes]
+    grown = np.zeros((len(table), *levels))
+    every = np.arange(len(table))
+    places = np.ix_(every, *(code[stays] for code, stays in zip(codes, kept, strict=True)))
+    grown[places] = table[np.ix_(every, *kept)]
+    return grown
+
+
 def regrouped(table: Array, codes: Sequence[Array], levels: Sequence[int]) -> Array:
     """Counts (k, cells) where level i of column j has become level ``codes[j][i]`` of ``levels[j]``, or none."""
-    grown = np.zeros((len(table), sum(levels)))
-    first = offsets(tuple(levels))
-    moved = [np.where(new < 0, -1, new + start) for new, start in zip(codes, first, strict=False)]
-    cells = np.concatenate(moved)
-    grown[:, cells[cells >= 0]] = table[:, cells >= 0]
-    return grown
+    old = np.split(table, np.cumsum([len(code) for code in codes])[:-1], axis=1)
+    parts = [moved(own, (code,), (size,)) for own, code, size in zip(old, codes, levels, strict=True)]
+    return np.concatenate(parts, axis=1)

@@ -11,6 +11,8 @@ from calibayes.core.protocols import Array
 
 STAGES = 7
 """Derivatives through which the plug-in is found, from the highest down (Botev et al. use this many)."""
+LEAST_NORM = 1e-100
+"""Of a derivative; even counts have none, and a number divided by it must not overflow."""
 NARROWEST, WIDEST, TRIALS = 1e-8, 0.25, 40
 """Squared bandwidths among which the plug-in looks for its own, as shares of the squared range."""
 
@@ -31,9 +33,10 @@ def interquartile_ranges(counts: Array) -> Array:
 
 
 def _quantiles(count: Array, shares: tuple[float, ...]) -> Array:
-    below = np.concatenate([[0.0], np.cumsum(count)])
-    rising = np.concatenate([[True], np.diff(below) > 0])
-    return np.interp(np.array(shares) * below[-1], below[rising], np.flatnonzero(rising))
+    upto = np.cumsum(count)
+    wanted = np.array(shares) * upto[-1]
+    cell = np.searchsorted(upto, wanted)
+    return cell + 1.0 - (upto[cell] - wanted) / np.where(count[cell] > 0, count[cell], 1.0)
 
 
 def shrinking(n: Array, dimension: int) -> Array:
@@ -73,4 +76,4 @@ def _stage(time: Array, n: float, squares: Array, frequency: Array) -> Array:
 def _norm(s: int, time: Array, squares: Array, frequency: Array) -> Array:
     """Squared norm of the s-th derivative of the density smoothed for some times; never nothing."""
     waves = np.exp(-(np.pi**2) * time[..., None] * frequency) @ (frequency**s * squares)
-    return np.maximum(2.0 * np.pi ** (2 * s) * waves, np.finfo(np.float64).tiny)
+    return np.maximum(2.0 * np.pi ** (2 * s) * waves, LEAST_NORM)

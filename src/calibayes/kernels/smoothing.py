@@ -30,7 +30,7 @@ def smooth(table: Array, bandwidth: Array) -> Array:
 def _weights(bandwidth: Array, cells: int) -> Array:
     """Weight of a neighbour at each distance, against 1 for the cell itself, (..., cells)."""
     gap = np.arange(cells)
-    far = gap / np.where(bandwidth > 0, bandwidth, 1.0)[..., None]
+    far = np.minimum(gap / np.where(bandwidth > 0, bandwidth, 1.0)[..., None], 2.0 * FARTHEST)
     near = (far <= FARTHEST) & ((bandwidth[..., None] > 0) | (gap == 0))
     return np.where(near, np.exp(-0.5 * far**2), 0.0)
 

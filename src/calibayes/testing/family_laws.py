@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -103,6 +104,11 @@ def _same(left: Any, right: Any, tolerance: float = 1e-10) -> None:
 def _given(case: FamilyCase) -> tuple[Arrays | None, ...]:
     """Parameters that statistics may be expected under: none, as at the start, and those that come of the data."""
     return None, case.prepared().parameters(case.start())
+
+
+def equal_to_a_copy_of_itself(case: FamilyCase) -> None:
+    """By what it was made with: what it was bound to and has found is no part of it."""
+    assert copy.deepcopy(case.prepared()) == case.family
 
 
 def linear_in_the_weights(case: FamilyCase) -> None:
@@ -383,6 +389,7 @@ def moments_can_move(case: FamilyCase) -> None:
 
 
 FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
+    equal_to_a_copy_of_itself,
     linear_in_the_weights,
     additive_over_rows,
     indifferent_to_the_order_of_rows,
