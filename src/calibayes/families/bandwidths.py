@@ -161,7 +161,8 @@ def bandwidth_named(given: Any) -> Bandwidth:
     if isinstance(given, str) and given in BANDWIDTHS:
         return BANDWIDTHS[given]()
     if isinstance(given, int | float | np.number) and not isinstance(given, bool):
-        return Given(float(given) if abs(given) < LARGEST else math.inf)
+        size: Any = given
+        return Given(float(size) if abs(size) < LARGEST else math.inf)
     if isinstance(given, str | type) or not hasattr(given, "cells"):
         names = ", ".join(repr(known) for known in BANDWIDTHS)
         raise ValueError(
