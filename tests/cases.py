@@ -1,5 +1,6 @@
 """One case for each component; the laws run over all of them."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.families import (
+    AtLeast,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -14,15 +16,31 @@ from calibayes.families import (
     Full,
     Gamma,
     Gaussian,
+    InCells,
+    KernelDensity,
+    KernelPair,
+    MarkovTree,
+    Mixture,
     Multinomial,
     NormalInverseWishart,
+    NormalReference,
+    OneTree,
+    OverBins,
+    PerClass,
     Poisson,
+    SheatherJones,
+    Significant,
+    Silverman,
     Spherical,
     Tied,
     TiedDiagonal,
     TiedSpherical,
+    Tree,
 )
-from calibayes.families.regularisers import TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.regularisers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.kernels import clusters
+from calibayes.tables import AdaptiveBins, Grid
+from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
 
 K = 3
@@ -77,6 +95,22 @@ def categorical(**options):
     )
 
 
+def _branching():
+    """Levels that hang together in other ways in other classes; the last column is constant."""
+    rng = np.random.default_rng(6)
+    a, c = np.arange(N) % K, rng.integers(0, 4, N)
+    b = np.where(rng.random(N) < 0.7, c % 2, rng.integers(0, 2, N))
+    e = np.where(rng.random(N) < 0.6, np.where(a == 0, b, c) % 3, rng.integers(0, 3, N))
+    return np.stack([b, c, e, np.zeros(N, dtype=int)], axis=1)
+
+
+def tree(scale_free=False, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
+    support = (_everything(levels), 1.0)
+    return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+
+
 def bernoulli(**options):
     layout = Layout(CLASSES, _names(3))
     support = (_everything((2, 2, 2)).astype(float), 1.0)
@@ -106,14 +140,117 @@ def gaussian(shape, **options):
     )
 
 
+def mixture(shape, counts=(2, 2, 2), **options):
+    """Clumps of points for every component, twice as many rows as elsewhere: each has but a part of its class's."""
+    rng, n = np.random.default_rng(6), 2 * N
+    middles = np.array([[2.0, 3.0], [6.5, 4.5], [4.0, 7.5], [8.0, 8.0]])
+    which, label = rng.permutation(n), np.arange(n) % K
+    middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
+    columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
+    seeds = tuple(
+        clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
+    )
+    layout = Layout(
+        CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
+    )
+    family = Mixture(Gaussian(shape, **options)).bind(layout)
+    return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
+
+
+def gaussian_tree(shape, **options):
+    """Three columns, the last of which hangs on another one in each class."""
+    rng, pair = np.random.default_rng(9), _numbers()
+    third = np.where(np.arange(N) % K == 0, pair[:, 0], pair[:, 1]) + rng.normal(scale=0.8, size=N)
+    columns = np.column_stack([pair, third])
+    side = np.linspace(-7.0, 17.0, 61)
+    support = (np.array(list(product(side, side, side))), float((side[1] - side[0]) ** 3))
+    layout = Layout(CLASSES, _names(3), centre=columns.mean(axis=0), variance=columns.var(axis=0))
+    return FamilyCase(
+        Gaussian(shape, **options).bind(layout), columns, K, support, scale_free="prior" not in options
+    )
+
+
+def _beyond(points, step):
+    """Points above a grid, and widths: a Lomax density of shape 2 has the same probability in each of them."""
+    scale, many = points - 1.0, 50
+    away = (1.0 - (np.arange(many) + 0.5) / many) ** -0.5
+    return scale + scale * (away - 1.0), step * scale * away**3 / 2.0 / many
+
+
+def _of_positions(encoder):
+    """All points of a grid and some beyond it, and how wide each is."""
+    last, step = encoder.points - 1.0, encoder.step
+    sides = []
+    for width in step:
+        inside = np.where(np.isin(np.arange(encoder.points), [0, last]), 0.5, 1.0) * width
+        above, wide = _beyond(encoder.points, width)
+        points = np.concatenate([np.arange(encoder.points), above, last - above])
+        sides.append((points, np.concatenate([inside, wide, wide])))
+    return tuple(np.array(list(product(*(side[part] for side in sides)))) for part in (0, 1))
+
+
+def _of_codes(layout):
+    """All pairs of cells, and how wide each is."""
+    widths = np.split(np.exp(layout.log_volume), np.cumsum(layout.levels)[:-1])
+    return _everything(layout.levels), np.array(list(product(*widths)))
+
+
+def kernel(family, encoder, **options):
+    table = read_array(_numbers())
+    fitted = encoder.fit(table, [0, 1], np.ones(N))
+    layout = Layout(CLASSES, _names(2), **fitted.layout())
+    support = _of_positions(fitted) if layout.gridded else _of_codes(layout)
+    return FamilyCase(
+        family.bind(layout),
+        fitted.encode(table),
+        K,
+        support,
+        scale_free=not family.prior_rows,
+        likeliest=family.bandwidth == OverBins(0.0) and not layout.gridded,
+        **options,
+    )
+
+
+def pair(family, encoder):
+    return kernel(family, encoder, counted=np.ones(N))
+
+
+def kernel_levels(**options):
+    return replace(
+        categorical(), family=KernelDensity(**options).bind(categorical().layout), scale_free=False
+    )
+
+
+BINS, GRID = AdaptiveBins(few=8, parts=6), Grid(24)
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
 FAMILIES = {
     "categorical": categorical(),
     "categorical-alpha": categorical(alpha=1.0),
     "categorical-dirichlet": categorical(prior=Dirichlet(4.0)),
+    "tree": tree(scale_free=True),
+    "tree-alpha": tree(alpha=0.5),
+    "tree-dirichlet": tree(prior=Dirichlet(4.0)),
+    "tree-back-off": tree(alpha=0.5, back_off=5.0),
+    "tree-per-class": tree(search=PerClass(), scale_free=True),
+    "tree-per-class-back-off": tree(search=PerClass(), back_off=2.0),
+    "tree-threshold": tree(search=OneTree(AtLeast(0.1)), scale_free=True),
+    "tree-test": tree(search=PerClass(Significant()), alpha=1.0),
+    "tree-without-pairs": tree(max_cells=1),
+    "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), likeliest=False),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
+    "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),
+    "kernel-levels-prior": kernel_levels(),
+    "kernel-histogram": kernel(KernelDensity(OverBins(0.0), 0.0), BINS),
+    "kernel-histogram-prior": kernel(KernelDensity(OverBins(0.0)), BINS),
+    "kernel-bins": kernel(KernelDensity(OverBins(), 0.0), BINS),
+    "kernel-bins-prior": kernel(KernelDensity(OverBins()), BINS),
+    "kernel-grid": kernel(KernelDensity(NormalReference(), 0.0), GRID),
+    "kernel-grid-prior": kernel(KernelDensity(SheatherJones()), GRID),
+    "kernel-pair-histogram": pair(KernelPair(OverBins(0.0)), BINS),
+    "kernel-pair-bins": pair(KernelPair(OverBins(), 0.0), BINS),
+    "kernel-pair-grid": pair(KernelPair(Silverman()), GRID),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),
@@ -125,11 +262,27 @@ FAMILIES = {
         f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())
         for shape in SHAPES
     },
+    "gaussian-tree": gaussian_tree(MarkovTree()),
+    "gaussian-tree-per-class": gaussian_tree(MarkovTree(PerClass())),
+    "gaussian-tree-map": gaussian_tree(MarkovTree(PerClass()), prior=NormalInverseWishart()),
     "gaussian-auto": gaussian(Full(), prior="auto"),
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
+    **{f"mixture-{type(shape).__name__}": mixture(shape) for shape in SHAPES},
+    "mixture-one": mixture(Diagonal(), (1, 1, 1)),
+    "mixture-ragged": mixture(Full(), (3, 1, 2)),
+    "mixture-ragged-tied": mixture(Tied(), (1, 4, 2)),
+    **{
+        f"mixture-{type(shape).__name__}-map": mixture(shape, prior=NormalInverseWishart())
+        for shape in SHAPES
+    },
+    "mixture-auto": mixture(Full(), (1, 2, 3), prior="auto"),
+    "mixture-ridge": mixture(Spherical(), regulariser=Ridge(1e-9)),
 }
+
+LIKELIEST = [name for name, case in FAMILIES.items() if case.likeliest]
+"""Those whose learner finds what is most likely, so that rules which climb end at a summit."""
 
 RULES = {
     "ml": rules.ML(),

@@ -11,23 +11,30 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.log_density_features import LogDensityFeatures
 from calibayes.estimators.measuring import measure_dependence
+from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
 from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
+from calibayes.tables.clusters import FewRowsWarning
 
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "FewRowsWarning",
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
+    "KernelNB",
     "LinearDiscriminantAnalysis",
     "LogDensityFeatures",
     "LogUnivariateClassifier",
+    "MixtureDiscriminantAnalysis",
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",
@@ -35,6 +42,7 @@ __all__ = [
     "SingularCovarianceWarning",
     "SparseLogBivariateClassifier",
     "TradeOffCV",
+    "TreeAugmentedNB",
     "__version__",
     "categorical",
     "cross_validate_closed_form",

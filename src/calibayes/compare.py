@@ -13,12 +13,15 @@ from sklearn.model_selection import StratifiedKFold
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
-from calibayes.estimators.columns import bind, categorical, numeric
+from calibayes.estimators.columns import categorical, numeric, positions
 from calibayes.estimators.generative import Generative, GenerativeClassifier
+from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
-from calibayes.families import Categorical, Diagonal, Full, Gaussian, Tied, TiedDiagonal
+from calibayes.estimators.tree import TreeAugmentedNB
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.shapes import Shape
 from calibayes.rules import rule_named
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.read import Table
 
 MANY_CLASSES = 20
@@ -32,14 +35,25 @@ def _gaussian(shape: Shape) -> Callable[[], Generative]:
     return lambda: GenerativeClassifier(families=[numbers, levels])
 
 
+def _mixture() -> Generative:
+    """Three components a class in one covariance, as MixtureDiscriminantAnalysis has, beside independent levels."""
+    numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return GenerativeClassifier(families=[numbers, levels], start="likelihood")
+
+
 MODELS: Mapping[str, Callable[[], Generative]] = {
-    "NaiveBayes": NaiveBayes,
+    "KernelNB": KernelNB,
+    "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
+    "TreeAugmentedNB": TreeAugmentedNB,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
+    "Mixture": _mixture,
 }
-"""Name -> the model. All but the first put a Gaussian of that shape on the columns of numbers."""
+"""Name -> the model. They differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
+papers' five bins, bins in a tree, a Gaussian of some shape, or a mixture of three."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +90,18 @@ class Line:
 def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
     """Models and rules that go together on a table.
 
-    Without columns of numbers all Gaussian shapes are the same model, which NaiveBayes is already. A rule must have
+    Without columns of numbers all but the tree are the same model, and KernelNB stands for them. A rule must have
     what it needs of every family, and must not be maximum likelihood under another name ("map" where every family has
     a prior already).
     """
-    usable = [model for model in models if MODELS[model] is NaiveBayes or numeric(table)]
+    usable = [model for model in models if isinstance(MODELS[model], type) or numeric(table)]
     return [(model, rule) for model in usable for rule in rules if _goes_with(model, rule, table)]
 
 
 def _goes_with(model: str, rule_name: str, table: Table) -> bool:
     rule = rule_named(rule_name)
-    bound = bind(MODELS[model]().specifications(), table, np.ones(table.n)).families.values()
+    named = MODELS[model]().specifications()
+    bound = [family for _, family, selection, *_ in named if positions(selection, table)]
     able = all(isinstance(family, need) for family in bound for need in rule.needs)
     return able and (Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in bound))
 

@@ -373,6 +373,7 @@ def test_bad_parts(make, message):
         (cb.GenerativeClassifier(families=[("a", Gaussian(), [True, False])]), "a mask of 2 columns"),
         (cb.GenerativeClassifier(families=[("a", Gaussian(), [0.5])]), "no column 0.5"),
         (cb.NaiveBayes(n_bins=0), "n_bins must be a whole number"),
+        (cb.NaiveBayes(n_bins=4), "n_bins is for numbers in bins"),
         (cb.GaussianNB(var_smoothing=-1.0), "var_smoothing must be a number"),
         (cb.GaussianNB(prior=NormalInverseWishart(mean=[1.0])), "the prior mean has shape"),
         (

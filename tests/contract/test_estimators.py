@@ -18,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
 from calibayes.core.tree import map_leaves
-from calibayes.families import Categorical, Full, Gaussian, Spherical
+from calibayes.families import Categorical, Full, Gaussian, MarkovTree, Spherical
 from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
 from calibayes.rules import GDT, RC
-from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE
+from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
@@ -44,8 +44,9 @@ class TestEveryEstimator:
     @pytest.mark.parametrize("cuts", [(200,), (13, 14, 250), (50, 100, 150, 200, 399)])
     def test_partial_fit_over_any_split_is_fit(self, estimator, rule, cuts):
         X, y = table()
-        if isinstance(estimator, cb.NaiveBayes):
+        if isinstance(estimator, cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB):
             X = X.astype(str).astype(object)  # bins are settled by the first rows; levels are not
+        estimator = nothing_hidden(clone(estimator))
         whole = clone(estimator).set_params(rule=rule).fit(X, y)
         model = clone(estimator).set_params(rule=rule)
         edges = [0, *cuts, len(y)]
@@ -56,7 +57,7 @@ class TestEveryEstimator:
 
     def test_rows_can_be_added_and_taken_away(self, estimator):
         X, y = table()
-        model = clone(estimator).set_params(rule="ml").fit(X, y)
+        model = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)
         family = model._model
         blocks = model._bound.encode(model._read(X[:50], reset=False))
         from calibayes.core.block import Block
@@ -433,7 +434,7 @@ def test_validation_rows_shape_no_bins():
     kept = cb.NaiveBayes(validation_fraction=0.5, refit=False, random_state=0).fit(X, y)
     whole = cb.NaiveBayes(validation_fraction=0.5, random_state=0).fit(X, y)
     assert not np.array_equal(
-        kept._bound.encoders["binned"].edges[0], whole._bound.encoders["binned"].edges[0]
+        kept._bound.encoders["kernel"].edges[0], whole._bound.encoders["kernel"].edges[0]
     )
 
 
@@ -458,13 +459,13 @@ def test_one_far_value_leaves_the_other_classes_alone():
 def test_rows_as_lists_keep_their_types():
     rows = [["a", 1.5, 1], ["b", 2.5, 0], ["a", 3.5, 1], ["b", 0.5, 0]] * 5
     model = cb.NaiveBayes(rule="ml").fit(rows, [0, 1, 0, 1] * 5)
-    assert model._bound.chosen == {"binned": (1, 2), "categorical": (0,)}
+    assert model._bound.chosen == {"kernel": (1, 2), "categorical": (0,)}
 
 
 def test_declared_categories_are_levels():
     frame = pd.DataFrame({"a": pd.Categorical(np.arange(120) % 12), "b": np.arange(120) % 7})
     model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(120) % 2)
-    assert model._bound.chosen == {"binned": (1,), "categorical": (0,)}
+    assert model._bound.chosen == {"kernel": (1,), "categorical": (0,)}
 
 
 def test_targets_keep_their_type():
@@ -540,3 +541,15 @@ def test_mixed_columns_come_back_from_sampling_as_they_were():
     assert set(rows[:, penguins.columns.names.index("sex")]) <= {"male", "female"}
     assert set(classes) <= {"Adelie", "Chinstrap", "Gentoo"}
     assert (rows[:, penguins.columns.names.index("bill_length_mm")].astype(float) > 30).all()
+
+
+def test_models_of_families_that_were_built_apart_can_be_merged():
+    X, y = table()
+    halves = [
+        cb.GenerativeClassifier(families=[("x", Gaussian(MarkovTree()), cb.every)], rule="ml").fit(
+            X[rows], y[rows]
+        )
+        for rows in (slice(0, len(X) // 2), slice(len(X) // 2, None))
+    ]
+    whole = clone(halves[0]).fit(X, y)
+    assert_allclose(halves[0].merge(halves[1]).predict_proba(X), whole.predict_proba(X), atol=1e-8)

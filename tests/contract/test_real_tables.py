@@ -15,7 +15,7 @@ from calibayes.core.tree import map_leaves
 from calibayes.datasets import load_file, load_penguins
 from calibayes.learn import NoGain
 from tests.contract.test_estimators import table
-from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE
+from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
 EVERY = pytest.mark.parametrize("estimator", ITERATIVE, ids=lambda estimator: type(estimator).__name__)
 
@@ -264,7 +264,8 @@ class TestGenerating:
                 call()
 
 
-CLOSED = [estimator for estimator in GENERATIVE if not isinstance(estimator, cb.NaiveBayes)]
+SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB
+CLOSED = [nothing_hidden(clone(estimator)) for estimator in GENERATIVE if not isinstance(estimator, SHAPED)]
 EVERY_CLOSED = pytest.mark.parametrize("estimator", CLOSED, ids=lambda estimator: type(estimator).__name__)
 
 
@@ -349,15 +350,15 @@ def test_what_cannot_be_added_up_says_so():
 
 
 def test_ten_folds_cost_less_than_one_and_a_half_fits():
-    from time import perf_counter
+    from time import process_time  # of this process alone, whatever else the machine does
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60_000, 20)), rng.integers(0, 4, 60_000)
 
     def seconds(call):
-        began = perf_counter()
+        began = process_time()
         call()
-        return perf_counter() - began
+        return process_time() - began
 
     for model in (cb.GaussianNB(rule="ml"), cb.LinearDiscriminantAnalysis(rule="ml")):
         pairs = [

@@ -28,7 +28,7 @@ def table_file(data_file):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("discretise", ["kmeans", "mdl"])
+@pytest.mark.parametrize("discretise", [None, "kmeans", "mdl"])
 @pytest.mark.parametrize("name", NAMES)
 def test_pandas_and_polars_give_the_same(table_file, name, discretise):
     path, target = table_file(name)

@@ -29,7 +29,12 @@ def table(n=200):
 
 def test_kinds_that_columns_have_by_themselves():
     X, y = table()
-    binned, gaussian = cb.NaiveBayes().fit(X, y).schema_, cb.GenerativeClassifier().fit(X, y).schema_
+    binned, gaussian = (
+        cb.NaiveBayes(discretise="kmeans").fit(X, y).schema_,
+        cb.GenerativeClassifier().fit(X, y).schema_,
+    )
+    kernel = [column.kind for column in cb.NaiveBayes().fit(X, y).schema_.columns]
+    assert kernel == ["kernel", "kernel", "categorical", "kernel", "categorical"]
     assert [column.kind for column in binned.columns] == [
         "binned",
         "binned",
@@ -105,7 +110,7 @@ def test_a_kind_of_ones_own_is_one_entry(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"age": "normal"}, "unknown kind 'normal' of column 'age'; the kinds are gaussian, binned"),
+        ({"age": "normal"}, "unknown kind 'normal' of column 'age'; the kinds are gaussian, kernel, binned"),
         ({"height": "gaussian"}, "there is no column 'height'"),
         ({9: "gaussian"}, "there is no column 9"),
         ({"town": "gaussian"}, "column 'town' cannot be 'gaussian': it holds text, not numbers"),
@@ -126,7 +131,7 @@ def test_families_or_kinds():
 
 
 class TestDiscretise:
-    @pytest.mark.parametrize("discretise", ["kmeans", "quantile", "uniform", "mdl", QuantileBins(8)])
+    @pytest.mark.parametrize("discretise", [None, "kmeans", "quantile", "uniform", "mdl", QuantileBins(8)])
     def test_weighted_rows_are_repeated_rows(self, discretise):
         X, y = table()
         times = np.random.default_rng(1).integers(0, 4, size=len(y))

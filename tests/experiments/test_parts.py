@@ -84,6 +84,8 @@ def test_pairs():
     assert Pair(0.1506, 0.149, spread=0.001).differs
     assert Pair(0.1506, 0.149).close
     assert not Pair(10.6, 10, digits=0, unit=0.01).close  # one percent point
+    assert Pair(18.7, 18, digits=0, unit=0.01, cut=True).exact
+    assert not Pair(18.7, 18, digits=0, unit=0.01).exact
     assert math.isnan(Pair(None, 0.1).gap)
     assert not Pair(None, 0.1).differs
     assert side_by_side(Pair(0.2, 0.149)) == "0.200 / 0.149 *"

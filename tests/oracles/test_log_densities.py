@@ -7,8 +7,8 @@ from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
 from calibayes.estimators.log_densities import Labelled, learn_log_densities
+from calibayes.kernels.direct_plug_in import plug_in_bandwidths
 from calibayes.kernels.normal_scores import learn_normal_scores
-from calibayes.kernels.plug_in import plug_in_bandwidths
 from calibayes.kernels.product_kernel import ProductKernel
 
 

@@ -107,7 +107,7 @@ def test_toy_table_1(updates):
 
 def naive_bayes(data_file, name, alpha):
     data = load_file(data_file(name), "target")
-    model = NaiveBayes(alpha=alpha, rule=RC(step=0.1), stop=None, max_iter=63)
+    model = NaiveBayes(discretise="kmeans", alpha=alpha, rule=RC(step=0.1), stop=None, max_iter=63)
     return model.fit(data.columns, data.target)
 
 

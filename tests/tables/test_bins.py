@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer
 
-from calibayes.tables import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables import AdaptiveBins, KMeansBins, MDLBins, PairBins, QuantileBins, UniformBins
 from calibayes.tables.read import read_array
 
 STRATEGIES = [KMeansBins(4), QuantileBins(4), UniformBins(4), MDLBins(), AdaptiveBins(few=3, parts=4)]
@@ -177,3 +177,14 @@ class TestMDL:
 def test_at_least_one_bin():
     with pytest.raises(ValueError, match="at least one bin"):
         QuantileBins(0)
+
+
+def test_pair_bins_are_coarser_where_columns_are_many():
+    rng = np.random.default_rng(0)
+    for d, most in ((5, 64), (100, 41), (700, 5)):
+        columns = rng.normal(size=(400, d))
+        found = fitted(PairBins(), columns)
+        levels = found.layout()["levels"]
+        assert max(levels) <= most
+        assert min(levels) >= most // 2
+        assert sum(levels) ** 2 / 2 <= 2**23 * 1.1

@@ -60,9 +60,13 @@ def reproduce_command(
         raise typer.Exit(2) from None
     for report in reports:
         _print(report)
-        write_report(report, out)
-    if page is not None:
-        write_page(reports, page, _words(paper, table, datasets, trials, quick, page))
+    try:
+        for report in reports:
+            write_report(report, out)
+        if page is not None:
+            write_page(reports, page, _words(paper, table, datasets, trials, quick, page))
+    except ImportError as error:
+        errors.print(f"no pictures: {error}", markup=False, highlight=False)
     console.print(f"Tables and pictures are in {out}.", highlight=False)
 
 

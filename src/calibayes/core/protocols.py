@@ -46,6 +46,9 @@ class Layout:
     """How many leading cells of each column lie in order, so that neighbours are alike; the others stand alone."""
     log_volume: Array = field(default_factory=lambda: np.zeros(0))
     """log of the width of each cell in its column's units, all columns side by side; 0 where a cell is one value."""
+    gridded: bool = False
+    """Whether the ordered cells are points of a uniform grid and columns hold positions on it (NaN where missing),
+    not codes; the two cells behind the points are all that lies below the grid and all that lies above."""
     seeds: tuple[Array, ...] = ()
     """Where the components of each class begin, (components, d) a class, for mixtures."""
 
@@ -65,7 +68,10 @@ class Family(Protocol):
 
     @property
     def reads(self) -> str:
-        """The encoding of its columns: "numbers", "levels", "flags" or "counts"."""
+        """The encoding of its columns.
+
+        "numbers", "clusters" (numbers with seeds), "levels", "cells", "flags" or "counts".
+        """
 
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""

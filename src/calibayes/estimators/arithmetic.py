@@ -67,7 +67,8 @@ class Arithmetic(Generating):
         source = forgetful._source(rows)
         if not forgetful._closed(rule_named(self.rule), source):
             raise ValueError(
-                "rows with missing cells under a full covariance are no sums, and cannot be taken away"
+                "rows with something hidden (components of a mixture, missing cells under a full covariance) "
+                "are no sums, and cannot be taken away"
             )
         gone = survey(self._model, source, self._engine(), Data(), len(self.classes_))
         forgetful._settle(_without(self._model, self.data_statistics_, gone))
@@ -95,7 +96,8 @@ class Arithmetic(Generating):
             )
         if not self._added_up:
             raise ValueError(
-                "missing cells under a full covariance were filled by expectation: no sums of rows"
+                "something hidden (components of a mixture, missing cells under a full covariance) was filled "
+                "by expectation: no sums of rows"
             )
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' depends on all rows at once: give row weights instead")
@@ -158,4 +160,7 @@ def _cleaned(now: Array, before: Array) -> Array:
 def _equal(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(left, right)
-    return bool(left == right) or repr(left) == repr(right)
+    try:
+        return bool(left == right) or repr(left) == repr(right)
+    except ValueError:  # they hold arrays somewhere
+        return repr(left) == repr(right)

@@ -175,7 +175,9 @@ def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> t
     """Log posterior and scores of a fold's rows under the model of what is left."""
     for name, family in model._model.families.items():
         if isinstance(family, Incomplete) and family.hidden(part.columns[name]):
-            raise ValueError("full covariances with missing cells have no closed form: use cross_val_score")
+            raise ValueError(
+                "mixtures, and full covariances with missing cells, have no closed form: use cross_val_score"
+            )
     product, statistics, columns = _of_seen_levels(model, left, part)
     try:
         prepared = product.prepare(statistics)

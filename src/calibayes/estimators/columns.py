@@ -10,7 +10,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.families.product import PRIOR
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
+from calibayes.tables.grid import Grid
 from calibayes.tables.levels import Levels
 from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
@@ -20,7 +22,9 @@ Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table],
 
 ENCODERS: Mapping[str, Callable[[], Encoder]] = {
     "numbers": Numbers,
+    "clusters": Clusters,
     "levels": Levels,
+    "cells": Grid,
     "flags": lambda: Flags(threshold=None),
     "counts": Counts,
 }

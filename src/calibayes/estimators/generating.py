@@ -83,6 +83,8 @@ class Generating(Explaining):
         if unknown:
             raise ValueError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}")
         values = {positions[name]: value for name, value in given.items()}
+        if len(values) < len(given):
+            raise ValueError("a column is given twice, by name and by position")
         return Table(names, tuple(self._kept(j, values.get(j), n) for j in range(len(names))))
 
     def _kept(self, j: int, value: Any, n: int) -> Array:
@@ -131,6 +133,8 @@ class Generating(Explaining):
             decoded = self._bound.encoders[name].decode(array, rng)
             for j, column in zip(self._bound.chosen[name], decoded, strict=True):
                 absent = missing(columns[j])
+                if not absent.any():
+                    continue
                 whole = self._bound.types[j].kind in "iu" and column.dtype.kind == "f"
                 made = np.rint(column) if whole else column
                 columns[j] = np.where(absent, made, columns[j]) if not absent.all() else made

@@ -11,6 +11,7 @@ from calibayes.decision import log_odds
 from calibayes.estimators.arithmetic import Arithmetic
 from calibayes.estimators.columns import Selection, read_sparse
 from calibayes.estimators.mixed import Mixed
+from calibayes.tables.encode import Encoder
 
 Generative = Arithmetic
 """What all estimators are: they learn, predict, explain, generate, and can be added up."""
@@ -39,7 +40,8 @@ class GenerativeClassifier(Mixed, Weighted):
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
         used. By default the kinds of the columns decide.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "binned", "poisson", "multinomial", "categorical" or "bernoulli", instead of ``families``.
+        Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical" or
+        "bernoulli", instead of ``families``.
         Columns that are not named: numbers are independent Gaussians, all else is categorical with one pseudo-count a
         level. The columns of a kind are one family of that name.
     priors : (k,) array, optional
@@ -113,7 +115,7 @@ class GenerativeClassifier(Mixed, Weighted):
     True
     """
 
-    families: Sequence[tuple[str, Family, Selection]] | None = None
+    families: Sequence[tuple[str, Family, Selection] | tuple[str, Family, Selection, Encoder]] | None = None
     priors: Array | None = None
 
     @property

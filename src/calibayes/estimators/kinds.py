@@ -8,8 +8,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibayes.core.protocols import Family
 from calibayes.estimators.columns import position
-from calibayes.families import Bernoulli, Categorical, Diagonal, Gamma, Gaussian, Multinomial, Poisson
-from calibayes.tables.bins import KMeansBins
+from calibayes.families import (
+    Bernoulli,
+    Categorical,
+    Diagonal,
+    Gamma,
+    Gaussian,
+    KernelDensity,
+    Multinomial,
+    OverBins,
+    Poisson,
+)
+from calibayes.tables.bins import AdaptiveBins, KMeansBins
 from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
 from calibayes.tables.levels import Levels
 from calibayes.tables.read import Table
@@ -27,6 +37,9 @@ class Choices:
     """``alpha`` or ``prior`` of families that count."""
     bins: Encoder = field(default_factory=KMeansBins)
     levels: Encoder = field(default_factory=Levels)
+    kernel: Family = field(default_factory=lambda: KernelDensity(OverBins()))
+    cells: Encoder = field(default_factory=AdaptiveBins)
+    """The family of kernel densities, and what its columns lie on."""
 
 
 class Kind(NamedTuple):
@@ -39,6 +52,7 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "gaussian": Kind(lambda choices: Gaussian(Diagonal(), prior="auto"), lambda choices: Numbers()),
+    "kernel": Kind(lambda choices: choices.kernel, lambda choices: choices.cells),
     "binned": Kind(lambda choices: Categorical(**choices.smoothing), lambda choices: choices.bins),
     "categorical": Kind(
         lambda choices: Categorical(**choices.smoothing),

@@ -10,8 +10,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import Dependence, Measure
+from calibayes.kernels.direct_plug_in import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.normal_scores import NormalScores, learn_normal_scores
-from calibayes.kernels.plug_in import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.product_kernel import ProductKernel
 from calibayes.kernels.quantiles import standard_deviation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from calibayes.core.protocols import Array
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative, Weighted
-from calibayes.estimators.kinds import Choices
+from calibayes.estimators.kinds import Choices, check_kinds, specifications
 from calibayes.estimators.mixed import Mixed
 from calibayes.families import (
     Bernoulli,
@@ -30,6 +30,9 @@ from calibayes.tables.encode import Encoder, Flags
 from calibayes.tables.levels import Levels
 
 LEAST_ALPHA = 1e-10
+UNCUT = "n_bins is for numbers in bins: say how they are cut (discretise), as by 'kmeans'"
+MOST_BINS = 5
+"""Bins of a column of numbers unless a person says how many, as in the papers."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -227,19 +230,32 @@ class GaussianNB(Weighted):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NaiveBayes(Mixed, Weighted, Discrete):
-    """Naive Bayes over a table as it is: numbers are cut into bins, everything else is categorical.
+class Tabular(Mixed, Weighted, Discrete):
+    """Parameters that naive Bayes over a table as it is has, whatever it takes numbers for."""
+
+    rare_levels: float = 0.0
+    max_levels: int | None = None
+
+    def _levels(self) -> Levels:
+        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
+        return Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NaiveBayes(Tabular):
+    """Naive Bayes over a table as it is: numbers have kernel densities or bins, everything else is categorical.
 
     Parameters
     ----------
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "binned", "categorical" or "bernoulli", where it is not to be what
-        it would be by itself.
-    discretise : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.tables`, default="kmeans"
-        How numbers are cut: around centres, into equal weights, into equal widths, where it tells classes apart, or
-        finely (one bin a value for few values, else many quantiles).
-    n_bins : int, default=5
-        Most bins of a column of numbers; "mdl" and "adaptive" find the number themselves.
+        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", where it is not to
+        be what it would be by itself.
+    discretise : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.tables`, optional
+        How numbers are cut into bins: around centres (as in the papers), into equal weights, into equal widths, where
+        it tells classes apart, or finely (one bin a value for few values, else many quantiles). By default they have
+        kernel densities instead, those of `KernelNB`.
+    n_bins : int, optional
+        Most bins of a column of numbers, 5 unless given; "mdl" and "adaptive" find the number themselves.
     rare_levels : float, default=0
         Levels seen fewer times than this (by weight) are pooled into one, "other".
     max_levels : int, optional
@@ -247,11 +263,11 @@ class NaiveBayes(Mixed, Weighted, Discrete):
         were not there in training belong to it; else their column is skipped. In `partial_fit` the first rows settle
         which levels stay, and new ones join the pool.
     alpha, force_alpha, fit_prior, class_prior
-        As in scikit-learn's CategoricalNB.
+        As in scikit-learn's CategoricalNB; ``alpha`` is for levels and bins.
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
     rule, start, max_iter, stop, ...
-        How to train; see `GenerativeClassifier`.
+        How to train; see `GenerativeClassifier`. "gd" needs ``discretise``: kernel densities have no natural parameters.
 
     Attributes
     ----------
@@ -268,17 +284,20 @@ class NaiveBayes(Mixed, Weighted, Discrete):
     True
     """
 
-    discretise: str | Encoder = "kmeans"
-    n_bins: int = 5
-    rare_levels: float = 0.0
-    max_levels: int | None = None
+    discretise: str | Encoder | None = None
+    n_bins: int | None = None
 
-    numeric_kind: ClassVar[str] = "binned"
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        numeric = "kernel" if self.discretise is None else "binned"
+        return specifications(check_kinds(self.kinds), numeric, self._choices())
 
     def _choices(self) -> Choices:
-        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
-        return Choices(
-            smoothing=self._smoothing(),
-            bins=bins_named(self.discretise, whole_number("n_bins", self.n_bins, 1)),
-            levels=Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most),
-        )
+        most = whole_number("n_bins", MOST_BINS if self.n_bins is None else self.n_bins, 1)
+        if (
+            self.discretise is None
+            and self.n_bins is not None
+            and "binned" not in (self.kinds or {}).values()
+        ):
+            raise ValueError(UNCUT)
+        bins = bins_named("kmeans" if self.discretise is None else self.discretise, most)
+        return Choices(self._smoothing(), bins=bins, levels=self._levels())

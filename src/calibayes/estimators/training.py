@@ -41,12 +41,24 @@ from calibayes.learn import (
     survey,
 )
 from calibayes.learn.progress import Callback
+from calibayes.learn.stops import Settled
 from calibayes.posterior import best_temperature, log_normalise
 from calibayes.rules import ML, rule_named
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
 
-PRIVATE = ("_origin", "_added_up", "_shifted", "_bound", "_model", "_state", "_rule_name", "_unready")
+PRIVATE = (
+    "_counts",
+    "_drawn",
+    "_origin",
+    "_added_up",
+    "_shifted",
+    "_bound",
+    "_model",
+    "_state",
+    "_rule_name",
+    "_unready",
+)
 
 
 class Kept(Reading):
@@ -169,7 +181,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         begin = self._model.project(self.data_statistics_)
         if rule.closed_form or not isinstance(start, Likelihood) or not self._hidden(source):
             return begin
-        lane = Lane(self._model, ML(), begin, stop=stop_named("objective"), limit=self.max_iter)
+        lane = Lane(self._model, ML(), begin, stop=Settled(), limit=self.max_iter)
         learn([lane], source, self._engine(), self._callbacks())
         return lane.best.state
 
@@ -206,10 +218,11 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from further rows.
 
-        For ML and MAP the result is that of `fit` on all rows so far. For other rules the rows' statistics are added
-        and one step of the rule is taken on them. The first call needs all classes, and settles the kinds of
-        columns, the bins of discretised ones and which levels are pooled; levels may be added later (gradient descent
-        then starts anew from the data so far), and join "other" where levels are pooled.
+        For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels
+        that the first call settles. For other rules, and where something is hidden (components of a mixture, missing
+        cells under a full covariance), the rows' statistics are added and one step of the rule is taken on them. The
+        first call needs all classes. Levels may be added later, and join "other" where levels are pooled; gradient
+        descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
         return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))

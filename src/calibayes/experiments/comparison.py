@@ -32,6 +32,8 @@ class Pair:
     unit: float = 1.0
     further: int = 0
     """Digits of ours that are shown beyond those of the paper."""
+    cut: bool = False
+    """Whether the paper cuts further digits off instead of rounding."""
 
     @property
     def compared(self) -> bool:
@@ -42,7 +44,12 @@ class Pair:
         """How far apart they are at the printed digits; NaN where one is missing."""
         if self.ours is None or self.published is None:
             return math.nan
-        return abs(round(self.ours, self.digits) - self.published)
+        return abs(self._printed(self.ours) - self.published)
+
+    def _printed(self, number: float) -> float:
+        """A number as the paper would print it."""
+        shift = 10.0**self.digits
+        return math.floor(number * shift + 1e-9) / shift if self.cut else round(number, self.digits)
 
     @property
     def exact(self) -> bool:

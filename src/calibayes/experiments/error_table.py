@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from calibayes.experiments.comparison import Pair, Report, Row
 from calibayes.experiments.counting import better_equal_worse
 from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
 from calibayes.experiments.protocols.training_curve import TrainingCurve
-from calibayes.experiments.published import published
+from calibayes.experiments.published import known_reasons, published
 from calibayes.experiments.running import Results
 from calibayes.experiments.settings import Settings
 
@@ -31,8 +31,8 @@ class ErrorTable:
     rival : str
         Column of the other rule.
     calibrated, other : estimators
-    reasons : label -> why this row differs
-    reason : why others may
+    reason : why rows differ that have no reason of their own
+    rival_reason : why the rival's errors may differ
     """
 
     paper: str
@@ -44,8 +44,8 @@ class ErrorTable:
     rival: str
     calibrated: Any
     other: Any
-    reasons: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
+    rival_reason: str = ""
     notes: tuple[str, ...] = ()
 
     def cells(self, settings: Settings) -> list[TrainingCurve]:
@@ -59,9 +59,9 @@ class ErrorTable:
             self.paper,
             self.name,
             self.title,
-            (*rows, *([_average(rows)] if rows else [])),
+            (*rows, _average(rows)),
             tuple(note for note in notes if note),
-            self.reason,
+            self.rival_reason or self.reason,
         )
 
     def _chosen(self, settings: Settings) -> list[DataEntry]:
@@ -95,7 +95,7 @@ class ErrorTable:
     def _why(self, label: str, pairs: Mapping[str, Pair], found: Sequence[dict[str, Any]]) -> str:
         """What the fits said, what is known of the row, or that nothing is, where calibration's cells differ."""
         said = [note for result in found for note in (*result.get("notes", []), result.get("failed", ""))]
-        reasons = [self.reasons.get(label, ""), *dict.fromkeys(said)]
+        reasons = [known_reasons(self.paper, self.name).get(label, ""), *dict.fromkeys(said)]
         known = "; ".join(reason for reason in reasons if reason)
         if self._agrees(pairs):
             return ""

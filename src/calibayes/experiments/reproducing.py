@@ -40,11 +40,20 @@ def reproduce(
     planned, done : functions
         Told how many cells there are, and how many more are finished.
     """
-    cells = [cell for _, experiment in experiments for cell in experiment.cells(settings)]
+    needed = [experiment.cells(settings) for _, experiment in experiments]
+    cells = [cell for some in needed for cell in some]
     _fetch({name for cell in cells for name in cell.inputs()})
     planned(len({key(cell) for cell in cells}))
     results = run_cells(cells, store, jobs, done)
-    return [experiment.report(results, settings) for _, experiment in experiments]
+    return [
+        experiment.report(results, settings) if some else _not_run(paper, experiment)
+        for (paper, experiment), some in zip(experiments, needed, strict=True)
+    ]
+
+
+def _not_run(paper: Paper, experiment: Experiment) -> Report:
+    note = "None of the data that it needs is at hand, or was asked for."
+    return Report(paper.name, experiment.name, "not run", notes=(note,))
 
 
 def _fetch(names: set[str]) -> None:

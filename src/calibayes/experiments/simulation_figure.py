@@ -48,8 +48,6 @@ class SimulationFigure:
         ]
 
     def report(self, results: Results, settings: Settings) -> Report:
-        if not self.cells(settings):
-            return Report(self.paper, self.name, self.title)
         medians = {
             (label, rows): self._medians(results, world, rows, settings)
             for label, world in self.worlds

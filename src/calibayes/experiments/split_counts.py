@@ -30,7 +30,7 @@ class SplitCounts:
 
     def report(self, results: Results, settings: Settings) -> Report:
         count = len(self.splits.chosen(settings))
-        rows = [self._row(part, results, settings) for part in PARTS] if count else []
+        rows = [self._row(part, results, settings) for part in PARTS]
         note = f"Ours over {count} data sets, published over {len(published(self.splits.paper, '2'))}."
         return Report(self.splits.paper, self.name, self.title, tuple(rows), (note,))
 

@@ -20,6 +20,11 @@ from calibayes.ranks import average_ranks, rank_summary
 
 PARTS = ("training", "test")
 
+AT_ONCE = 2.5
+"""Iterations, the start included, below which calibration has ended at once."""
+SINGULAR = "a covariance is singular: ours has a prior on that class"
+GOES_ON = "the published RC ends at once; ours holds back what would become invalid and goes on"
+
 
 @dataclass(frozen=True)
 class SplitTable:
@@ -49,8 +54,7 @@ class SplitTable:
     def report(self, results: Results, settings: Settings) -> Report:
         chosen = self.splits.chosen(settings)
         rows = [self._row(entry, results, settings) for entry in chosen]
-        if rows:
-            rows.append(self._ranks(results, settings))
+        rows.append(self._ranks(results, settings))
         told, figures = self._tests(results, settings)
         return Report(
             self.splits.paper,
@@ -81,14 +85,7 @@ class SplitTable:
                 mean_reach(found["RC"], found[list(self.methods)[-1]]), printed, "reach"
             )
         pairs |= {f"{method} test": _percent(mean(found[method], "test"), {}, "") for method in self.further}
-        return Row(entry.label, pairs, self._why(found, failed))
-
-    def _why(self, found: Mapping[str, Any], failed: list[str]) -> str:
-        if failed:
-            return failed[0]
-        said = {note for runs in found.values() for result in runs for note in result["notes"]}
-        singular = any("singular" in note for note in said)
-        return "a covariance is singular: ours has a prior on that class" if singular else ""
+        return Row(entry.label, pairs, "; ".join(_reasons(found, pairs["RC iter"], failed)))
 
     def _ranks(self, results: Results, settings: Settings) -> Row:
         """Average ranks over these data sets; the published ones are over all of the paper's."""
@@ -126,8 +123,18 @@ class SplitTable:
 
 def _percent(error: float, printed: Mapping[str, float], name: str) -> Pair:
     spread = printed.get(f"{name} ±", 0.0)
-    return Pair(100 * error, printed.get(name), spread=spread, digits=0, unit=0.01, further=1)
+    return Pair(100 * error, printed.get(name), spread=spread, digits=0, unit=0.01, further=1, cut=True)
 
 
 def _iterations(ours: float | None, printed: Mapping[str, float], name: str) -> Pair:
     return Pair(ours, printed.get(name), spread=1.0, digits=1, unit=0.0)
+
+
+def _reasons(found: Mapping[str, Any], iterations: Pair, failed: list[str]) -> list[str]:
+    """What models said, and that the published calibration ended at once where ours did not."""
+    if failed:
+        return failed[:1]
+    said = {note for runs in found.values() for result in runs for note in result["notes"]}
+    singular = any("singular" in note for note in said)
+    ended = iterations.differs and (iterations.published or 0.0) < AT_ONCE < (iterations.ours or 0.0)
+    return [SINGULAR] * singular + [GOES_ON] * ended

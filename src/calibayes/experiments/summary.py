@@ -75,7 +75,8 @@ def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
             parts += [f"## {paper.name}", f"{paper.title}.", paper.preface]
             parts += [markdown(report) for report in mine]
     path.parent.mkdir(parents=True, exist_ok=True)
+    written(path, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
     for report in reports:
         for figure in report.figures:
-            drawn(figure, path.parent)
-    return written(path, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
+            drawn(figure, path.parent, ["svg"])
+    return path

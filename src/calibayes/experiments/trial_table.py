@@ -38,7 +38,6 @@ class TrialTable:
     Parameters
     ----------
     models : name -> labelled estimators
-    absent : names of models that cannot be run
     rows : labels of the published rows of a model
     spread : row -> how far apart ours and the published average may be
     """
@@ -48,7 +47,6 @@ class TrialTable:
     title: str
     data: tuple[TrialData, ...]
     models: Mapping[str, tuple[tuple[str, Any], ...]]
-    absent: tuple[str, ...]
     rows: tuple[str, ...]
     spread: Callable[[str], float]
     trials: int
@@ -122,5 +120,4 @@ class TrialTable:
         gone = [data.entry.label for data in self.data if data.entry.label not in labels]
         said = [f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials."]
         said += [f"Not run: {', '.join(gone)}."] if gone else []
-        said += [f"Without the family it needs: {', '.join(self.absent)}."] if self.absent else []
         return tuple(said)

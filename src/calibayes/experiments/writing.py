@@ -85,13 +85,13 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def drawn(figure: Figure, folder: Path) -> list[Path]:
-    """A picture as PNG and SVG."""
+def drawn(figure: Figure, folder: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """A picture in some formats."""
+    picture = figure.draw()  # says so itself where matplotlib is missing
     from matplotlib import rc_context
 
-    picture = figure.draw()
-    paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
+    paths = [folder / f"{figure.name}.{kind}" for kind in kinds]
     with rc_context({"svg.hashsalt": figure.name}):  # and without a date: the same numbers give the same file
-        picture.savefig(paths[0], dpi=150)
-        picture.savefig(paths[1], metadata={"Date": None})
+        for path in paths:
+            picture.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
     return paths

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays
-from calibayes.families.pseudo_counts import PseudoCounts, floored
+from calibayes.families.pseudo_counts import PseudoCounts, cell_by_cell, floored
 from calibayes.kernels import counts, simplex
 
 
@@ -31,27 +31,19 @@ class Categorical(PseudoCounts):
     def _pseudo_counts(self) -> Array:
         return np.repeat(self.pseudo_counts(self.layout.levels), self.layout.levels)
 
-    def _per_column(self, table: Array) -> Array:
-        """Sum over the levels of each column, repeated for each level."""
-        sums = np.add.reduceat(table, self._first[:-1], axis=1)
-        return np.repeat(sums, self.layout.levels, axis=1)
-
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": counts.weighted_counts(columns, weights, self._first)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
         count = statistics["count"] + self._pseudo_counts
-        count = floored(count, self._per_column(count))
-        return {"log_probability": np.log(count) - np.log(self._per_column(count))}
+        count = floored(count, counts.sums_by_column(count, self._first))
+        return {"log_probability": np.log(count) - np.log(counts.sums_by_column(count, self._first))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return counts.look_up(columns, parameters["log_probability"], self._first)
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
-        """A cell whose count would fall below zero keeps its value."""
-        keep = ~(proposed["count"] >= 0)
-        count = np.where(keep, current["count"], proposed["count"])
-        return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+        return cell_by_cell(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])
@@ -72,7 +64,7 @@ class Categorical(PseudoCounts):
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
-        drawn = np.stack([_draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
+        drawn = np.stack([counts.draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
         return drawn if given is None else np.where(given < 0, drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
@@ -94,17 +86,4 @@ class Categorical(PseudoCounts):
         return np.asarray(statistics["count"].sum(axis=0))
 
     def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        grown = np.zeros((len(self.layout.classes), sum(levels)))
-        first = counts.offsets(tuple(levels))
-        cells = np.concatenate(
-            [np.where(new < 0, -1, new + start) for new, start in zip(codes, first, strict=False)]
-        )
-        grown[:, cells[cells >= 0]] = statistics["count"][:, cells >= 0]
-        return {"count": grown}
-
-
-def _draw(probability: Array, rng: np.random.Generator) -> Array:
-    """One level for each row of probabilities."""
-    steps = np.cumsum(probability, axis=1)
-    uniform = rng.random(len(probability)) * steps[:, -1]
-    return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))
+        return {"count": counts.regrouped(statistics["count"], codes, levels)}

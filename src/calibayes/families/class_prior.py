@@ -25,7 +25,7 @@ class ClassPrior:
 
     fixed: Array | None = None
     alpha: float = 0.0
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
 
     def bind(self, layout: Layout) -> ClassPrior:
         k = len(layout.classes)

@@ -48,8 +48,8 @@ class Gaussian:
     prior: NormalInverseWishart | Literal["auto"] | None = None
     regulariser: Regulariser = field(default_factory=Plain)
     exactly: bool = False
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
-    resolved: ResolvedPrior | None = field(default=None, repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
 
     reads = "numbers"
 
@@ -127,7 +127,9 @@ class Gaussian:
         count = _rows(statistics["count"])
         size = self._pool(np.where(count > 0, count, 1.0))
         scale = np.abs(self.shape.variances(statistics["second"])) / size
-        return self.shape.pivots(covariance) / np.maximum(scale, np.finfo(float).tiny)
+        pivots = self.shape.pivots(covariance)
+        # Where nothing was summed (an empty class, all rows at the centre) all of it is left, and a ratio would overflow.
+        return pivots / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(pivots)), np.finfo(float).tiny)
 
     def _determined(self, statistics: Arrays) -> Array:
         """Columns that have no variance of their own, (g, d)."""
@@ -155,7 +157,8 @@ class Gaussian:
         count = _rows(rows["count"]).sum(axis=0)
         mean = rows["first"].sum(axis=0) / count
         variances = np.maximum(self.shape.variances(rows["second"]).sum(axis=0) / count - mean**2, 0.0)
-        bare = replace(self, regulariser=self.regulariser.prepare(variances), resolved=None)
+        regulariser, shape = self.regulariser.prepare(variances), self.shape.prepare(start)
+        bare = replace(self, shape=shape, regulariser=regulariser, resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
             prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
         elif self.prior == "auto":

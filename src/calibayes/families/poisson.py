@@ -28,8 +28,8 @@ class Poisson:
     """
 
     prior: Gamma | None = None
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
-    rows: Array = field(default_factory=lambda: np.zeros(()), repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    rows: Array = field(default_factory=lambda: np.zeros(()), repr=False, compare=False)
     """Pseudo-rows of each column, (d,)."""
 
     reads = "counts"

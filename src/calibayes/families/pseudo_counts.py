@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.protocols import Admission, Array, Arrays, Layout
 from calibayes.families.priors import Dirichlet
 
 LEAST_SHARE = 1e-12
@@ -18,6 +18,13 @@ LEAST_SHARE = 1e-12
 def floored(count: Array, total: Array) -> Array:
     """Counts with no cell below the least share of its column's total; all equal where the total is nothing."""
     return np.maximum(count, LEAST_SHARE * np.where(total > 0, total, 1.0))
+
+
+def cell_by_cell(current: Arrays, proposed: Arrays) -> Admission:
+    """A cell whose count would fall below zero keeps its value."""
+    keep = ~(proposed["count"] >= 0)
+    count = np.where(keep, current["count"], proposed["count"])
+    return Admission({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class PseudoCounts:
 
     alpha: float | Array = 0.0
     prior: Dirichlet | None = None
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False)
+    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.prior is not None and not isinstance(self.prior, Dirichlet):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ class VarianceSmoothing:
     """Add a share of the largest variance of all columns to every variance (GaussianNB's ``var_smoothing``)."""
 
     share: float = 1e-9
-    epsilon: float = 0.0
+    epsilon: float = field(default=0.0, compare=False)
 
     def prepare(self, variances: Array) -> Self:
         return replace(self, epsilon=self.share * float(variances.max()))
@@ -72,3 +72,18 @@ class TowardsSphere:
         even = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
         spheres = np.stack([shape.diagonal(variance) for variance in even])
         return np.asarray((1.0 - self.share) * covariance + self.share * spheres)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Add a share of each column's variance in training to it; in a sphere, of their average."""
+
+    share: float = 1e-6
+    variances: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+
+    def prepare(self, variances: Array) -> Self:
+        return replace(self, variances=variances)
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        ridge = shape.settle(shape.diagonal(self.share * self.variances)[None], np.ones((1, 1)))
+        return np.asarray(covariance + ridge)

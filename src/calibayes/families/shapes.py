@@ -19,8 +19,14 @@ class Shape(Protocol):
 
     tied: ClassVar[bool]
 
+    def prepare(self, start: Arrays) -> Shape:
+        """Fix, from the statistics of the data, what stays fixed."""
+
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
+
+    def freedom(self, d: int) -> int:
+        """Number of free parameters of one covariance of d columns."""
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
@@ -99,6 +105,9 @@ class Full:
     def __hash__(self) -> int:
         return hash(type(self))
 
+    def prepare(self, start: Arrays) -> Full:
+        return self
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         count = moments.zeroth(weights)
         if not self.hidden(x):
@@ -113,6 +122,9 @@ class Full:
             np.stack([first for first, _ in parts]),
             self.pool(np.stack([second for _, second in parts])),
         )
+
+    def freedom(self, d: int) -> int:
+        return d * (d + 1) // 2
 
     def pool(self, per_class: Array) -> Array:
         """Sum over classes where the covariance is tied, (g, ...)."""
@@ -204,6 +216,9 @@ class Full:
 class Diagonal(Full):
     """One variance for each class and column: Gaussian naive Bayes."""
 
+    def freedom(self, d: int) -> int:
+        return d
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         known, filled = missing.known_and_filled(x)
         second = moments.squares(filled, self.pool(weights.T).T)
@@ -269,6 +284,9 @@ class Diagonal(Full):
 
 class Spherical(Diagonal):
     """One variance a class, the same for all columns."""
+
+    def freedom(self, d: int) -> int:
+        return 1
 
     def settle(self, covariance: Array, size: Array) -> Array:
         size = np.broadcast_to(size, covariance.shape)

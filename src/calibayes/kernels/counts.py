@@ -5,6 +5,8 @@ Cells of all columns lie side by side: level v of column j is cell ``offsets[j] 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calibayes.core.protocols import Array
@@ -41,3 +43,33 @@ def look_up(codes: Array, table: Array, first: Array) -> Array:
     for column in cells(codes, first).T:
         rows += padded[column]
     return rows
+
+
+def sums_by_column(table: Array, first: Array) -> Array:
+    """Sum over the cells of each column, repeated for each of its cells, (..., cells)."""
+    sums = np.add.reduceat(table, first[:-1], axis=-1)
+    return np.repeat(sums, np.diff(first), axis=-1)
+
+
+def draw(probability: Array, rng: np.random.Generator) -> Array:
+    """One level for each row of probabilities."""
+    steps = np.cumsum(probability, axis=1)
+    uniform = rng.random(len(probability)) * steps[:, -1]
+    return np.asarray(np.sum(uniform[:, None] >= steps[:, :-1], axis=1))
+
+
+def moved(table: Array, codes: Sequence[Array], levels: Sequence[int]) -> Array:
+    """A table (k, levels, ...) whose levels have become others along each axis; a negative code is no level any more."""
+    kept = [np.flatnonzero(code >= 0) for code in codes]
+    grown = np.zeros((len(table), *levels))
+    every = np.arange(len(table))
+    places = np.ix_(every, *(code[stays] for code, stays in zip(codes, kept, strict=True)))
+    grown[places] = table[np.ix_(every, *kept)]
+    return grown
+
+
+def regrouped(table: Array, codes: Sequence[Array], levels: Sequence[int]) -> Array:
+    """Counts (k, cells) where level i of column j has become level ``codes[j][i]`` of ``levels[j]``, or none."""
+    old = np.split(table, np.cumsum([len(code) for code in codes])[:-1], axis=1)
+    parts = [moved(own, (code,), (size,)) for own, code, size in zip(old, codes, levels, strict=True)]
+    return np.concatenate(parts, axis=1)

@@ -76,6 +76,17 @@ class NoGain(Never):
 
 
 @dataclass(frozen=True)
+class Settled(NoGain):
+    """The same for a start: learning goes on from it, so that an end that comes early loses nothing."""
+
+    def met(self, history: Sequence[Entry]) -> bool:
+        return len(history) > 1 and not super().unfinished(history)
+
+    def unfinished(self, history: Sequence[Entry]) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
 class Patience(Never):
     """When ``metric`` (lower is better) has not improved for ``rounds`` updates."""
 

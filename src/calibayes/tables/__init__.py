@@ -1,17 +1,25 @@
 """From a table as a person has it to blocks: read -> schema -> encode -> sources."""
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
+from calibayes.tables.clusters import Clusters
 from calibayes.tables.encode import Flags, Numbers
+from calibayes.tables.grid import Grid
+from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
+from calibayes.tables.pair_bins import PairBins
 from calibayes.tables.schema import Schema
 
 __all__ = [
     "AdaptiveBins",
+    "Clusters",
     "Flags",
+    "Grid",
+    "Joined",
     "KMeansBins",
     "Levels",
     "MDLBins",
     "Numbers",
+    "PairBins",
     "QuantileBins",
     "Schema",
     "UniformBins",

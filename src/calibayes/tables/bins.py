@@ -226,7 +226,7 @@ def bins_named(name: str | Encoder, most: int) -> Encoder:
     """The bins that a name stands for, or the given ones."""
     if isinstance(name, str) and name in BINS:
         return BINS[name](most)
-    if isinstance(name, str | type) or not hasattr(name, "encode"):
+    if not isinstance(name, Bins):
         names = ", ".join(repr(known) for known in BINS)
         raise ValueError(f"discretise must be one of {names}, or bins such as KMeansBins(), got {name!r}")
     return name

@@ -1,0 +1,81 @@
+"""Columns with kernel densities, independent given the class: counts on cells, smoothed over neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays
+from calibayes.families.smoothed import Smoothed
+from calibayes.kernels import counts
+from calibayes.kernels.smoothing import smooth
+
+
+@dataclass(frozen=True)
+class KernelDensity(Smoothed):
+    """One density for each class and column, smoothed over the cells that lie in order; others stand alone.
+
+    Columns are bins, points of a grid (`calibayes.tables.Grid`) or levels, as their encoder says. The counts are the
+    statistics; smoothing them, adding the prior and normalising them is the learner. Bandwidths and prior are found in
+    the counts of the start, and then fixed. A density that is smoothed is not the one of highest likelihood: rules that
+    climb are guarded by their step control. A missing cell says nothing; it is filled by the most probable bin or
+    level, or by the mean position on a grid.
+    """
+
+    def _margins(self, count: Array) -> list[Array]:
+        return self._by_column(count)
+
+    def _totals(self, count: Array) -> Array:
+        return counts.sums_by_column(count, self._first)
+
+    def _log_volumes(self) -> Array:
+        return self._log_volume
+
+    def _smooth(self, count: Array) -> Array:
+        result = np.array(count, dtype=np.float64)
+        for columns, cells in self._runs():
+            result[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
+        return result
+
+    def _runs(self) -> Iterator[tuple[Array, Array]]:
+        """Columns with equally many ordered cells, and these, (columns, cells)."""
+        for size in np.unique(self._ordered[self._ordered > 0]):
+            columns = np.flatnonzero(self._ordered == size)
+            yield columns, self._first[columns][:, None] + np.arange(size)
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"count": self._cells.counts(columns, weights)}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return self._cells.total(columns, parameters["log_density"])
+
+    def _tables(self, parameters: Arrays) -> list[Array]:
+        """Probabilities of the cells of each column, (k, cells)."""
+        return self._by_column(np.exp(self._log_probability(parameters)))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        drawn = [counts.draw(table[classes], rng) for table in self._tables(parameters)]
+        rows = self._cells.spread(np.stack(drawn, axis=1), rng)
+        return rows if given is None else np.where(self._cells.missing(given), rows, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        tables = self._tables(parameters)
+        likely = [self._cells.middle(posterior @ table, j) for j, table in enumerate(tables)]
+        return np.where(self._cells.missing(columns), np.stack(likely, axis=1), columns)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.layout.columns
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return self._cells.terms(columns, parameters["log_density"])
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].sum(axis=0))
+
+    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": counts.regrouped(statistics["count"], codes, levels)}

@@ -1,0 +1,43 @@
+"""The components of a mixture, as ellipses over two columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
+from calibayes.plots.axes import axes_or_new
+
+ANGLES = np.linspace(0.0, 2.0 * np.pi, 100)
+
+
+def plot_components(
+    model: MixtureDiscriminantAnalysis,
+    columns: tuple[int, int] = (0, 1),
+    *,
+    deviations: float = 2.0,
+    ax: Any = None,
+) -> Any:
+    """Where the components of each class lie: their means, and ellipses of so many standard deviations.
+
+    Lines are the thicker the more of its class a component holds. ``columns`` are positions. Returns the axes.
+    """
+    axes, chosen = axes_or_new(ax, 5.0), list(columns)
+    for c, label in enumerate(model.classes_):
+        colour = f"C{c % 10}"
+        for number, (weight, mean, covariance) in enumerate(
+            zip(model.weights_[c], model.means_[c], model.covariances_[c], strict=True)
+        ):
+            root = np.linalg.cholesky(covariance[np.ix_(chosen, chosen)])
+            outline = mean[chosen, None] + deviations * root @ np.stack([np.cos(ANGLES), np.sin(ANGLES)])
+            named = str(label) if number == 0 else None
+            axes.plot(*outline, color=colour, linewidth=0.5 + 3.0 * weight, label=named)
+            axes.plot(*mean[chosen], color=colour, marker="+")
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    axes.set_xlabel(names[chosen[0]])
+    axes.set_ylabel(names[chosen[1]])
+    axes.set_title(f"Components, {deviations:g} standard deviations", loc="left")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes

@@ -1,0 +1,93 @@
+"""Where components begin."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+
+from calibayes import FewRowsWarning
+from calibayes.kernels import clusters
+from calibayes.tables import Clusters
+from calibayes.tables.read import read_array
+
+
+def clumps(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 2
+    return rng.normal(size=(n, 2)) * [1.0, 50.0] + np.array([[0, 0], [6, 400], [3, -300]])[
+        rng.integers(0, 3, n)
+    ], codes
+
+
+def found(X, codes, weight=None, **options):
+    weight = np.ones(len(X)) if weight is None else weight
+    return Clusters(**options).fit(read_array(X), range(X.shape[1]), weight, codes).seeds
+
+
+def test_centres_are_as_good_as_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    rows, weight = rng.normal(size=(300, 4)), rng.uniform(0.5, 3.0, 300)
+    for count in (2, 3, 5):
+        ours = clusters.centres(rows, weight, count, seed=0)
+        other = KMeans(count, n_init=20, random_state=0).fit(rows, sample_weight=weight)
+        inertia = weight @ clusters.squared_distances(rows, ours).min(axis=1)
+        assert inertia <= 1.01 * other.inertia_
+
+
+def test_order_and_repetition_of_rows_leave_no_trace():
+    X, codes = clumps()
+    weight = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
+    plain = found(X[weight > 0], codes[weight > 0], weight[weight > 0], components=3)
+    order = np.random.default_rng(2).permutation(np.repeat(np.arange(len(X)), weight.astype(int)))
+    for ours, repeated in zip(plain, found(X[order], codes[order], components=3), strict=True):
+        assert_allclose(ours, repeated, rtol=1e-10)
+
+
+def test_units_of_columns_leave_no_trace():
+    X, codes = clumps()
+    for plain, scaled in zip(
+        found(X, codes, components=3), found(X * [1e3, 1e-3] + 7, codes, components=3), strict=True
+    ):
+        assert_allclose(plain * [1e3, 1e-3] + 7, scaled, rtol=1e-6)
+
+
+def test_rows_without_a_label_are_left_out():
+    X, codes = clumps()
+    hidden = np.concatenate([codes, np.full(30, -1)])
+    more = np.concatenate([X, X[:30]])
+    assert len(found(more, hidden)) == 2
+    assert_array_equal([len(seeds) for seeds in found(more, hidden, components=(1, 4))], [1, 4])
+
+
+def test_missing_cells_do_not_hinder():
+    X, codes = clumps()
+    X[::3, 0], X[1::3, 1] = np.nan, np.nan
+    assert all(np.isfinite(seeds).all() for seeds in found(X, codes, components=3))
+    X[codes == 1, 0] = np.nan
+    assert all(np.isfinite(seeds).all() for seeds in found(X, codes, components=3))
+
+
+def test_too_few_rows():
+    X, codes = clumps(8)
+    X[codes == 1] = X[1]
+    with pytest.warns(FewRowsWarning, match="class number 1 \\(1 rows\\)"):
+        seeds = found(X, codes, components=3)
+    assert [len(own) for own in seeds] == [3, 1]
+
+
+def test_bad_numbers():
+    for components in (0, 1.5, "two", [], [2, 0]):
+        with pytest.raises(ValueError, match="components must be a whole number from 1 on"):
+            Clusters(components)
+    X, codes = clumps()
+    with pytest.raises(ValueError, match="given for 1 classes, but there are 2"):
+        found(X, codes, components=(2,))
+
+
+def test_models_with_other_clusters_do_not_unite():
+    X, codes = clumps()
+    table = read_array(X)
+    parts = [Clusters(2, seed).fit(table, range(2), np.ones(len(X)), np.roll(codes, seed)) for seed in (0, 1)]
+    with pytest.raises(ValueError, match="components that were found apart"):
+        parts[0].unite(parts[1])
+    assert Clusters(1).fit(table, range(2), np.ones(len(X)), codes).shaped == ""
