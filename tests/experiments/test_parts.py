@@ -10,6 +10,7 @@ import pytest
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.experiments import PAPERS, Pair, Report, Row, Settings, chosen
 from calibayes.experiments.cells import key
+from calibayes.experiments.claims import Claim, best, better, no_worse
 from calibayes.experiments.comparison import Figure
 from calibayes.experiments.error_table import reach
 from calibayes.experiments.generative_models_notes import EXAMPLE
@@ -90,6 +91,7 @@ def test_pairs():
     assert not Pair(None, 0.1).differs
     assert side_by_side(Pair(0.2, 0.149)) == "0.200 / 0.149 *"
     assert side_by_side(Pair(0.2)) == "0.200"
+    assert side_by_side(Pair(0.2, bold=True)) == "**0.200**"
     assert side_by_side(Pair(None, 2, digits=0)) == "- / 2"
 
 
@@ -108,6 +110,29 @@ def test_reports_are_written_and_counted(tmp_path):
     page = write_page([report], tmp_path / "page.md", "calibayes reproduce").read_text(encoding="utf-8")
     assert "calibayes reproduce" in page
     assert "| all | 2 | 1 | 1 | 1 |" in page
+
+
+def test_papers_that_are_not_run_keep_their_sections(tmp_path):
+    page = tmp_path / "page.md"
+    first, second = (
+        Report(paper.name, "1", f"of {paper.name}", (Row("one", {"ML": Pair(0.1, 0.1)}),))
+        for paper in PAPERS[:2]
+    )
+    write_page([second], page, "second")
+    write_page([first], page, "first")
+    together = page.read_text(encoding="utf-8")
+    assert [together.count(f"with `{word}`") for word in ("first", "second")] == [1, 1]
+    assert together.index(f"## {first.paper}") < together.index(f"## {second.paper}")
+    assert write_page([first, second], page, "both").read_text(encoding="utf-8").count("with `both`") == 2
+
+
+def test_a_claim_says_where_it_holds():
+    low, high = [0.1 + 0.001 * i for i in range(12)], [0.2 + 0.002 * i for i in range(12)]
+    found = {"x": {"a": low, "b": high}, "y": {"a": high, "b": low}, "z": {"a": low, "b": low}}
+    told = Claim("a is better", "9 of 9", better("a", "b")).told(found)
+    assert told == "Claim: a is better. Here in 1 of 3 (in x); printed: 9 of 9."
+    assert [no_worse("a", "b")(errors) for errors in found.values()] == [True, False, True]
+    assert [best("a")(errors) for errors in found.values()] == [True, False, True]
 
 
 def test_the_same_figure_is_the_same_file(tmp_path):

@@ -34,6 +34,8 @@ class Pair:
     """Digits of ours that are shown beyond those of the paper."""
     cut: bool = False
     """Whether the paper cuts further digits off instead of rounding."""
+    bold: bool = False
+    """Whether ours is among the best of its row."""
 
     @property
     def compared(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.experiments.cells import key
+from calibayes.experiments.claims import Claim
 from calibayes.experiments.comparison import Figure, Pair, Report, Row
 from calibayes.experiments.protocols.balanced_folds import BalancedFolds
 from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
@@ -47,6 +48,7 @@ class FoldTable:
     reasons: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def cells(self, settings: Settings) -> list[BalancedFolds]:
         return [
@@ -68,7 +70,7 @@ class FoldTable:
             Row(label, self._pairs(label, errors), self.reasons.get(label, ""))
             for label, errors in found.items()
         ]
-        notes = (*self.notes, *([self._agreement(rows)] if rows else []), *self._ranks(found))
+        notes = (*self.notes, *([self._agreement(rows)] if rows else []), *self._said(found))
         figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(found, y="balanced error"))
         lines = (*rows, *([_average(rows)] if rows else []))
         return Report(self.paper, self.name, self.title, lines, notes, self.reason, (figure,) if rows else ())
@@ -86,6 +88,7 @@ class FoldTable:
 
     def _pairs(self, label: str, errors: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
         printed = published(self.paper, self.against)[label]
+        good = not_worse(errors) if all(errors.values()) else []
         return {
             name: Pair(
                 float(np.mean(values)) / PERCENT if values else None,
@@ -93,6 +96,7 @@ class FoldTable:
                 spread=CLOSE,
                 digits=1,
                 unit=PERCENT,
+                bold=name in good,
             )
             for name, values in errors.items()
         }
@@ -105,16 +109,14 @@ class FoldTable:
                 told.append(f"{name} on {sum(not pair.differs for pair in pairs)} of {len(pairs)}")
         return f"Within {CLOSE} points of the printed error: {', '.join(told)}." if told else ""
 
-    def _ranks(self, found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
+    def _said(self, found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
         whole = {label: errors for label, errors in found.items() if all(errors.values())}
         good = {label: not_worse(errors) for label, errors in whole.items()}
         counts = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
-        lines = [f"{label}: {', '.join(names)}" for label, names in good.items()]
+        told = "signed ranks over all folds of all seeds, two-sided, Bonferroni"
         return [
-            f"Best or not told from the best, of {len(good)} data sets: {', '.join(counts)}.",
-            "Which those are (signed ranks over all folds of all seeds, two-sided, Bonferroni): "
-            + "; ".join(lines)
-            + ".",
+            f"Bold: best or not told from the best ({told}); of {len(good)} data sets: {', '.join(counts)}.",
+            *(claim.told(whole) for claim in self.claims),
         ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.experiments.cells import key
+from calibayes.experiments.claims import Claim
 from calibayes.experiments.comparison import Figure, Pair, Report, Row
 from calibayes.experiments.protocols.networks import NetworkTrials, World
 from calibayes.experiments.published import published
@@ -47,6 +48,7 @@ class NetworkTable:
     spread: float = 3.0
     reason: str = ""
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def cells(self, settings: Settings) -> list[NetworkTrials]:
         if settings.datasets is not None:  # of a person who asked for data sets alone
@@ -67,7 +69,8 @@ class NetworkTable:
         best = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
         said = (
             f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials of each setting (the paper: {self.trials}).",
-            f"Best or not told from the best, of {len(good)} settings: {', '.join(best)}.",
+            f"Bold: best or not told from the best; of {len(good)} settings: {', '.join(best)}.",
+            *(claim.told(found) for claim in self.claims),
         )
         figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(found, y="error", columns=5))
         return Report(self.paper, self.name, self.title, rows, (*self.notes, *said), self.reason, (figure,))
@@ -90,7 +93,7 @@ class NetworkTable:
         return {name: [error for one in found for error in one["error"][name]] for name in self.models}
 
     def _pairs(self, label: str, errors: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
-        printed = published(self.paper, self.name)[label]
+        printed, good = published(self.paper, self.name)[label], not_worse(errors)
         return {
             name: Pair(
                 float(np.mean(values)) / PERCENT,
@@ -98,6 +101,7 @@ class NetworkTable:
                 spread=self.spread,
                 digits=1,
                 unit=PERCENT,
+                bold=name in good,
             )
             for name, values in errors.items()
         }

@@ -1,4 +1,4 @@
-"""All reports on one page, with what agrees and what does not on top."""
+"""All reports on one page, a section for each paper, with what agrees and what does not on top of it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ import numpy as np
 
 from calibayes._version import __version__
 from calibayes.experiments.comparison import Pair, Report, Row
+from calibayes.experiments.experiment import Paper
 from calibayes.experiments.papers import PAPERS
 from calibayes.experiments.writing import drawn, markdown, written
 
 HEAD = """# The papers, reproduced
 
-Made by calibayes {version} with
-
-```bash
-{command}
-```
-
-from the data sets that were at hand. A cell reads *ours / published*; a star marks where they differ by more than the
-published spread, or by more than one in the last digit where none is published.
+Each section says which command made it, from the data sets that were at hand. A cell reads *ours / published*; a star
+marks where they differ by more than the published spread, or by more than one in the last digit where none is
+published.
 """
 
 
@@ -41,11 +37,13 @@ def counts(report: Report) -> tuple[int, int, int]:
 
 def summary(reports: Sequence[Report]) -> str:
     """How many error rates agree, table by table, and why the others do not."""
-    lines = ["## Summary", "", "| table | error rates | exactly as printed | within 0.005 | others |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    told = {f"{report.paper} {report.name}": counts(report) for report in reports}
+    told = {report.name: counts(report) for report in reports}
     told = {name: numbers for name, numbers in told.items() if numbers[0]}
-    told["all"] = tuple(np.sum(list(told.values()), axis=0).tolist()) if told else (0, 0, 0)
+    if not told:
+        return ""
+    told["all"] = tuple(np.sum(list(told.values()), axis=0).tolist())
+    lines = ["| table | error rates | exactly as printed | within 0.005 | others |"]
+    lines.append("| --- | --- | --- | --- | --- |")
     lines += [
         f"| {name} | {n} | {exact} | {close} | {n - close} |" for name, (n, exact, close) in told.items()
     ]
@@ -59,24 +57,38 @@ def _others(reports: Sequence[Report]) -> list[str]:
         far: dict[str, list[str]] = {}
         for row, name, pair in compared(report):
             if not pair.close:
-                far.setdefault(row.reason or report.reason or "not explained", []).append(
-                    f"{row.label} ({name})"
-                )
-        lines += [f"- {report.paper} {report.name}: {', '.join(cells)}: {why}" for why, cells in far.items()]
+                why = row.reason or report.reason or "not explained"
+                far.setdefault(why, []).append(f"{row.label} ({name})")
+        lines += [f"- {report.name}: {', '.join(cells)}: {why}" for why, cells in far.items()]
     return lines or ["- nothing"]
 
 
 def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
-    """The page, and its pictures (SVG) beside it."""
-    parts = [HEAD.format(version=__version__, command=command), summary(reports)]
+    """The page, and its pictures (SVG) beside it; papers that were not run keep the sections that the page has."""
+    sections = _sections(path.read_text(encoding="utf-8")) if path.exists() else {}
     for paper in PAPERS:
         mine = [report for report in reports if report.paper == paper.name]
         if mine:
-            parts += [f"## {paper.name}", f"{paper.title}.", paper.preface]
-            parts += [markdown(report) for report in mine]
+            sections[paper.name] = _section(paper, mine, command)
+    parts = [HEAD, *(sections[paper.name] for paper in PAPERS if paper.name in sections)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    written(path, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
+    written(path, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     for report in reports:
         for figure in report.figures:
             drawn(figure, path.parent, ["svg"])
     return path
+
+
+def _section(paper: Paper, reports: Sequence[Report], command: str) -> str:
+    made = f"Made by calibayes {__version__} with `{command}`."
+    parts = [f"## {paper.name}", f"{paper.title}.", made, paper.preface, summary(reports)]
+    parts += [markdown(report) for report in reports]
+    return "\n\n".join(part.strip("\n") for part in parts if part)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Paper -> its section on a page that was written before."""
+    names = {paper.name for paper in PAPERS}
+    _, *parts = text.split("\n## ")
+    titled = {part.partition("\n")[0].strip(): f"## {part}" for part in parts}
+    return {name: part for name, part in titled.items() if name in names}

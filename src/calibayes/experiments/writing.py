@@ -22,6 +22,7 @@ def shown(number: float | None, digits: int) -> str:
 def side_by_side(pair: Pair) -> str:
     """Ours, the published one after a stroke, and the mark."""
     ours = shown(pair.ours, pair.digits + pair.further)
+    ours = f"**{ours}**" if pair.bold else ours
     return (
         ours
         if pair.published is None
