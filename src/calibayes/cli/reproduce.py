@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,8 @@ console = Console()
 errors = Console(stderr=True)
 
 INTERRUPTED = 130
+BOLD = re.compile(r"\*\*(.+?)\*\*")
+"""As Markdown has it."""
 
 
 def reproduce_command(
@@ -117,7 +120,7 @@ def _table(report: Report) -> RichTable:
         table.add_column(name, justify="right")
     for row in report.rows:
         cells = [side_by_side(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
-        table.add_row(row.label, *cells)
+        table.add_row(row.label, *(BOLD.sub(r"[bold]\1[/bold]", cell) for cell in cells))
     return table
 
 

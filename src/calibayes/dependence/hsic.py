@@ -25,14 +25,14 @@ class HSIC:
     ----------
     exact_rows : int, default=2000
         With more rows than these the Gram matrices are replaced by thin factors.
-    landmarks : int, default=80
-        Points that the factors are built on.
+    landmarks : int, default=120
+        Most points that the factors are built on; few do where a column has no heavy tail.
     tolerance : float, default=1e-6
         What the factors may leave out of the mean of a Gram matrix's diagonal, beyond what the landmarks leave out.
     """
 
     exact_rows: int = 2000
-    landmarks: int = 80
+    landmarks: int = 120
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "HSIC"
