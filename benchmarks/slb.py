@@ -1,8 +1,7 @@
 """What SLB takes and how well it decides: `python benchmarks/slb.py` writes the lower part of docs/slb.md.
 
 Times are those of the processor, of one thread, and of the clock beside them, the best of three where a run is short; peak
-memory is that of a process of its own and includes Python and the libraries. With ``--reproduction FOLDER`` the tables
-that `calibayes reproduce slb-2020 --out FOLDER` wrote are taken over.
+memory is that of a process of its own and includes Python and the libraries.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from calibayes.dependence import HSIC
 
 ROOT = Path(__file__).parents[1]
 MARK = "<!-- What follows is written by benchmarks/slb.py. -->"
-TABLES = ("4", "4-balanced", "1", "2", "3")
 
 
 def timed(function, times=1):
@@ -127,7 +125,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
     parser.add_argument("--fit", help=argparse.SUPPRESS)
-    parser.add_argument("--reproduction", type=Path)
     chosen = parser.parse_args()
     if chosen.fit:
         print(fit_line(chosen.fit))
@@ -137,7 +134,7 @@ def main():
     missing = [name for name in several + large if name != "wine" and not at_hand(name)]
     load_now = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     lines = [
-        f"Made by `python benchmarks/slb.py --reproduction FOLDER` with Python {platform.python_version()}, scikit-learn "
+        f"Made by `python benchmarks/slb.py` with Python {platform.python_version()}, scikit-learn "
         f"{sklearn.__version__}, on {os.cpu_count()} cores with a load of {load_now:.0f} from elsewhere; "
         "OMP_NUM_THREADS=1." + (f" Not at hand: {', '.join(missing)}." if missing else ""),
         "",
@@ -145,17 +142,6 @@ def main():
         *fit_lines([name for name in large if name not in missing]),
         *error_lines([name for name in several if name not in missing]),
     ]
-    if chosen.reproduction:
-        files = [chosen.reproduction / f"slb-2020-{name}.md" for name in TABLES]
-        tables = [path.read_text(encoding="utf-8") for path in files if path.exists()]
-        kept = [line for table in tables for line in table.splitlines() if not line.startswith("![")]
-        lines += [
-            "## Tables of slb-2020",
-            "",
-            "Ours / printed; a star marks more than 2.5 points (Table 4) or 3 (Tables 1 to 3).",
-            "",
-            *kept,
-        ]
     text = "\n".join(lines).rstrip() + "\n"
     print(text)
     if not chosen.quick:
