@@ -70,7 +70,7 @@ class FoldTable:
             Row(label, self._pairs(label, errors), self.reasons.get(label, ""))
             for label, errors in found.items()
         ]
-        notes = (*self.notes, *([self._agreement(rows)] if rows else []), *self._said(found))
+        notes = (*self.notes, *self._agreement(rows), *self._said(found))
         figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(found, y="balanced error"))
         lines = (*rows, *([_average(rows)] if rows else []))
         return Report(self.paper, self.name, self.title, lines, notes, self.reason, (figure,) if rows else ())
@@ -101,13 +101,13 @@ class FoldTable:
             for name, values in errors.items()
         }
 
-    def _agreement(self, rows: Sequence[Row]) -> str:
+    def _agreement(self, rows: Sequence[Row]) -> list[str]:
         told = []
         for name in self.models:
             pairs = [row.pairs[name] for row in rows if row.pairs[name].compared]
             if pairs:
                 told.append(f"{name} on {sum(not pair.differs for pair in pairs)} of {len(pairs)}")
-        return f"Within {CLOSE} points of the printed error: {', '.join(told)}." if told else ""
+        return [f"Within {CLOSE} points of the printed error: {'; '.join(told)}."] if told else []
 
     def _said(self, found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
         whole = {label: errors for label, errors in found.items() if all(errors.values())}
@@ -115,7 +115,7 @@ class FoldTable:
         counts = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
         told = "signed ranks over all folds of all seeds, two-sided, Bonferroni"
         return [
-            f"Bold: best or not told from the best ({told}); of {len(good)} data sets: {', '.join(counts)}.",
+            f"Bold: best or not told from the best ({told}); of {len(good)} data sets: {'; '.join(counts)}.",
             *(claim.told(whole) for claim in self.claims),
         ]
 

@@ -69,7 +69,7 @@ class NetworkTable:
         best = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
         said = (
             f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials of each setting (the paper: {self.trials}).",
-            f"Bold: best or not told from the best; of {len(good)} settings: {', '.join(best)}.",
+            f"Bold: best or not told from the best; of {len(good)} settings: {'; '.join(best)}.",
             *(claim.told(found) for claim in self.claims),
         )
         figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(found, y="error", columns=5))
