@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
-from calibayes.core.abilities import Incomplete, Regrouped
+from calibayes.core.abilities import Incomplete, Regrouped, Sized
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
 from calibayes.engines import engine_for
+from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
@@ -127,7 +128,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        return self._adopt(self._blank()._fit(X, y, sample_weight))
+        with one_thread():
+            return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -225,7 +227,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
+        with one_thread():
+            return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -331,8 +334,11 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
     def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
         held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
-        encoded = self._encode(rows.table)
-        return ArraySource(encoded, rows.codes, rows.weight * ~held, rows.weight * held, k=len(self.classes_))
+        encoded, weight = self._encode(rows.table), (rows.weight * ~held, rows.weight * held)
+        sizes = [family.size for family in self._model.families.values() if isinstance(family, Sized)]
+        return ArraySource(
+            encoded, rows.codes, *weight, k=len(self.classes_), least_cells=max(sizes, default=0)
+        )
 
     def _encode(self, table: Table) -> dict[str, Array]:
         """The columns of each family; a sentence where one cannot use missing cells."""

@@ -14,7 +14,7 @@ from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
 from calibayes.learn.lane import Lane, Sweep
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
-from calibayes.posterior import log_normalise, scores
+from calibayes.posterior import log_normalise, scores, undecided
 
 FALL = 1.0
 """A fall of the objective by so much a row is no wobble: the rule ran off."""
@@ -62,7 +62,7 @@ def measure(
     if objective is not None:
         sums["objective"] = float(block.weight @ objective)
     if not last:
-        weights = rule.weights(onehot, np.exp(log_posterior)) * block.weight[:, None]
+        weights = undecided(rule.weights(onehot, np.exp(log_posterior))) * block.weight[:, None]
         sums["statistics"] = model.statistics(block, weights, parameters)
     return sums
 

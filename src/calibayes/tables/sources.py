@@ -33,6 +33,8 @@ class ArraySource:
     rows_per_block: int | None = None
     k: int = 1
     """Number of classes: temporary arrays have a cell for each row and class."""
+    least_cells: int = 0
+    """Cells that a block stores at least: as many as the numbers it is summed up in."""
 
     @property
     def n(self) -> int:
@@ -43,7 +45,7 @@ class ArraySource:
         if self.rows_per_block is not None:
             return self.rows_per_block
         cells = sum(cells_a_row(columns) for columns in self.columns.values())
-        return max(FEWEST_ROWS, int(CELLS_PER_BLOCK // max(cells, self.k)))
+        return max(FEWEST_ROWS, int(max(CELLS_PER_BLOCK, self.least_cells) // max(cells, self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: array[rows] for name, array in self.columns.items()}
