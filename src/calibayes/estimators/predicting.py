@@ -18,7 +18,7 @@ from calibayes.decision import (
     rejected,
     tempered,
 )
-from calibayes.engines.blas import one_thread
+from calibayes.engines import engine_for
 from calibayes.estimators.checks import number
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
@@ -36,6 +36,9 @@ class Predicting(Training):
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
+        if self.costs is None:  # what is the most probable needs no probabilities
+            decided = most_probable(self.predict_joint_log_proba(X))
+            return np.asarray(self.classes_[decided])
         return np.asarray(self.decide(X).data)
 
     def decide(
@@ -111,11 +114,12 @@ class Predicting(Training):
 
     def _log_joint(self, table: Table) -> Array:
         nothing = np.zeros(table.n)
-        source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
-        with one_thread():
-            return np.concatenate(
-                [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
-            )
+        blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
+        source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
+        engine = engine_for(self.n_jobs)
+        return np.concatenate(
+            engine.each(lambda block: self._model.log_joint(block, self.parameters_), source)
+        )
 
     def _check_learned(self) -> None:
         check_is_fitted(self)

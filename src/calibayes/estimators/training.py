@@ -142,7 +142,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self._bind(rule, rows.only(~held))
         stop = stop_named(self.stop)
         lane = self._run(rule, self._source(rows, held), seed, ValidationLoss(stop) if held.any() else stop)
-        self.history_ = as_arrays(lane.history)
+        if lane.history:
+            self.history_ = as_arrays(lane.history)
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
         self.temperature_ = self._found_temperature(rows.only(held), lane)
@@ -175,8 +176,13 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             horizon=horizon or float("inf"),
             sweep=None if self.batch_size is None else mini_batches(source, self.batch_size, seed),
         )
-        learn([lane], source, engine, self._callbacks())
+        if not (closed and from_data) or self._watched(source):
+            learn([lane], source, engine, self._callbacks())
         return lane
+
+    def _watched(self, source: ArraySource) -> bool:
+        """Whether someone wants to know how good a closed form is: that is one more pass, dearer than the sums."""
+        return bool(self._callbacks()) or bool(source.held_out.any())
 
     def _data_start(self, start: Start, rule: Rule, source: ArraySource) -> Trees:
         """The statistics of the data, where something is hidden as far as maximum likelihood takes them."""
@@ -335,17 +341,22 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
         held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
         encoded, weight = self._encode(rows.table), (rows.weight * ~held, rows.weight * held)
-        sizes = [family.size for family in self._model.families.values() if isinstance(family, Sized)]
-        return ArraySource(
-            encoded, rows.codes, *weight, k=len(self.classes_), least_cells=max(sizes, default=0)
-        )
+        return ArraySource(encoded, rows.codes, *weight, k=len(self.classes_), least_cells=self._least_cells)
+
+    @property
+    def _least_cells(self) -> int:
+        """Cells of a block below which its own statistics, or factors of parameters, would outweigh it."""
+        families = self._model.families.values()
+        return max((family.size for family in families if isinstance(family, Sized)), default=0)
 
     def _encode(self, table: Table) -> dict[str, Array]:
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
+            if isinstance(family, Incomplete):
+                continue
             absent = _with_gaps(encoded[name])
-            if len(absent) and not isinstance(family, Incomplete):
+            if len(absent):
                 column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(
                     f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"

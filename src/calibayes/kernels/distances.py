@@ -1,8 +1,6 @@
 """Squared distances of rows from the means of classes, each in units of its class's covariance, (n, k).
 
-Rows are taken in blocks that stay in cache while all classes look at them. A whitener is an inverse Cholesky factor, so
-that the first coordinates of a whitened row need the first columns alone: their squares are a lower bound of the
-distance at a fraction of its price.
+Rows are taken in blocks that stay in cache while all classes look at them.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ def _rank_updates(x: Array, weights: Array) -> Array:
 
 def _square(x: Array, weight: Array, rows: Array, out: Array | None = None) -> Array:
     """Sum of |weight| x x' over some rows, (d, d)."""
-    scaled = x if len(rows) == len(x) else x[rows]
-    scaled = scaled * np.sqrt(np.abs(weight[rows]))[:, None]
+    some = x if len(rows) == len(x) else x[rows]
+    scale = np.sqrt(np.abs(weight[rows]))
+    scaled = some if (scale == 1.0).all() else some * scale[:, None]
     return np.matmul(scaled.T, scaled, out=out)
