@@ -20,21 +20,27 @@ LEVELS, NUMBERS, ELLIPSES = (70_000, 512, 10), (200_000, 50, 10), (20_000, 512, 
 WORDS, FLAGS = (20_000, 50_000, 20), (70_000, 256, 10)
 
 
-def everything(rounds, jobs):
-    """The races, each announced as its result comes in."""
-    satellite = gaussians.satellite()
+def everything(rounds, jobs, share):
+    """The races by name, with a share of the rows."""
+    satellite, numbers = gaussians.satellite(), some(NUMBERS, share)
+    drawn = f"{numbers[0]:,} x {numbers[1]}"
     races = {
-        "levels": lambda: counts.levels(LEVELS, rounds, jobs),
-        "flags": lambda: counts.flags(FLAGS, rounds, jobs),
-        "words": lambda: counts.words(WORDS, rounds, jobs),
-        "diagonal": lambda: gaussians.diagonal(NUMBERS, rounds, jobs),
-        "quadratic": lambda: gaussians.quadratic(ELLIPSES, rounds, jobs),
-        "linear": lambda: gaussians.linear(NUMBERS, rounds, jobs),
-        "logistic": lambda: gaussians.logistic("200,000 x 50", data.numbers(*NUMBERS), rounds, jobs),
+        "levels": lambda: counts.levels(some(LEVELS, share), rounds, jobs),
+        "flags": lambda: counts.flags(some(FLAGS, share), rounds, jobs),
+        "words": lambda: counts.words(some(WORDS, share), rounds, jobs),
+        "diagonal": lambda: gaussians.diagonal(numbers, rounds, jobs),
+        "quadratic": lambda: gaussians.quadratic(some(ELLIPSES, share), rounds, jobs),
+        "linear": lambda: gaussians.linear(numbers, rounds, jobs),
+        "logistic": lambda: gaussians.logistic(drawn, data.numbers(*numbers), rounds, jobs),
         "satellite": lambda: gaussians.logistic("satellite", satellite, rounds, jobs),
         "imports": lambda: processes.imports(5),
     }
     return {name: run for name, run in races.items() if name != "satellite" or satellite is not None}
+
+
+def some(sizes, share):
+    """The same columns and classes with a share of the rows."""
+    return (int(sizes[0] * share), *sizes[1:])
 
 
 def absent():
@@ -51,6 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small races with floors, nothing written")
     parser.add_argument("--only", nargs="*", help="names of races, nothing written")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the rows, nothing written below 1")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
@@ -58,7 +65,7 @@ def main():
     if given.quick:
         sys.exit(guard.main())
     results = []
-    for name, run in everything(given.rounds, given.jobs).items():
+    for name, run in everything(given.rounds, given.jobs, given.share).items():
         if not given.only or name in given.only:
             found = run()
             print(
@@ -66,7 +73,7 @@ def main():
                 flush=True,
             )
             results += found
-    if not given.only:
+    if not given.only and given.share == 1.0:
         write(results, given.jobs)
 
 

@@ -48,8 +48,8 @@ class Stopwatch:
         return False
 
     def shortest(self) -> Took:
-        """The least time between two updates: that of one pass."""
-        wall, processor = np.diff(self.times, axis=0).min(axis=0)
+        """The least time from one update to the next: that of one pass. The last one takes no further direction."""
+        wall, processor = np.diff(self.times, axis=0)[:-1].min(axis=0)
         return Took(float(wall), float(processor))
 
 

@@ -12,8 +12,8 @@ from scipy import stats
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
-from calibayes.families import Full, Gaussian, Tied
-from calibayes.kernels import densities, distances, linalg, moments, spread, triangular
+from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.kernels import densities, distances, linalg, moments, room, spread, triangular
 from calibayes.posterior import DECIDED, undecided
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
@@ -92,14 +92,14 @@ class TestTriangular:
 
 
 class TestDensity:
-    @pytest.mark.parametrize("n", [1, distances.FEWEST_ROWS, 3 * distances.CELLS // 70 + 1])
+    @pytest.mark.parametrize("n", [1, room.FEWEST_ROWS, 3 * room.CELLS // 70 + 1])
     def test_own_covariances_agree_with_scipy(self, n):
         x, mean, covariance = rows(n, 70), rows(3, 70, seed=1), covariances(3, 70)
         found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
         expected = [stats.multivariate_normal(m, c).logpdf(x) for m, c in zip(mean, covariance, strict=True)]
         assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
 
-    @pytest.mark.parametrize("n", [1, 3 * distances.CELLS // 40 + 1])
+    @pytest.mark.parametrize("n", [1, 3 * room.CELLS // 40 + 1])
     def test_a_shared_covariance_agrees_with_scipy(self, n):
         x, mean, covariance = 1e3 + rows(n, 40), 1e3 + rows(3, 40, seed=1), covariances(1, 40)
         found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
@@ -301,3 +301,36 @@ class TestSpread:
         x[-1, 1] = np.nan
         assert np.isnan(spread.extent(x)).all()
         assert spread.extent(np.zeros((0, 3))) == (0.0, 0.0)
+
+
+class TestContrast:
+    """What differs between classes: the log density up to a term of the row alone."""
+
+    @pytest.mark.parametrize(
+        "shape", [Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical()]
+    )
+    @pytest.mark.parametrize("offset", [0.0, 1e6])
+    @pytest.mark.parametrize("gaps", [False, True])
+    def test_classes_differ_as_their_densities_do(self, shape, offset, gaps):
+        x, labels = rows(120, 4) + offset, np.eye(3)[np.arange(120) % 3]
+        layout = Layout(("a", "b", "c"), tuple("wxyz"), centre=x[0], variance=np.ones(4))
+        family = Gaussian(shape).bind(layout)
+        parameters = family.parameters(family.statistics(x, labels))
+        x = np.where(np.arange(480).reshape(120, 4) % 7 == 3, np.nan, x) if gaps else x
+        apart = family.log_density(x, parameters) - family.contrast(x, parameters)
+        assert_allclose(apart, apart[:, :1] + np.zeros(3), atol=1e-8)
+
+    def test_a_row_of_float32_is_judged_alike(self):
+        x, labels = rows(200, 6).astype(np.float32), np.eye(3)[np.arange(200) % 3]
+        family = Gaussian(Tied()).bind(Layout(("a", "b", "c"), tuple("uvwxyz"), centre=np.zeros(6)))
+        parameters = family.parameters(family.statistics(x, labels))
+        single, double = (family.contrast(table, parameters) for table in (x, x.astype(np.float64)))
+        assert not np.array_equal(single, double)
+        assert_allclose(single, double, atol=1e-5)
+
+    def test_calibration_is_that_of_densities(self, monkeypatch):
+        x, y = rows(300, 4) + 0.5 * np.eye(3, 4)[np.arange(300) % 3], np.arange(300) % 3
+        model = LinearDiscriminantAnalysis(rule=RC(step=0.5), max_iter=10, stop=None)
+        quick = model.fit(x, y).history_["log_loss"]
+        monkeypatch.setattr(Product, "contrast", Product.log_joint)
+        assert_allclose(model.fit(x, y).history_["log_loss"], quick, rtol=1e-12)

@@ -68,6 +68,14 @@ class Reasons(Protocol):
 
 
 @runtime_checkable
+class Contrasting(Protocol):
+    """A log density that is cheaper up to a term which all classes share: a posterior needs no more."""
+
+    def contrast(self, columns: Any, parameters: Arrays) -> Array:
+        """log p(x | class) minus something that depends on x alone, (n, k)."""
+
+
+@runtime_checkable
 class Movable(Protocol):
     """Moments that can be summed about another point."""
 

@@ -117,6 +117,9 @@ class Model(Protocol):
     def log_joint(self, block: Block, parameters: Trees) -> Array:
         """log p(x, class), (n, k)."""
 
+    def contrast(self, block: Block, parameters: Trees) -> Array:
+        """The same up to a term that all classes share."""
+
     def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
 
     def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
@@ -162,6 +165,10 @@ class Rule(Protocol):
     @property
     def climbs(self) -> bool:
         """Whether the best state is that of the highest objective; else it is that of the least soft error."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether weights and objective follow from the posterior, so that a term all classes share does not matter."""
 
     @property
     def unlabelled(self) -> bool:

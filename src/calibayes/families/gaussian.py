@@ -82,8 +82,8 @@ class Gaussian:
         return self.shape.hidden(columns)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        x = np.subtract(columns, self.layout.centre, dtype=np.float64)
-        count, first, second = self.shape.moments(x, weights, self._expected(parameters, weights.shape[1]))
+        expected = self._expected(parameters, weights.shape[1])
+        count, first, second = self.shape.about(columns, self.layout.centre, weights, expected)
         return {"count": count, "first": first, "second": second}
 
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:
@@ -122,6 +122,9 @@ class Gaussian:
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return self.shape.log_density(_floats(columns), parameters)
 
+    def contrast(self, columns: Array, parameters: Arrays) -> Array:
+        return self.shape.contrast(_floats(columns), parameters)
+
     # -- validity ------------------------------------------------------------------------------------------------
 
     def _left(self, statistics: Arrays) -> Array:
@@ -153,6 +156,8 @@ class Gaussian:
             collapsing &= left < self._left(current)
         held = self._pool(empty[:, None])[:, 0] | (collapsing | ~(left > SINGULAR)).any(axis=1)
         held = np.array(np.broadcast_to(held > 0, empty.shape))
+        if not held.any():
+            return Admission(dict(proposed), 0, held)
         kept = {
             name: np.where(_like(held[: len(value)], value), current[name], value)
             for name, value in proposed.items()

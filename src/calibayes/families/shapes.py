@@ -31,6 +31,11 @@ class Shape(Protocol):
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
 
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        """`moments` of numbers about a centre (d,)."""
+
     def hidden(self, x: Array) -> bool:
         """Whether moments of these rows depend on the parameters."""
 
@@ -56,6 +61,9 @@ class Shape(Protocol):
         """Parameters from the covariance."""
 
     def log_density(self, x: Array, parameters: Arrays) -> Array: ...
+
+    def contrast(self, x: Array, parameters: Arrays) -> Array:
+        """The log density up to a term that all classes share."""
 
     def covariance(self, parameters: Arrays) -> Array:
         """The covariance in the parameters, back in this shape's form, (g, ...)."""
@@ -108,11 +116,19 @@ class Full:
     def prepare(self, start: Arrays) -> Full:
         return self
 
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        if self.hidden(columns):
+            return self.moments(np.subtract(columns, centre, dtype=np.float64), weights, expected)
+        pooled = moments.over_classes(weights) if self.tied else weights
+        first = moments.first_about(columns, centre, weights)
+        return moments.zeroth(weights), first, moments.outer_about(columns, centre, pooled)
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        count = moments.zeroth(weights)
         if not self.hidden(x):
-            pooled = moments.over_classes(weights) if self.tied else weights
-            return count, moments.first(x, weights), moments.outer(x, pooled)
+            return self.about(x, np.zeros(x.shape[1]), weights, expected)
+        count = moments.zeroth(weights)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
         parts = [
             missing.expected_moments(x, weight, mean, covariance)
@@ -169,6 +185,17 @@ class Full:
             [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)], axis=1
         )
 
+    def contrast(self, x: Array, parameters: Arrays) -> Array:
+        if not self.tied or np.isnan(np.min(x, initial=np.inf)):
+            return self.log_density(x, parameters)
+        variance = self.variances(self.covariance(parameters))[0]
+        return densities.linear(x, parameters["mean"], variance, lambda away: self._slopes(parameters, away))
+
+    def _slopes(self, parameters: Arrays, away: Array) -> Array:
+        """The one inverse covariance times each row, (k, d)."""
+        whitener = parameters["whitener"][0]
+        return np.asarray(away @ whitener.T @ whitener)
+
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["covariance"])
 
@@ -221,6 +248,11 @@ class Diagonal(Full):
     def freedom(self, d: int) -> int:
         return d
 
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        return self.moments(np.subtract(columns, centre, dtype=np.float64), weights, expected)
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         known, filled = missing.known_and_filled(x)
         second = moments.squares(filled, self.pool(weights.T).T)
@@ -250,6 +282,9 @@ class Diagonal(Full):
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         density = missing.marginal_diagonal if np.isnan(x).any() else densities.diagonal_gaussian
         return density(x, parameters["mean"], parameters["variance"])
+
+    def _slopes(self, parameters: Arrays, away: Array) -> Array:
+        return np.asarray(away / parameters["variance"][0])
 
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])

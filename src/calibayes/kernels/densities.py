@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,6 +31,16 @@ def full_gaussian(x: Array, mean: Array, covariance: Array, whitener: Array, log
     by_hand = not isinstance(x, np.ndarray)
     squares = _distances(x, mean, whitener) if by_hand else _in_blocks(x, mean, covariance, whitener)
     return constant - 0.5 * squares
+
+
+def linear(x: Array, mean: Array, variance: Array, times_precision: Callable[[Array], Array]) -> Array:
+    """What differs between classes of one covariance: linear in x, about the middle of the means.
+
+    ``times_precision`` multiplies rows by the inverse covariance, whose columns have these variances, (d,).
+    """
+    middle = mean.mean(axis=0)
+    slopes = times_precision(mean - middle)
+    return distances.products(x, middle, slopes, variance) - 0.5 * np.sum(slopes * (mean - middle), axis=1)
 
 
 def _in_blocks(x: Array, mean: Array, covariance: Array, whitener: Array) -> Array:

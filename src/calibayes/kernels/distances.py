@@ -5,25 +5,14 @@ Rows are taken in blocks that stay in cache while all classes look at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.room import Room, in_blocks
 from calibayes.kernels.triangular import multiply, row_squares
 
-CELLS = 2**17
-"""Numbers in a block of rows: a megabyte in float64."""
-FEWEST_ROWS = 64
 EXACT_ENOUGH = 2**-13
 """Largest rounding error of a whitened coordinate in float32, its spread being 1; beyond it float64 is used."""
-
-
-def in_blocks(n: int, d: int) -> Iterator[slice]:
-    """Rows that fit into cache together."""
-    rows = max(CELLS // max(d, 1), FEWEST_ROWS)
-    return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
 
 
 def to_own_means(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
@@ -32,7 +21,7 @@ def to_own_means(x: Array, mean: Array, whitener: Array, variance: Array) -> Arr
     result, room = np.empty((len(x), len(mean))), Room()
     for rows in in_blocks(*x.shape):
         for c, factor in enumerate(factors):
-            result[rows, c] = row_squares(room.whitened(x[rows], mean[c], factor))
+            result[rows, c] = row_squares(whitened(room, x[rows], mean[c], factor))
     return result
 
 
@@ -47,29 +36,25 @@ def to_shared(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
     twice = np.ascontiguousarray(2.0 * centres.T, dtype=factor.dtype)
     result, room = np.empty((len(x), len(mean))), Room()
     for rows in in_blocks(*x.shape):
-        white = room.whitened(x[rows], middle, factor)
+        white = whitened(room, x[rows], middle, factor)
         result[rows] = np.maximum(row_squares(white)[:, None] + own - white @ twice, 0.0)
     return result
 
 
-class Room:
-    """Memory for whitened rows, used again for every block and class so that it stays in cache."""
+def products(x: Array, centre: Array, others: Array, variance: Array) -> Array:
+    """Products of rows (n, d), about a centre, with some others (k, d)."""
+    factor = product_factor(x, others, variance).T
+    result, room = np.empty((len(x), len(others))), Room()
+    for rows in in_blocks(*x.shape):
+        result[rows] = room.away(x[rows], centre, factor.dtype) @ factor
+    return result
 
-    def __init__(self) -> None:
-        self._cells: dict[str, Array] = {}
 
-    def whitened(self, x: Array, mean: Array, factor: Array) -> Array:
-        """factor (x - mean) of each row, in the type of the factor, until the next call."""
-        away = self._of(x.shape, factor.dtype)
-        np.subtract(x, mean, out=away, casting="same_kind")
-        multiply(away, factor)
-        return away
-
-    def _of(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        n, d = shape
-        if dtype.char not in self._cells or self._cells[dtype.char].size < n * d:
-            self._cells[dtype.char] = np.empty(n * d, dtype=dtype)
-        return self._cells[dtype.char][: n * d].reshape(shape)
+def whitened(room: Room, x: Array, mean: Array, factor: Array) -> Array:
+    """factor (x - mean) of each row, in the type of the factor."""
+    away = room.away(x, mean, factor.dtype)
+    multiply(away, factor)
+    return away
 
 
 def product_factor(x: Array, whitener: Array, variance: Array) -> Array:

@@ -49,7 +49,7 @@ def measure(
     block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
 ) -> Mapping[str, Any]:
     """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
-    log_joint = model.log_joint(block, parameters)
+    log_joint = (model.contrast if rule.conditional else model.log_joint)(block, parameters)
     onehot = block.onehot(log_joint.shape[1])
     log_posterior, _ = log_normalise(log_joint)
     taking_part = block.weight if rule.unlabelled else block.weight * onehot.sum(axis=1)

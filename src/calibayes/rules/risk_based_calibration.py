@@ -24,6 +24,7 @@ class RC(Update):
     step: float | StepControl | None = None
 
     name: ClassVar[str] = "rc"
+    conditional: ClassVar[bool] = True
 
     @property
     def control(self) -> StepControl:

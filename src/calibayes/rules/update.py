@@ -22,6 +22,7 @@ class Update:
     closed_form: ClassVar[bool] = False
     climbs: ClassVar[bool] = False
     unlabelled: ClassVar[bool] = False
+    conditional: ClassVar[bool] = False
 
     @property
     def shrink(self) -> float:
