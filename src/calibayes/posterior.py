@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.logspace import log_normalise
+from calibayes.kernels.logspace import assess, log_normalise
 
-__all__ = ["best_temperature", "log_normalise", "scores"]
+__all__ = ["assess", "best_temperature", "log_normalise", "scores"]
 
 
 def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, float]:

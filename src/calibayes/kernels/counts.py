@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.native import levels as native
+from calibayes.kernels.native import twin
 
 
 def offsets(levels: tuple[int, ...]) -> Array:
@@ -19,9 +21,10 @@ def offsets(levels: tuple[int, ...]) -> Array:
 
 def cells(codes: Array, first: Array) -> Array:
     """Cell of each entry, (n, d); an entry that is no level goes to one cell behind the last."""
-    return np.where(codes < 0, first[-1], codes + first[:-1])
+    return np.where((codes < 0) | (codes >= np.diff(first)), first[-1], codes + first[:-1])
 
 
+@twin(native.weighted_counts)
 def weighted_counts(codes: Array, weights: Array, first: Array) -> Array:
     """Sum of the weights per class and cell, (k, cells)."""
     flat = cells(codes, first).ravel()
@@ -36,6 +39,7 @@ def look_up_each(codes: Array, table: Array, first: Array) -> Array:
     return np.swapaxes(padded[:, cells(codes, first)], 0, 1)
 
 
+@twin(native.look_up)
 def look_up(codes: Array, table: Array, first: Array) -> Array:
     """Sum over columns of the table's entries, (n, k), for a table of shape (k, cells)."""
     padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1).T.copy()

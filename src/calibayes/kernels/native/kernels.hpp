@@ -1,0 +1,88 @@
+// What each level of instructions offers: plain functions over plain arrays. The arrays were checked before they come
+// here. Sizes: n rows, d columns, k classes; `pad` is k rounded up to even, the width of a row of a packed table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace calibayes {
+
+using Int = std::int64_t;
+
+constexpr Int TILE = 16;      // groups of columns whose tables are in the nearest cache at a time
+constexpr Int SPAN = 512;     // groups whose places are found at a time
+constexpr Int STRETCH = 64;   // rows that are taken at a time
+constexpr Int WIDEST = 16;    // classes that are taken at a time
+constexpr Int WIDTHS = WIDEST / 2;
+constexpr Int SCRATCH = 4096; // numbers of rows whose posterior is taken at a time; twice that is their scratch
+
+enum Type { INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64, TYPES };
+
+// Rows of codes, `stride` entries apart.
+struct Codes {
+    const void* data;
+    Int stride, n, d;
+    Type type;
+};
+
+// Columns taken together: group p holds columns p, p + groups, p + 2 * groups, ...; the entry of a group is the number
+// whose digits are the entries of its columns. A code that is no level is the last digit of a column that has such.
+struct Groups {
+    Int groups, members;
+    const std::uint32_t* last;   // last digit of each column, (members * groups)
+    const std::uint32_t* step;   // how far apart in the packed table the digits of each column lie
+    const std::uint32_t* first;  // where each group begins in it, (groups,)
+};
+
+// Sums over labelled rows: weight, error, soft error, log loss.
+struct Scores {
+    double weight, error, soft_error, log_loss;
+};
+
+struct Assessment {
+    double objective;
+    Scores train, held_out;
+};
+
+template <class X>
+struct Numbers {
+    const X* data;
+    Int stride, n, d;
+};
+
+// Sparse rows: row r has entries start[r] to start[r + 1].
+struct Sparse {
+    const double* data;
+    const std::int64_t* column;
+    const std::int32_t* short_column;  // instead of `column` where that is null
+    const Int* start;
+    Int n;
+};
+
+// Numbers from the places of one row to those of the next. Rows must not lie a power of two apart: the caches of
+// processors have but a few ways for such.
+constexpr Int LINE = SPAN + TILE;
+
+struct Kernels {
+    const char* name;
+    // Largest code of each column, negative ones and NaN counting as the largest there is.
+    void (*top[TYPES])(const Codes&, std::uint64_t* top);
+    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row.
+    void (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
+    void (*gather[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums);
+    void (*scatter[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* weights, double* table);
+    void (*scatter_one)(const std::uint32_t* places, Int n, Int tile, const Int* own, const double* weight,
+                        double* table);
+    // Posterior, weights Y - (1 - generative) P (null: not wanted) and scores of rows with joint log densities (n, k).
+    Assessment (*assess)(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
+                         const double* held_out, double generative, double* weights, double* scratch);
+    void (*normalise)(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence,
+                      double* scratch);
+    void (*largest)(const double* rows, Int n, Int k, Int* which);
+};
+
+const Kernels& chosen();
+const Kernels* level(int number);  // null behind the last
+int choose(int number);            // whether the processor has it
+
+}  // namespace calibayes

@@ -1,0 +1,147 @@
+// The kernels as Python sees them: arrays are checked here, and the interpreter's lock is released while they run.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "counting.hpp"
+
+namespace nb = nanobind;
+using calibayes::Int;
+
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+static void demand(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+static calibayes::Type type_of(nb::dlpack::dtype given) {
+    using namespace calibayes;
+    const auto code = static_cast<nb::dlpack::dtype_code>(given.code);
+    const bool plain = given.lanes == 1, whole = code == nb::dlpack::dtype_code::Int,
+               positive = code == nb::dlpack::dtype_code::UInt, number = code == nb::dlpack::dtype_code::Float;
+    if (plain && (whole || positive)) {
+        if (given.bits == 8) return positive ? UINT8 : INT8;
+        if (given.bits == 16) return positive ? UINT16 : INT16;
+        if (given.bits == 32) return positive ? UINT32 : INT32;
+        if (given.bits == 64) return positive ? UINT64 : INT64;
+    }
+    if (plain && number && given.bits == 32) return FLOAT32;
+    if (plain && number && given.bits == 64) return FLOAT64;
+    throw std::invalid_argument("codes are whole numbers, or flags as floats");
+}
+
+static calibayes::Codes codes_of(const Table& codes) {
+    demand(codes.shape(1) < 2 || codes.stride(1) == 1, "the cells of a row must lie side by side");
+    return {codes.data(), codes.stride(0), static_cast<Int>(codes.shape(0)), static_cast<Int>(codes.shape(1)),
+            type_of(codes.dtype())};
+}
+
+// Levels of each column from the first cells of all, which must ascend from 0.
+static std::vector<std::uint32_t> levels_of(const In<Int, 1>& first, Int d) {
+    demand(static_cast<Int>(first.shape(0)) == d + 1 && first.data()[0] == 0, "one first cell a column, from 0 on");
+    std::vector<std::uint32_t> levels(static_cast<std::size_t>(d));
+    for (Int j = 0; j < d; ++j) {
+        const Int own = first.data()[j + 1] - first.data()[j];
+        demand(own >= 0 && own < (Int(1) << 30), "first cells must ascend");
+        levels[j] = static_cast<std::uint32_t>(own);
+    }
+    demand((first.data()[d] + d) * calibayes::WIDEST < (Int(1) << 32), "too many cells");
+    return levels;
+}
+
+static void look_up(Table codes, In<double, 2> table, In<Int, 1> first, Out<double, 2> out) {
+    const auto rows = codes_of(codes);
+    const auto levels = levels_of(first, rows.d);
+    const Int k = table.shape(0), cells = first.data()[rows.d];
+    demand(static_cast<Int>(table.shape(1)) == cells, "a table of all cells");
+    demand(static_cast<Int>(out.shape(0)) == rows.n && static_cast<Int>(out.shape(1)) == k, "a result (n, k)");
+    nb::gil_scoped_release free;
+    calibayes::look_up(rows, levels, table.data(), k, first.data(), cells, out.data());
+}
+
+static void weighted_counts(Table codes, In<double, 2> weights, In<Int, 1> first, Out<double, 2> out) {
+    const auto rows = codes_of(codes);
+    const auto levels = levels_of(first, rows.d);
+    const Int k = weights.shape(1), cells = first.data()[rows.d];
+    demand(static_cast<Int>(weights.shape(0)) == rows.n, "weights of all rows");
+    demand(static_cast<Int>(out.shape(0)) == k && static_cast<Int>(out.shape(1)) == cells, "a result (k, cells)");
+    nb::gil_scoped_release free;
+    calibayes::weighted_counts(rows, levels, weights.data(), k, first.data(), cells, out.data());
+}
+
+static std::vector<double> scratch_of(Int k) {
+    return std::vector<double>(static_cast<std::size_t>(2 * std::max(k, calibayes::SCRATCH)));
+}
+
+static nb::tuple as_tuple(const calibayes::Scores& scores) {
+    return nb::make_tuple(scores.weight, scores.error, scores.soft_error, scores.log_loss);
+}
+
+static nb::tuple assess(In<double, 2> log_joint, In<Int, 1> labels, In<double, 1> weight, In<double, 1> held_out,
+                        double generative, std::optional<Out<double, 2>> weights) {
+    const std::size_t n = log_joint.shape(0), k = log_joint.shape(1);
+    demand(k > 0 && labels.shape(0) == n && weight.shape(0) == n && held_out.shape(0) == n, "as many of all as rows");
+    demand(!weights || (weights->shape(0) == n && weights->shape(1) == k), "weights (n, k)");
+    calibayes::Assessment found;
+    {
+        nb::gil_scoped_release free;
+        auto scratch = scratch_of(static_cast<Int>(k));
+        found = calibayes::chosen().assess(log_joint.data(), n, k, labels.data(), weight.data(), held_out.data(),
+                                           generative, weights ? weights->data() : nullptr, scratch.data());
+    }
+    return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
+}
+
+static void normalise(In<double, 2> log_joint, Out<double, 2> log_posterior, Out<double, 1> evidence) {
+    const std::size_t n = log_joint.shape(0), k = log_joint.shape(1);
+    demand(k > 0 && log_posterior.shape(0) == n && log_posterior.shape(1) == k && evidence.shape(0) == n,
+           "results (n, k) and (n,)");
+    nb::gil_scoped_release free;
+    auto scratch = scratch_of(static_cast<Int>(k));
+    calibayes::chosen().normalise(log_joint.data(), n, k, log_posterior.data(), evidence.data(), scratch.data());
+}
+
+static void largest(In<double, 2> rows, Out<Int, 1> which) {
+    demand(rows.shape(1) > 0 && which.shape(0) == rows.shape(0), "a result (n,)");
+    nb::gil_scoped_release free;
+    calibayes::chosen().largest(rows.data(), rows.shape(0), rows.shape(1), which.data());
+}
+
+static std::vector<const char*> names() {
+    std::vector<const char*> found;
+    for (int number = 0; const auto* kernels = calibayes::level(number); ++number) found.push_back(kernels->name);
+    return found;
+}
+
+NB_MODULE(_native, m) {
+    m.def("look_up", look_up, nb::arg("codes").noconvert(), nb::arg("table").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("out").noconvert());
+    m.def("weighted_counts", weighted_counts, nb::arg("codes").noconvert(), nb::arg("weights").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("out").noconvert());
+    m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
+          nb::arg("weights").none());
+    m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
+          nb::arg("evidence").noconvert());
+    m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
+    m.def("level", [] { return calibayes::chosen().name; });
+    m.def("levels", [] {
+        nb::list found;
+        for (const char* name : names()) found.append(name);
+        return found;
+    });
+    m.def("choose", [](const std::string& name) {
+        const auto all = names();
+        for (std::size_t number = 0; number < all.size(); ++number)
+            if (name == all[number]) return calibayes::choose(static_cast<int>(number)) == 1;
+        return false;
+    });
+}
