@@ -11,16 +11,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
+from calibayes import engines
 from calibayes.core.abilities import Incomplete, Regrouped
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
-from calibayes.engines import engine_for
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.kernels.sparse import columns_where
+from calibayes.kernels.threads import jobs
 from calibayes.learn import (
     Data,
     Even,
@@ -127,7 +128,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        return self._adopt(self._blank()._fit(X, y, sample_weight))
+        with jobs(engines.jobs(checks.jobs(self.n_jobs))):
+            return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -225,7 +227,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
+        with jobs(engines.jobs(checks.jobs(self.n_jobs))):
+            return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -338,8 +341,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
-            absent = _with_gaps(encoded[name])
-            if len(absent) and not isinstance(family, Incomplete):
+            absent = [] if isinstance(family, Incomplete) else _with_gaps(encoded[name])
+            if len(absent):
                 column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(
                     f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"
@@ -361,7 +364,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return hold_out(codes, self.validation_fraction, np.random.default_rng(rng.randint(2**31 - 1)))
 
     def _engine(self) -> Engine:
-        return engine_for(self.n_jobs) if self.engine is None else self.engine
+        return engines.engine_for(self.n_jobs) if self.engine is None else self.engine
 
     def _callbacks(self) -> list[Callback]:
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []

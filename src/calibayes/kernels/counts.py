@@ -21,7 +21,8 @@ def offsets(levels: tuple[int, ...]) -> Array:
 
 def cells(codes: Array, first: Array) -> Array:
     """Cell of each entry, (n, d); an entry that is no level goes to one cell behind the last."""
-    return np.where((codes < 0) | (codes >= np.diff(first)), first[-1], codes + first[:-1])
+    local = codes.astype(np.intp, copy=False)
+    return np.where((local < 0) | (local >= np.diff(first)), first[-1], local + first[:-1])
 
 
 @twin(native.weighted_counts)

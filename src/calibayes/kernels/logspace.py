@@ -52,17 +52,20 @@ def assess(
         next_weights = -(1.0 - generative) * np.exp(log_posterior)
         next_weights[labelled, true] += 1.0
         next_weights *= weight[:, None]
-    return Assessment(
-        float(weight[labelled] @ gain),
-        *(_scores(part[labelled], wrong, log_true) for part in (weight, held_out)),
-        next_weights,
-    )
+    train, held = (_scores(part[labelled], wrong, log_true) for part in (weight, held_out))
+    return Assessment(_dot(weight[labelled], gain), train, held, next_weights)
 
 
 def _scores(weight: Array, wrong: Array, log_true: Array) -> Scores:
     return Scores(
         float(weight.sum()),
         float(weight @ wrong),
-        float(weight @ -np.expm1(log_true)),
-        float(weight @ -log_true),
+        _dot(weight, -np.expm1(log_true)),
+        _dot(weight, -log_true),
     )
+
+
+def _dot(weight: Array, values: Array) -> float:
+    """Weighted sum; a value that does not count may be anything."""
+    counts = weight != 0
+    return float(weight[counts] @ values[counts])

@@ -75,6 +75,8 @@ def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
     return np.flatnonzero(condition(x).any(axis=0))
 
 
-def cells_a_row(x: Array) -> float:
-    """Cells that are stored for each row, on average."""
-    return float(x.nnz / max(x.shape[0], 1)) if is_sparse(x) else float(x.shape[1])
+def bytes_a_row(x: Array) -> float:
+    """Bytes that are stored for each row, on average."""
+    if is_sparse(x):
+        return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
+    return float(x.shape[1] * x.dtype.itemsize)

@@ -27,7 +27,9 @@ def measure(
     return sums
 
 
-def _by_blend(log_joint: Array, block: Block, blend: float, last: bool) -> tuple[dict[str, Any], Array | None]:
+def _by_blend(
+    log_joint: Array, block: Block, blend: float, last: bool
+) -> tuple[dict[str, Any], Array | None]:
     found = assess(log_joint, block.labels, block.weight, block.held_out, blend, weights=not last)
     sums = {
         "size": found.train.weight,

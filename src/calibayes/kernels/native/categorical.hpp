@@ -49,6 +49,34 @@ void top_of(const Codes& codes, std::uint64_t* top) {
     }
 }
 
+// A row narrowed, and its codes counted among the largest.
+template <class N, class T>
+CALIBAYES_INLINE void narrow_row(const T* CALIBAYES_ALONE row, const std::uint32_t* CALIBAYES_ALONE levels, Int d,
+                                 N* CALIBAYES_ALONE to, std::uint32_t* CALIBAYES_ALONE top) {
+    for (Int j = 0; j < d; ++j) {
+        const std::uint32_t code = unsigned_code(row[j]);
+        to[j] = code < levels[j] ? static_cast<N>(code) : N(-1);
+        top[j] = code > top[j] ? code : top[j];
+    }
+}
+
+template <class N, class T>
+void narrow(const Codes& codes, const std::uint32_t* levels, void* to, std::uint64_t* top) {
+    constexpr Int WIDE = 512;
+    std::uint32_t most[WIDE];
+    for (Int from = 0; from < codes.d; from += WIDE) {
+        const Int wide = codes.d - from < WIDE ? codes.d - from : WIDE;
+        for (Int j = 0; j < wide; ++j) most[j] = 0;
+        for (Int r = 0; r < codes.n; ++r)
+            narrow_row(static_cast<const T*>(codes.data) + r * codes.stride + from, levels + from, wide,
+                       static_cast<N*>(to) + r * codes.d + from, most);
+        for (Int j = 0; j < wide; ++j) top[from + j] = most[j];
+    }
+}
+template <class T> void narrow8(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int8_t, T>(c, l, to, top); }
+template <class T> void narrow16(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int16_t, T>(c, l, to, top); }
+template <class T> void narrow32(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int32_t, T>(c, l, to, top); }
+
 template <class T>
 CALIBAYES_INLINE std::uint32_t digit(T entry, std::uint32_t last) {
     const std::uint32_t code = unsigned_code(entry);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels.hpp"
@@ -59,31 +60,31 @@ class Grouping {
         return {groups, members, last.data(), step.data(), begin.data()};
     }
 
-    // Tables of the columns (classes apart by `apart`, cells of column j from start[j] on) as one table of the groups.
-    void pack(const double* table, Int apart, const Int* start, Int k, Int pad, double* packed) const {
+    // A table of the columns' own cells, `pad` numbers each, as one of the groups' cells.
+    void pack(const double* own, const Int* start, Int pad, double* packed) const {
         for (Int p = 0; p < groups; ++p) {
             double* to = packed + first[p] * pad;
             Int size = 1;
             std::fill(to, to + pad, 0.0);
-            for (Int m = 0; m < members; ++m) size = widen(to, size, m * groups + p, table, apart, start, k, pad);
+            for (Int j = p; j < d; j += groups) size = widen(to, size, j, own + start[j] * pad, pad);
         }
     }
 
-    // The other way round: sums over a table of the groups for each level of each column, added to `table`.
-    void unpack(const double* packed, Int pad, Int k, const Int* start, Int apart, double* table) const {
+    // The other way round: sums over the cells of the groups are added to the columns' own cells.
+    void unpack(const double* packed, const Int* start, Int pad, double* own) const {
         for (Int p = 0; p < groups; ++p) {
-            const Int size = first[p + 1] - first[p];
-            Int below = size;
-            for (Int m = 0; m < members && m * groups + p < d; ++m) {
-                const Int j = m * groups + p;
+            Int below = first[p + 1] - first[p];
+            for (Int j = p, above = 1; j < d; j += groups) {
                 below /= radix[j];
-                for (Int cell = 0; cell < size; ++cell) {
-                    const Int code = cell / below % radix[j];
-                    if (code >= static_cast<Int>(levels[j])) continue;
-                    const double* from = packed + (first[p] + cell) * pad;
-                    double* to = table + start[j] + code;
-                    for (Int c = 0; c < k; ++c) to[c * apart] += from[c];
-                }
+                const double* from = packed + first[p] * pad;
+                for (Int a = 0; a < above; ++a)
+                    for (Int code = 0; code < static_cast<Int>(radix[j]); ++code)
+                        for (Int b = 0; b < below; ++b, from += pad) {
+                            if (code >= static_cast<Int>(levels[j])) continue;
+                            double* to = own + (start[j] + code) * pad;
+                            for (Int c = 0; c < pad; ++c) to[c] += from[c];
+                        }
+                above *= radix[j];
             }
         }
     }
@@ -93,19 +94,15 @@ class Grouping {
     std::vector<std::uint32_t> levels, radix, first, last, step, begin;
 
     // The first `size` cells of a group, each with every level of one column more; the number of cells then.
-    Int widen(double* to, Int size, Int j, const double* table, Int apart, const Int* start, Int k,
-                Int pad) const {
-        if (j >= d || radix[j] == 0) return size;
-        const Int own = radix[j];
+    Int widen(double* to, Int size, Int j, const double* own, Int pad) const {
+        const Int digits = radix[j];
         for (Int cell = size - 1; cell >= 0; --cell)
-            for (Int code = own - 1; code >= 0; --code) {
-                double *place = to + (cell * own + code) * pad, *before = to + cell * pad;
+            for (Int code = digits - 1; code >= 0; --code) {
+                double *place = to + (cell * digits + code) * pad, *before = to + cell * pad;
                 const bool known = code < static_cast<Int>(levels[j]);
-                for (Int c = 0; c < k; ++c)
-                    place[c] = before[c] + (known ? table[c * apart + start[j] + code] : 0.0);
-                for (Int c = k; c < pad; ++c) place[c] = 0.0;
+                for (Int c = 0; c < pad; ++c) place[c] = before[c] + (known ? own[code * pad + c] : 0.0);
             }
-        return size * own;
+        return size * digits;
     }
 };
 

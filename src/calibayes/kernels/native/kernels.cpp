@@ -2,6 +2,7 @@
 // anything of the standard library that would be compiled here and shared with the other levels.
 #include "categorical.hpp"
 #include "posterior.hpp"
+#include "tally.hpp"
 
 #define CALIBAYES_NAME_(level) #level
 #define CALIBAYES_NAME(level) CALIBAYES_NAME_(level)
@@ -18,7 +19,9 @@ const Kernels& kernels() {
     static constexpr Kernels all = {
         CALIBAYES_NAME(CALIBAYES_LEVEL),
         CALIBAYES_ALL_TYPES(top_of),
+        {CALIBAYES_ALL_TYPES(narrow8), CALIBAYES_ALL_TYPES(narrow16), CALIBAYES_ALL_TYPES(narrow32)},
         CALIBAYES_ALL_TYPES(places_of),
+        {tally<1>, tally<2>, tally<3>, tally<4>, tally<5>, tally<6>, tally<7>, tally<8>},
         CALIBAYES_ALL_WIDTHS(gather),
         CALIBAYES_ALL_WIDTHS(scatter),
         scatter_one,

@@ -16,6 +16,9 @@ constexpr Int WIDEST = 16;    // classes that are taken at a time
 constexpr Int WIDTHS = WIDEST / 2;
 constexpr Int SCRATCH = 4096; // numbers of rows whose posterior is taken at a time; twice that is their scratch
 
+constexpr int TALLIED = 8;  // levels that are told apart at a time
+constexpr int NARROW = 3;  // int8, int16, int32
+
 enum Type { INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64, TYPES };
 
 // Rows of codes, `stride` entries apart.
@@ -67,8 +70,12 @@ struct Kernels {
     const char* name;
     // Largest code of each column, negative ones and NaN counting as the largest there is.
     void (*top[TYPES])(const Codes&, std::uint64_t* top);
+    // Codes in a narrower signed type, -1 for what is none of `levels` (d,); the same largest codes are told.
+    void (*narrow[NARROW][TYPES])(const Codes&, const std::uint32_t* levels, void* narrow, std::uint64_t* top);
     // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row.
     void (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
+    // How many of some rows have each of 1 to 8 levels from `from` on, added to (levels, d). Codes of one byte.
+    void (*tally[TALLIED])(const Codes&, const Int* rows, Int n, std::uint8_t from, std::uint32_t* counts);
     void (*gather[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums);
     void (*scatter[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* weights, double* table);
     void (*scatter_one)(const std::uint32_t* places, Int n, Int tile, const Int* own, const double* weight,

@@ -28,6 +28,6 @@ def look_up(module: Any, codes: Array, table: Array, first: Array, kinds: str = 
 def weighted_counts(module: Any, codes: Array, weights: Array, first: Array, kinds: str = "iu") -> Any:
     if not _taken(codes, first, kinds) or not is_matrix(weights, "fiub"):
         return NotImplemented
-    out = np.zeros((weights.shape[1], int(first[-1])))
+    out = np.empty((weights.shape[1], int(first[-1])))
     module.weighted_counts(by_row(codes), floats(weights), whole(first), out)
     return out

@@ -39,7 +39,7 @@ static calibayes::Type type_of(nb::dlpack::dtype given) {
 }
 
 static calibayes::Codes codes_of(const Table& codes) {
-    demand(codes.shape(1) < 2 || codes.stride(1) == 1, "the cells of a row must lie side by side");
+    demand(codes.shape(0) == 0 || codes.shape(1) < 2 || codes.stride(1) == 1, "the cells of a row must lie side by side");
     return {codes.data(), codes.stride(0), static_cast<Int>(codes.shape(0)), static_cast<Int>(codes.shape(1)),
             type_of(codes.dtype())};
 }
@@ -53,7 +53,7 @@ static std::vector<std::uint32_t> levels_of(const In<Int, 1>& first, Int d) {
         demand(own >= 0 && own < (Int(1) << 30), "first cells must ascend");
         levels[j] = static_cast<std::uint32_t>(own);
     }
-    demand((first.data()[d] + d) * calibayes::WIDEST < (Int(1) << 32), "too many cells");
+    demand((first.data()[d] + d) * calibayes::WIDEST * 2 < (Int(1) << 32), "too many cells");
     return levels;
 }
 
@@ -75,6 +75,27 @@ static void weighted_counts(Table codes, In<double, 2> weights, In<Int, 1> first
     demand(static_cast<Int>(out.shape(0)) == k && static_cast<Int>(out.shape(1)) == cells, "a result (k, cells)");
     nb::gil_scoped_release free;
     calibayes::weighted_counts(rows, levels, weights.data(), k, first.data(), cells, out.data());
+}
+
+static void top(Table codes, Out<std::uint64_t, 1> out) {
+    const auto rows = codes_of(codes);
+    demand(static_cast<Int>(out.shape(0)) == rows.d, "a result (d,)");
+    nb::gil_scoped_release free;
+    calibayes::chosen().top[rows.type](rows, out.data());
+}
+
+static void narrow(Table codes, In<std::uint32_t, 1> levels, nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu> out,
+                   Out<std::uint64_t, 1> top) {
+    const auto rows = codes_of(codes);
+    const auto type = type_of(out.dtype());
+    demand(type == calibayes::INT8 || type == calibayes::INT16 || type == calibayes::INT32, "signed codes");
+    const int which = type == calibayes::INT8 ? 0 : type == calibayes::INT16 ? 1 : 2;
+    const Int most = (Int(1) << (8 * (1 << which) - 1));
+    demand(static_cast<Int>(out.shape(0)) == rows.n && static_cast<Int>(out.shape(1)) == rows.d, "a result (n, d)");
+    demand(static_cast<Int>(levels.shape(0)) == rows.d && static_cast<Int>(top.shape(0)) == rows.d, "levels (d,)");
+    for (Int j = 0; j < rows.d; ++j) demand(levels.data()[j] <= most, "more levels than the type has codes");
+    nb::gil_scoped_release free;
+    calibayes::chosen().narrow[which][rows.type](rows, levels.data(), out.data(), top.data());
 }
 
 static std::vector<double> scratch_of(Int k) {
@@ -126,6 +147,9 @@ NB_MODULE(_native, m) {
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("weighted_counts", weighted_counts, nb::arg("codes").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
+    m.def("top", top, nb::arg("codes").noconvert(), nb::arg("out").noconvert());
+    m.def("narrow", narrow, nb::arg("codes").noconvert(), nb::arg("levels").noconvert(), nb::arg("out").noconvert(),
+          nb::arg("top").noconvert());
     m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
           nb::arg("weights").none());

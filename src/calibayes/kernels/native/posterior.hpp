@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 
 #include "pack.hpp"
 
@@ -31,9 +32,12 @@ CALIBAYES_INLINE double exp_of(double x) {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    union { double number; std::uint64_t bits; } low{shifted}, value{p};
-    value.bits += low.bits << 52;
-    return x > -708.0 ? value.number : 0.0;
+    std::uint64_t bits, exponent;
+    std::memcpy(&bits, &p, 8);
+    std::memcpy(&exponent, &shifted, 8);
+    bits += exponent << 52;
+    std::memcpy(&p, &bits, 8);
+    return x > -708.0 ? p : 0.0;
 }
 
 // Rows at a time: their exponentials stay in the nearest cache.
@@ -67,6 +71,7 @@ CALIBAYES_INLINE Int first_largest(const double* row, Int k) {
 }
 
 CALIBAYES_INLINE void count(Scores& scores, double weight, bool wrong, double soft, double log_true) {
+    if (weight == 0.0) return;  // what is not counted may be anything
     scores.weight += weight;
     scores.error += wrong ? weight : 0.0;
     scores.soft_error += weight * soft;
@@ -94,7 +99,7 @@ inline Assessment assess(const double* log_joint, Int n, Int k, const Int* label
                 count(found.held_out, held_out[from + r], wrong, others / sum, log_true);
                 double gain = generative != 1.0 ? (1.0 - generative) * log_true : 0.0;
                 if (generative != 0.0) gain += generative * log_joint[(from + r) * k + y];
-                found.objective += own * gain;
+                if (own != 0.0) found.objective += own * gain;
             }
             if (weights) {
                 double* to = weights + (from + r) * k;
