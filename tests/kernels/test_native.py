@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from calibayes import CategoricalNB
-from calibayes.kernels import codes, counts, logspace
+from calibayes.kernels import codes, counts, diagonal, logspace
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -115,7 +115,28 @@ def of_narrow(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tupl
                 yield np.empty(cells.shape, dtype=kind), cells, np.diff(first)
 
 
+def some_numbers(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    """Of both types, with and without gaps, far from zero, not side by side."""
+    plain = rng.standard_normal((n, d))
+    gaps = np.where(rng.random((n, d)) < 0.2, np.nan, plain)
+    yield from (plain, plain.astype(np.float32), gaps, gaps.astype(np.float32), plain + 1e5)
+    yield from (np.asfortranarray(gaps), np.repeat(plain, 2, axis=0)[::2], np.full((n, d), np.nan))
+
+
+def of_diagonal(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in some_numbers(rng, n, d):
+        yield x, rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
+
+
+def of_power_sums(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in some_numbers(rng, n, d):
+        for weights in some_weights(rng, n, k):
+            yield x, rng.standard_normal(d), weights
+
+
 CASES = {
+    "log_density": Case(diagonal.log_density, of_diagonal),
+    "power_sums": Case(diagonal.power_sums, of_power_sums),
     "weighted_counts": Case(counts.weighted_counts, of_counts),
     "look_up": Case(counts.look_up, of_look_up),
     "log_normalise": Case(logspace.log_normalise, joints),

@@ -132,12 +132,3 @@ class Regrouped(Protocol):
 
         A negative code is a level that is no more, since it never occurred.
         """
-
-
-@runtime_checkable
-class Blended(Protocol):
-    """A rule with weights Y - (1 - g) P, which climbs g * log p(x, y) + (1 - g) * log p(y | x): kernels know it."""
-
-    @property
-    def blend(self) -> float | None:
-        """g, None for a rule with other weights or another objective."""

@@ -48,10 +48,11 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
         raise ValueError(
             f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed to tell apart"
         )
+    places = np.asarray(np.searchsorted(classes, found))
     if len(known) == len(values):
-        return Target(classes, np.searchsorted(classes, found)[inverse])
+        return Target(classes, places[inverse])
     codes = np.full(len(values), -1)
-    codes[~unknown] = np.searchsorted(classes, found)[inverse]
+    codes[~unknown] = places[inverse]
     return Target(classes, codes)
 
 

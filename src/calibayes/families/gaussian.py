@@ -77,8 +77,8 @@ class Gaussian:
         return self.shape.hidden(columns)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        x = np.asarray(columns, dtype=np.float64) - self.layout.centre
-        count, first, second = self.shape.moments(x, weights, self._expected(parameters, weights.shape[1]))
+        expected = self._expected(parameters, weights.shape[1])
+        count, first, second = self.shape.about(columns, self.layout.centre, weights, expected)
         return {"count": count, "first": first, "second": second}
 
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:

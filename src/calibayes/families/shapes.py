@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.kernels import densities, linalg, missing, moments
+from calibayes.kernels import densities, diagonal, linalg, missing, moments
 
 
 class Shape(Protocol):
@@ -30,6 +30,11 @@ class Shape(Protocol):
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
+
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        """`moments` of numbers about a centre (d,)."""
 
     def hidden(self, x: Array) -> bool:
         """Whether moments of these rows depend on the parameters."""
@@ -107,6 +112,11 @@ class Full:
 
     def prepare(self, start: Arrays) -> Full:
         return self
+
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        return self.moments(np.asarray(columns, dtype=np.float64) - centre, weights, expected)
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         count = moments.zeroth(weights)
@@ -220,9 +230,13 @@ class Diagonal(Full):
         return d
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        known, filled = missing.known_and_filled(x)
-        second = moments.squares(filled, self.pool(weights.T).T)
-        return moments.first(known, weights), moments.first(filled, weights), second
+        return self.about(x, np.zeros(x.shape[1]), weights, expected)
+
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        count, first, second = diagonal.power_sums(columns, centre, weights)
+        return count, first, self.pool(second)
 
     def hidden(self, x: Array) -> bool:
         return False
@@ -246,8 +260,7 @@ class Diagonal(Full):
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        density = missing.marginal_diagonal if np.isnan(x).any() else densities.diagonal_gaussian
-        return density(x, parameters["mean"], parameters["variance"])
+        return diagonal.log_density(x, parameters["mean"], parameters["variance"])
 
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])

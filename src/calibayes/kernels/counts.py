@@ -6,6 +6,7 @@ Cells of all columns lie side by side: level v of column j is cell ``offsets[j] 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,9 +15,12 @@ from calibayes.kernels.native import levels as native
 from calibayes.kernels.native import twin
 
 
+@lru_cache(maxsize=256)
 def offsets(levels: tuple[int, ...]) -> Array:
-    """First cell of each column, and the number of cells at the end, (d + 1,)."""
-    return np.concatenate([[0], np.cumsum(levels, dtype=np.intp)]).astype(np.intp)
+    """First cell of each column, and the number of cells at the end, (d + 1,); not to be written to."""
+    first = np.concatenate([[0], np.cumsum(levels, dtype=np.intp)]).astype(np.intp)
+    first.flags.writeable = False
+    return first
 
 
 def cells(codes: Array, first: Array) -> Array:

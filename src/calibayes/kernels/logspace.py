@@ -35,10 +35,14 @@ def assess(
     weight: Array,
     held_out: Array,
     generative: float,
+    decided: float = 0.0,
     *,
     weights: bool = True,
 ) -> Assessment:
-    """From log p(x, class) (n, k) to posterior, scores, objective and class weights in one go; label -1 is none."""
+    """From log p(x, class) (n, k) to posterior, scores, objective and class weights in one go; label -1 is none.
+
+    A class weight no larger than ``decided`` is 0.
+    """
     log_posterior, _ = log_normalise.plain(log_joint)
     labelled = np.flatnonzero(labels >= 0)
     true = labels[labelled]
@@ -51,6 +55,7 @@ def assess(
     if weights:
         next_weights = -(1.0 - generative) * np.exp(log_posterior)
         next_weights[labelled, true] += 1.0
+        next_weights[np.abs(next_weights) <= decided] = 0.0
         next_weights *= weight[:, None]
     train, held = (_scores(part[labelled], wrong, log_true) for part in (weight, held_out))
     return Assessment(_dot(weight[labelled], gain), train, held, next_weights)

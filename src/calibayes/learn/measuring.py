@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.abilities import Blended
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Model, Rule, Trees
 from calibayes.posterior import assess, log_normalise, scores
@@ -17,7 +16,7 @@ def measure(
     block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
 ) -> Mapping[str, Any]:
     """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
-    blend = rule.blend if isinstance(rule, Blended) else None
+    blend: float | None = getattr(rule, "blend", None)
     log_joint = model.log_joint(block, parameters)
     sums, weights = (
         _by_rule(log_joint, block, rule, last) if blend is None else _by_blend(log_joint, block, blend, last)

@@ -1,6 +1,7 @@
 // All kernels at one level of instructions, CALIBAYES_LEVEL. This file is compiled once for each. It must not use
 // anything of the standard library that would be compiled here and shared with the other levels.
 #include "categorical.hpp"
+#include "gaussian.hpp"
 #include "posterior.hpp"
 #include "tally.hpp"
 
@@ -27,6 +28,12 @@ const Kernels& kernels() {
         scatter_one,
         assess,
         normalise,
+        CALIBAYES_ALL_WIDTHS(distances32),
+        CALIBAYES_ALL_WIDTHS(distances64),
+        CALIBAYES_ALL_WIDTHS(powers32),
+        CALIBAYES_ALL_WIDTHS(powers64),
+        own_powers<float>,
+        own_powers<double>,
         largest,
     };
     return all;

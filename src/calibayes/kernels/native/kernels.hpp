@@ -80,11 +80,27 @@ struct Kernels {
     void (*scatter[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* weights, double* table);
     void (*scatter_one)(const std::uint32_t* places, Int n, Int tile, const Int* own, const double* weight,
                         double* table);
-    // Posterior, weights Y - (1 - generative) P (null: not wanted) and scores of rows with joint log densities (n, k).
+    // Posterior, weights Y - (1 - generative) P (null: not wanted; 0 where no larger than `decided`) and scores of rows with joint log densities (n, k).
     Assessment (*assess)(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
-                         const double* held_out, double generative, double* weights, double* scratch);
+                         const double* held_out, double generative, double decided, double* weights, double* scratch);
     void (*normalise)(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence,
                       double* scratch);
+    // Sums over columns of ((x - mean) * root)^2 for rows without a gap, of that + term over known columns for the others;
+    // `gaps` says which. mean, root, term are packed, (d, K).
+    void (*distances32[WIDTHS])(const Numbers<float>&, const double* mean, const double* root, const double* term,
+                                double* sums, std::uint8_t* gaps);
+    void (*distances64[WIDTHS])(const Numbers<double>&, const double* mean, const double* root, const double* term,
+                                double* sums, std::uint8_t* gaps);
+    // Weighted sums of powers of x - centre, 0, 1 and 2, each packed (d, K), added to what is there.
+    void (*powers32[WIDTHS])(const Numbers<float>&, const double* centre, const double* weights, double* count,
+                             double* first, double* second);
+    void (*powers64[WIDTHS])(const Numbers<double>&, const double* centre, const double* weights, double* count,
+                             double* first, double* second);
+    // The same for rows of one class each, `own`; each sum is (k, d).
+    void (*own_powers32)(const Numbers<float>&, const double* centre, const Int* own, const double* weight,
+                         double* count, double* first, double* second);
+    void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
+                         double* count, double* first, double* second);
     void (*largest)(const double* rows, Int n, Int k, Int* which);
 };
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "counting.hpp"
+#include "numbers.hpp"
 
 namespace nb = nanobind;
 using calibayes::Int;
@@ -107,7 +107,7 @@ static nb::tuple as_tuple(const calibayes::Scores& scores) {
 }
 
 static nb::tuple assess(In<double, 2> log_joint, In<Int, 1> labels, In<double, 1> weight, In<double, 1> held_out,
-                        double generative, std::optional<Out<double, 2>> weights) {
+                        double generative, double decided, std::optional<Out<double, 2>> weights) {
     const std::size_t n = log_joint.shape(0), k = log_joint.shape(1);
     demand(k > 0 && labels.shape(0) == n && weight.shape(0) == n && held_out.shape(0) == n, "as many of all as rows");
     demand(!weights || (weights->shape(0) == n && weights->shape(1) == k), "weights (n, k)");
@@ -116,7 +116,7 @@ static nb::tuple assess(In<double, 2> log_joint, In<Int, 1> labels, In<double, 1
         nb::gil_scoped_release free;
         auto scratch = scratch_of(static_cast<Int>(k));
         found = calibayes::chosen().assess(log_joint.data(), n, k, labels.data(), weight.data(), held_out.data(),
-                                           generative, weights ? weights->data() : nullptr, scratch.data());
+                                           generative, decided, weights ? weights->data() : nullptr, scratch.data());
     }
     return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
 }
@@ -136,6 +136,40 @@ static void largest(In<double, 2> rows, Out<Int, 1> which) {
     calibayes::chosen().largest(rows.data(), rows.shape(0), rows.shape(1), which.data());
 }
 
+template <class X>
+static calibayes::Numbers<X> numbers_of(const Table& x) {
+    const auto rows = codes_of(x);
+    return {static_cast<const X*>(rows.data), rows.stride, rows.n, rows.d};
+}
+
+static void diagonal_gaussian(Table x, In<double, 2> mean, In<double, 2> variance, Out<double, 2> out) {
+    const std::size_t k = mean.shape(0), d = x.shape(1);
+    demand(mean.shape(1) == d && variance.shape(0) == k && variance.shape(1) == d, "means and variances (k, d)");
+    demand(out.shape(0) == x.shape(0) && out.shape(1) == k, "a result (n, k)");
+    const auto type = type_of(x.dtype());
+    demand(type == calibayes::FLOAT32 || type == calibayes::FLOAT64, "numbers are float32 or float64");
+    nb::gil_scoped_release free;
+    if (type == calibayes::FLOAT32)
+        calibayes::diagonal_gaussian(numbers_of<float>(x), mean.data(), variance.data(), k, out.data());
+    else
+        calibayes::diagonal_gaussian(numbers_of<double>(x), mean.data(), variance.data(), k, out.data());
+}
+
+static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out<double, 3> out) {
+    const std::size_t k = weights.shape(1), d = x.shape(1);
+    demand(centre.shape(0) == d && weights.shape(0) == x.shape(0), "a centre (d,) and weights (n, k)");
+    demand(out.shape(0) == 3 && out.shape(1) == k && out.shape(2) == d, "a result (3, k, d)");
+    const auto type = type_of(x.dtype());
+    demand(type == calibayes::FLOAT32 || type == calibayes::FLOAT64, "numbers are float32 or float64");
+    double *zero = out.data(), *one = zero + k * d, *two = one + k * d;
+    nb::gil_scoped_release free;
+    std::fill(zero, two + k * d, 0.0);
+    if (type == calibayes::FLOAT32)
+        calibayes::power_sums(numbers_of<float>(x), centre.data(), weights.data(), k, zero, one, two);
+    else
+        calibayes::power_sums(numbers_of<double>(x), centre.data(), weights.data(), k, zero, one, two);
+}
+
 static std::vector<const char*> names() {
     std::vector<const char*> found;
     for (int number = 0; const auto* kernels = calibayes::level(number); ++number) found.push_back(kernels->name);
@@ -152,10 +186,14 @@ NB_MODULE(_native, m) {
           nb::arg("top").noconvert());
     m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
-          nb::arg("weights").none());
+          nb::arg("decided"), nb::arg("weights").none());
     m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
     m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
+    m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
+          nb::arg("variance").noconvert(), nb::arg("out").noconvert());
+    m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("out").noconvert());
     m.def("level", [] { return calibayes::chosen().name; });
     m.def("levels", [] {
         nb::list found;

@@ -79,7 +79,7 @@ CALIBAYES_INLINE void count(Scores& scores, double weight, bool wrong, double so
 }
 
 inline Assessment assess(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
-                         const double* held_out, double generative, double* weights, double* scratch) {
+                         const double* held_out, double generative, double decided, double* weights, double* scratch) {
     Assessment found{};
     double *shifted = scratch, *power = scratch + (k > SCRATCH ? k : SCRATCH);
     const Int step = rows_at_once(k);
@@ -103,11 +103,12 @@ inline Assessment assess(const double* log_joint, Int n, Int k, const Int* label
             }
             if (weights) {
                 double* to = weights + (from + r) * k;
-                const double share = (1.0 - generative) * own / sum;
-                for (Int c = 0; c < k; ++c) to[c] = -share * e[c];
+                const double share = (1.0 - generative) / sum;
+                for (Int c = 0; c < k; ++c) to[c] = share * e[c] > decided ? -own * (share * e[c]) : 0.0;
                 if (y >= 0 && y < k) {
                     const double others = total(e, y) + total(e + y + 1, k - y - 1);
-                    to[y] = own * (generative + (1.0 - generative) * (others / sum));
+                    const double left = generative + (1.0 - generative) * (others / sum);
+                    to[y] = left > decided ? own * left : 0.0;
                 }
             }
         }

@@ -34,6 +34,7 @@ def assess(
     weight: Array,
     held_out: Array,
     generative: float,
+    decided: float = 0.0,
     *,
     weights: bool = True,
 ) -> Any:
@@ -41,6 +42,6 @@ def assess(
         return NotImplemented
     out = np.empty(log_joint.shape) if weights else None
     objective, train, held = module.assess(
-        floats(log_joint), whole(labels), floats(weight), floats(held_out), generative, out
+        floats(log_joint), whole(labels), floats(weight), floats(held_out), generative, decided, out
     )
     return Assessment(objective, Scores(*train), Scores(*held), out)
