@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import codes, counts, diagonal, logspace
+from calibayes.kernels import codes, counts, diagonal, events, logspace
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -134,7 +135,37 @@ def of_power_sums(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[
             yield x, rng.standard_normal(d), weights
 
 
+def sparse_rows(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    """Whole and other numbers, both types of positions, no cell at all."""
+    dense = rng.poisson(0.3, size=(n, d)).astype(np.float64)
+    for x in (dense, dense * 1.7, 1000.0 * dense, np.zeros((n, d)), dense.astype(np.int64)):
+        yield csr_array(x)
+    wide = csr_array(dense)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield wide
+
+
+def of_scores(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_rows(rng, n, d):
+        table = rng.standard_normal((k, d))
+        yield from ((x, table), (x, np.asfortranarray(table)))
+
+
+def of_totals(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_rows(rng, n, d):
+        for weights in some_weights(rng, n, k):
+            yield x, weights
+
+
+def of_factorials(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_rows(rng, n, d):
+        yield (x,)
+
+
 CASES = {
+    "scores": Case(events.scores, of_scores),
+    "totals": Case(events.totals, of_totals),
+    "log_factorials": Case(events.log_factorials, of_factorials),
     "log_density": Case(diagonal.log_density, of_diagonal),
     "power_sums": Case(diagonal.power_sums, of_power_sums),
     "weighted_counts": Case(counts.weighted_counts, of_counts),
@@ -210,6 +241,13 @@ def test_malformed_arguments_are_refused_and_do_no_harm() -> None:
         use.module.weighted_counts(rows, np.zeros((2, 1)), np.array([0, 2, 4]), np.empty((1, 4)))
     with pytest.raises(TypeError):
         use.module.look_up(rows, table.astype(np.float32), np.array([0, 2, 4]), out)
+    cells, columns = np.ones(2), np.array([0, 7], dtype=np.int32)
+    for start in ([0, 3], [0, -1], [-1, 2], [0, 2, 1]):
+        with pytest.raises(ValueError, match="begin and end"):
+            use.module.sparse_sums(cells, columns, np.array(start), np.ones((2, 1)), np.empty((len(start) - 1, 1)))
+    beyond = np.empty((1, 1))
+    use.module.sparse_sums(cells, columns, np.array([0, 2]), np.ones((2, 1)), beyond)
+    assert beyond.tolist() == [[1.0]]
     wild = np.array([[-1, 127], [-128, 5], [3, 2]], dtype=np.int8)
     assert counts.look_up(wild, np.ones((1, 4)), np.array([0, 2, 4])).tolist() == [[0.0], [0.0], [0.0]]
 

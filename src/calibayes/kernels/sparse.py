@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import moments
@@ -58,14 +57,6 @@ def over_known(x: Array, table: Array) -> Array:
     if is_sparse(x):
         return np.repeat(table.sum(axis=1)[None], x.shape[0], axis=0)
     return ~np.isnan(x) @ table.T
-
-
-def log_factorials(x: Array) -> Array:
-    """Sum of log x! over the known cells of each row, (n,); by the gamma function where x is not whole."""
-    if not is_sparse(x):
-        return np.asarray(gammaln(filled(x) + 1.0).sum(axis=1))
-    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    return np.bincount(rows, gammaln(x.data + 1.0), minlength=x.shape[0])
 
 
 def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:

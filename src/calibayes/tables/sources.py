@@ -46,7 +46,9 @@ class ArraySource:
         if self.rows_per_block is not None:
             return self.rows_per_block
         row = sum(bytes_a_row(columns) for columns in self.columns.values())
-        return max(FEWEST_ROWS, int(BYTES_PER_BLOCK // (row + BYTES_A_CLASS * self.k)))
+        # Sums over a block have a number for each class and column at least: they should not outweigh it.
+        sums = 8 * self.k * sum(columns.shape[1] for columns in self.columns.values())
+        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, sums) // (row + BYTES_A_CLASS * self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: array[rows] for name, array in self.columns.items()}

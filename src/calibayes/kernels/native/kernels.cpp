@@ -3,6 +3,7 @@
 #include "categorical.hpp"
 #include "gaussian.hpp"
 #include "posterior.hpp"
+#include "sparse.hpp"
 #include "tally.hpp"
 
 #define CALIBAYES_NAME_(level) #level
@@ -34,6 +35,10 @@ const Kernels& kernels() {
         CALIBAYES_ALL_WIDTHS(powers64),
         own_powers<float>,
         own_powers<double>,
+        sparse_sums<std::int32_t>,
+        sparse_sums<std::int64_t>,
+        sparse_totals<std::int32_t>,
+        sparse_totals<std::int64_t>,
         largest,
     };
     return all;

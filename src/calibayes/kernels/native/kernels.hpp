@@ -54,10 +54,10 @@ struct Numbers {
 };
 
 // Sparse rows: row r has entries start[r] to start[r + 1].
+template <class C>
 struct Sparse {
     const double* data;
-    const std::int64_t* column;
-    const std::int32_t* short_column;  // instead of `column` where that is null
+    const C* column;
     const Int* start;
     Int n;
 };
@@ -101,6 +101,10 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
                          double* count, double* first, double* second);
+    void (*sparse_sums32)(const Sparse<std::int32_t>&, const double* table, Int d, Int k, double* out);
+    void (*sparse_sums64)(const Sparse<std::int64_t>&, const double* table, Int d, Int k, double* out);
+    void (*sparse_totals32)(const Sparse<std::int32_t>&, const double* weights, Int d, Int k, double* table);
+    void (*sparse_totals64)(const Sparse<std::int64_t>&, const double* weights, Int d, Int k, double* table);
     void (*largest)(const double* rows, Int n, Int k, Int* which);
 };
 

@@ -170,6 +170,58 @@ static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out
         calibayes::power_sums(numbers_of<double>(x), centre.data(), weights.data(), k, zero, one, two);
 }
 
+// Sparse rows whose entries are all there.
+template <class C>
+static calibayes::Sparse<C> sparse_of(const In<double, 1>& data, const In<C, 1>& column, const In<Int, 1>& start) {
+    const Int n = static_cast<Int>(start.shape(0)) - 1, stored = static_cast<Int>(data.shape(0));
+    demand(n >= 0 && data.shape(0) == column.shape(0), "as many columns as cells");
+    demand(start.data()[0] >= 0 && start.data()[n] <= stored, "rows begin and end among the cells");
+    for (Int r = 0; r < n; ++r) demand(start.data()[r] <= start.data()[r + 1], "rows begin and end in order");
+    return {data.data(), column.data(), start.data(), n};
+}
+
+template <class C>
+static void sparse_sums(In<double, 1> data, In<C, 1> column, In<Int, 1> start, In<double, 2> table, Out<double, 2> out) {
+    const auto x = sparse_of<C>(data, column, start);
+    const Int d = table.shape(0), k = table.shape(1);
+    demand(static_cast<Int>(out.shape(0)) == x.n && static_cast<Int>(out.shape(1)) == k, "a result (n, k)");
+    nb::gil_scoped_release free;
+    if constexpr (sizeof(C) == 4)
+        calibayes::chosen().sparse_sums32(x, table.data(), d, k, out.data());
+    else
+        calibayes::chosen().sparse_sums64(x, table.data(), d, k, out.data());
+}
+
+template <class C>
+static void sparse_totals(In<double, 1> data, In<C, 1> column, In<Int, 1> start, In<double, 2> weights,
+                          Out<double, 2> out) {
+    const auto x = sparse_of<C>(data, column, start);
+    const Int d = out.shape(0), k = out.shape(1);
+    demand(static_cast<Int>(weights.shape(0)) == x.n && static_cast<Int>(weights.shape(1)) == k, "weights (n, k)");
+    nb::gil_scoped_release free;
+    if constexpr (sizeof(C) == 4)
+        calibayes::chosen().sparse_totals32(x, weights.data(), d, k, out.data());
+    else
+        calibayes::chosen().sparse_totals64(x, weights.data(), d, k, out.data());
+}
+
+// Sum of log x! over the cells of each row: by a table where x is whole and small.
+static void log_factorials(In<double, 1> data, In<Int, 1> start, In<double, 1> small, Out<double, 1> out) {
+    const auto x = sparse_of<double>(data, data, start);
+    demand(static_cast<Int>(out.shape(0)) == x.n, "a result (n,)");
+    const double most = static_cast<double>(small.shape(0));
+    nb::gil_scoped_release free;
+    for (Int r = 0; r < x.n; ++r) {
+        double sum = 0.0;
+        for (Int i = x.start[r]; i < x.start[r + 1]; ++i) {
+            const double value = x.data[i];
+            const bool known = value >= 0.0 && value < most && value == static_cast<double>(static_cast<Int>(value));
+            sum += known ? small.data()[static_cast<Int>(value)] : std::lgamma(value + 1.0);
+        }
+        out.data()[r] = sum;
+    }
+}
+
 static std::vector<const char*> names() {
     std::vector<const char*> found;
     for (int number = 0; const auto* kernels = calibayes::level(number); ++number) found.push_back(kernels->name);
@@ -194,6 +246,16 @@ NB_MODULE(_native, m) {
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
+    m.def("sparse_sums", sparse_sums<std::int32_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("sparse_sums", sparse_sums<std::int64_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("sparse_totals", sparse_totals<std::int32_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("sparse_totals", sparse_totals<std::int64_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    m.def("log_factorials", log_factorials, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
+          nb::arg("small").noconvert(), nb::arg("out").noconvert());
     m.def("level", [] { return calibayes::chosen().name; });
     m.def("levels", [] {
         nb::list found;
