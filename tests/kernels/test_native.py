@@ -244,7 +244,9 @@ def test_malformed_arguments_are_refused_and_do_no_harm() -> None:
     cells, columns = np.ones(2), np.array([0, 7], dtype=np.int32)
     for start in ([0, 3], [0, -1], [-1, 2], [0, 2, 1]):
         with pytest.raises(ValueError, match="begin and end"):
-            use.module.sparse_sums(cells, columns, np.array(start), np.ones((2, 1)), np.empty((len(start) - 1, 1)))
+            use.module.sparse_sums(
+                cells, columns, np.array(start), np.ones((2, 1)), np.empty((len(start) - 1, 1))
+            )
     beyond = np.empty((1, 1))
     use.module.sparse_sums(cells, columns, np.array([0, 2]), np.ones((2, 1)), beyond)
     assert beyond.tolist() == [[1.0]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.sparse import bytes_a_row
+from calibayes.kernels.sparse import bytes_a_row, some_rows
 
 BYTES_PER_BLOCK = 2**21
 """A block is read several times in a pass: it should be found in the caches of a core, or near them."""
@@ -51,7 +51,7 @@ class ArraySource:
         return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, sums) // (row + BYTES_A_CLASS * self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
-        columns = {name: array[rows] for name, array in self.columns.items()}
+        columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
