@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import codes, counts, diagonal, events, logspace
+from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -162,7 +162,57 @@ def of_factorials(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[
         yield (x,)
 
 
+def some_flags(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    plain = (rng.random((n, d)) < 0.4).astype(np.float64)
+    yield from (plain, np.where(rng.random((n, d)) < 0.1, np.nan, plain), plain.astype(np.float32))
+
+
+def of_flag_counts(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in some_flags(rng, n, d):
+        for weights in some_weights(rng, n, k):
+            yield x, weights
+
+
+def of_flag_scores(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in some_flags(rng, n, d):
+        yield x, *rng.standard_normal((2, k, d))
+
+
+def some_positions(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[Any, Any, Any]]:
+    """On points, between and beyond them, missing; grids of a few points; and first cells."""
+    points = rng.integers(2, 20, size=d)
+    plain = rng.uniform(-3.0, 22.0, size=(n, d))
+    whole = np.floor(plain)
+    gaps = np.where(rng.random((n, d)) < 0.1, np.nan, plain)
+    first = counts.offsets(tuple((points + binned.TAILS).tolist()))
+    for x in (
+        plain,
+        whole,
+        gaps,
+        np.full((n, d), 1e9),
+        np.asfortranarray(gaps),
+        np.repeat(gaps, 2, axis=0)[::2],
+    ):
+        yield x, points, first
+
+
+def of_position_counts(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x, points, first in some_positions(rng, n, d):
+        for weights in some_weights(rng, n, k):
+            yield x, points, weights, first
+
+
+def of_position_scores(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x, points, first in some_positions(rng, n, d):
+        for spread in (1.0, 30.0):
+            yield x, points, spread * rng.standard_normal((k, first[-1])), first
+
+
 CASES = {
+    "position_counts": Case(binned.position_counts, of_position_counts),
+    "position_scores": Case(binned.position_scores, of_position_scores),
+    "flag_counts": Case(flags.flag_counts, of_flag_counts),
+    "flag_scores": Case(flags.flag_scores, of_flag_scores),
     "scores": Case(events.scores, of_scores),
     "totals": Case(events.totals, of_totals),
     "log_factorials": Case(events.log_factorials, of_factorials),

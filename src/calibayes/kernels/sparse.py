@@ -41,7 +41,7 @@ def known(x: Array, weights: Array) -> Array:
     """Weight of the known cells, (k, d)."""
     if is_sparse(x):
         return np.repeat(moments.zeroth(weights)[:, None], x.shape[1], axis=1)
-    return moments.first(~np.isnan(x), weights)
+    return moments.first((~np.isnan(x)).astype(np.float64), weights)
 
 
 def zeros(x: Array, weights: Array) -> Array:
@@ -56,7 +56,7 @@ def over_known(x: Array, table: Array) -> Array:
     """Sum of a table's entries (k, d) over the known cells of each row, (n, k)."""
     if is_sparse(x):
         return np.repeat(table.sum(axis=1)[None], x.shape[0], axis=0)
-    return ~np.isnan(x) @ table.T
+    return (~np.isnan(x)).astype(np.float64) @ table.T
 
 
 def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:

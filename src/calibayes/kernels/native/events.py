@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
@@ -17,8 +16,7 @@ SMALL = 256
 
 def _taken(x: Any) -> bool:
     return (
-        sparse.issparse(x)
-        and x.format == "csr"
+        getattr(x, "format", "") == "csr"
         and x.indices.dtype in (np.int32, np.int64)
         and x.data.dtype.kind in "fiub"
     )

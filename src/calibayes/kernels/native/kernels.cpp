@@ -1,5 +1,6 @@
 // All kernels at one level of instructions, CALIBAYES_LEVEL. This file is compiled once for each. It must not use
 // anything of the standard library that would be compiled here and shared with the other levels.
+#include "binned.hpp"
 #include "categorical.hpp"
 #include "gaussian.hpp"
 #include "posterior.hpp"
@@ -35,6 +36,8 @@ const Kernels& kernels() {
         CALIBAYES_ALL_WIDTHS(powers64),
         own_powers<float>,
         own_powers<double>,
+        CALIBAYES_ALL_WIDTHS(binned_sums),
+        CALIBAYES_ALL_WIDTHS(binned_counts),
         sparse_sums<std::int32_t>,
         sparse_sums<std::int64_t>,
         sparse_totals<std::int32_t>,

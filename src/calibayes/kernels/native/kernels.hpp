@@ -101,6 +101,11 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
                          double* count, double* first, double* second);
+    // Logs of products of densities between grid points, and sums of weights at the points; tables are packed (cells, K).
+    void (*binned_sums[WIDTHS])(const Numbers<double>&, const Int* points, const Int* start, const double* density,
+                                const double* log_scale, double* sums);
+    void (*binned_counts[WIDTHS])(const Numbers<double>&, const Int* points, const Int* start, const double* weights,
+                                  double* table);
     void (*sparse_sums32)(const Sparse<std::int32_t>&, const double* table, Int d, Int k, double* out);
     void (*sparse_sums64)(const Sparse<std::int64_t>&, const double* table, Int d, Int k, double* out);
     void (*sparse_totals32)(const Sparse<std::int32_t>&, const double* weights, Int d, Int k, double* table);

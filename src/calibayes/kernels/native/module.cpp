@@ -170,6 +170,34 @@ static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out
         calibayes::power_sums(numbers_of<double>(x), centre.data(), weights.data(), k, zero, one, two);
 }
 
+// Every column has at least two points and two cells more than points.
+static void demand_grids(const In<Int, 1>& points, const In<Int, 1>& first, std::size_t d) {
+    demand(points.shape(0) == d && first.shape(0) == d + 1 && first.data()[0] == 0, "points and first cells of columns");
+    for (std::size_t j = 0; j < d; ++j)
+        demand(points.data()[j] >= 2 && first.data()[j + 1] - first.data()[j] == points.data()[j] + 2,
+               "two cells behind the points of a grid");
+}
+
+static void binned_sums(Table x, In<Int, 1> points, In<double, 2> table, In<Int, 1> first, Out<double, 2> out) {
+    const std::size_t d = x.shape(1), k = table.shape(0);
+    demand_grids(points, first, d);
+    demand(type_of(x.dtype()) == calibayes::FLOAT64, "positions are float64");
+    demand(static_cast<Int>(table.shape(1)) == first.data()[d], "a table of all cells");
+    demand(out.shape(0) == x.shape(0) && out.shape(1) == k, "a result (n, k)");
+    nb::gil_scoped_release free;
+    calibayes::binned_sums(numbers_of<double>(x), points.data(), first.data(), table.data(), k, out.data());
+}
+
+static void binned_counts(Table x, In<Int, 1> points, In<double, 2> weights, In<Int, 1> first, Out<double, 2> out) {
+    const std::size_t d = x.shape(1), k = weights.shape(1);
+    demand_grids(points, first, d);
+    demand(type_of(x.dtype()) == calibayes::FLOAT64, "positions are float64");
+    demand(weights.shape(0) == x.shape(0), "weights of all rows");
+    demand(out.shape(0) == k && static_cast<Int>(out.shape(1)) == first.data()[d], "a result (k, cells)");
+    nb::gil_scoped_release free;
+    calibayes::binned_counts(numbers_of<double>(x), points.data(), first.data(), weights.data(), k, out.data());
+}
+
 // Sparse rows whose entries are all there.
 template <class C>
 static calibayes::Sparse<C> sparse_of(const In<double, 1>& data, const In<C, 1>& column, const In<Int, 1>& start) {
@@ -246,6 +274,10 @@ NB_MODULE(_native, m) {
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
+    m.def("binned_sums", binned_sums, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
+          nb::arg("table").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
+    m.def("binned_counts", binned_counts, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("sparse_sums", sparse_sums<std::int32_t>, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("sparse_sums", sparse_sums<std::int64_t>, nb::arg().noconvert(), nb::arg().noconvert(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "counting.hpp"
 
@@ -59,6 +60,50 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
                 for (Int i = 0; i < own; ++i)
                     out[(from + r) * k + c + i] = -0.5 * (sums[r * pad + i] + (gaps[r] ? 0.0 : constant[i]));
         }
+    }
+}
+
+// Log densities of positions on grids, (n, k), from those at the cells, (k, cells), which begin at start[j].
+inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* start, const double* table, Int k,
+                        double* out) {
+    const Int cells = start[x.d], most = padded(share_of(k));
+    std::vector<double> density(cells * most), scale(x.d), sums(STRETCH * most);
+    for (Int c = 0; c < k; c += share_of(k)) {
+        const Int own = std::min(share_of(k), k - c), pad = padded(own);
+        for (Int j = 0; j < x.d; ++j) {
+            double top = -std::numeric_limits<double>::infinity();
+            for (Int i = 0; i < own; ++i)
+                for (Int cell = start[j]; cell < start[j + 1]; ++cell) top = std::max(top, table[(c + i) * cells + cell]);
+            scale[j] = std::isfinite(top) ? top : 0.0;
+            for (Int cell = start[j]; cell < start[j + 1]; ++cell)
+                for (Int i = 0; i < pad; ++i)
+                    density[cell * pad + i] = std::exp(table[(c + std::min(i, own - 1)) * cells + cell] - scale[j]);
+        }
+        for (Int from = 0; from < x.n; from += STRETCH) {
+            const Numbers<double> part{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+            chosen().binned_sums[pad / 2 - 1](part, points, start, density.data(), scale.data(), sums.data());
+            for (Int r = 0; r < part.n; ++r)
+                for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = sums[r * pad + i];
+        }
+    }
+}
+
+// Sums of weights at the cells, into (k, cells), which are all zero.
+inline void binned_counts(const Numbers<double>& x, const Int* points, const Int* start, const double* weights, Int k,
+                          double* out) {
+    const Int cells = start[x.d], most = padded(share_of(k));
+    std::vector<double> table(cells * most), part(STRETCH * most);
+    for (Int c = 0; c < k; c += share_of(k)) {
+        const Int own = std::min(share_of(k), k - c), pad = padded(own);
+        std::fill(table.begin(), table.end(), 0.0);
+        for (Int from = 0; from < x.n; from += STRETCH) {
+            const Numbers<double> rows{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+            for (Int r = 0; r < rows.n; ++r)
+                for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < own ? weights[(from + r) * k + c + i] : 0.0;
+            chosen().binned_counts[pad / 2 - 1](rows, points, start, part.data(), table.data());
+        }
+        for (Int i = 0; i < own; ++i)
+            for (Int cell = 0; cell < cells; ++cell) out[(c + i) * cells + cell] = table[cell * pad + i];
     }
 }
 
