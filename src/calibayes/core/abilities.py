@@ -76,6 +76,15 @@ class Movable(Protocol):
 
 
 @runtime_checkable
+class Sized(Protocol):
+    """Statistics that may be larger than a block of rows, so that adding them up would cost more than making them."""
+
+    @property
+    def size(self) -> int:
+        """How many different numbers the statistics hold, about."""
+
+
+@runtime_checkable
 class Incomplete(Protocol):
     """Missing cells: NaN among numbers, a negative code among levels."""
 

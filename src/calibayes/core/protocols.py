@@ -171,7 +171,7 @@ class Rule(Protocol):
         """The family as this rule needs it."""
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        """W(Y, P), (n, k)."""
+        """W(Y, P), (n, k), in units of a row: what is tiny beside 1 counts as none."""
 
     def brings(self, onehot: Array, posterior: Array) -> Array:
         """Class weights with which further rows enter the state before a step is taken on them, (n, k)."""

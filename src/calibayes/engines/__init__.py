@@ -5,7 +5,7 @@ from joblib import effective_n_jobs
 from calibayes.engines.serial import Serial
 from calibayes.engines.threads import Threads
 
-__all__ = ["Serial", "Threads", "engine_for", "jobs"]
+__all__ = ["Serial", "Threads", "engine_for"]
 
 
 def engine_for(n_jobs: int | None) -> Serial | Threads:

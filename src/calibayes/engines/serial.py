@@ -22,6 +22,6 @@ class Serial:
             return reduce(add, (function(load()) for load in source.parts()))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
-        """What the function says of each block, in the order of the rows."""
+        """What a function says of each block, in the order of the rows."""
         with one_thread():
             return [function(load()) for load in source.parts()]

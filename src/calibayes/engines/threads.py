@@ -25,6 +25,6 @@ class Threads:
             return reduce(add, pool.map(lambda load: function(load()), source.parts()))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
-        """What the function says of each block, in the order of the rows."""
+        """What a function says of each block, in the order of the rows."""
         with one_thread(), ThreadPoolExecutor(self.jobs) as pool:
             return list(pool.map(lambda load: function(load()), source.parts()))

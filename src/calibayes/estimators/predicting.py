@@ -120,8 +120,9 @@ class Predicting(Training):
 
     def _of_table(self, table: Table, function: Callable[[Array], Array]) -> list[Array]:
         nothing, threads = np.zeros(table.n), engines.jobs(self.n_jobs)
+        blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
         with jobs(threads):
-            source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
+            source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
         return engines.engine_for(threads).each(
             lambda block: function(self._model.log_joint(block, self.parameters_)), source
         )

@@ -12,9 +12,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from calibayes import engines
-from calibayes.core.abilities import Incomplete, Regrouped
+from calibayes.core.abilities import Incomplete, Regrouped, Sized
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
+from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
@@ -128,7 +129,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -142,7 +143,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self._bind(rule, rows.only(~held))
         stop = stop_named(self.stop)
         lane = self._run(rule, self._source(rows, held), seed, ValidationLoss(stop) if held.any() else stop)
-        self.history_ = as_arrays(lane.history)
+        if lane.history:
+            self.history_ = as_arrays(lane.history)
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
         self.temperature_ = self._found_temperature(rows.only(held), lane)
@@ -175,8 +177,13 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             horizon=horizon or float("inf"),
             sweep=None if self.batch_size is None else mini_batches(source, self.batch_size, seed),
         )
-        learn([lane], source, engine, self._callbacks())
+        if not (closed and from_data) or self._watched(source):
+            learn([lane], source, engine, self._callbacks())
         return lane
+
+    def _watched(self, source: ArraySource) -> bool:
+        """Whether someone wants to know how good a closed form is: that is one more pass, dearer than the sums."""
+        return bool(self._callbacks()) or bool(source.held_out.any())
 
     def _data_start(self, start: Start, rule: Rule, source: ArraySource) -> Trees:
         """The statistics of the data, where something is hidden as far as maximum likelihood takes them."""
@@ -227,7 +234,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        with jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
@@ -334,14 +341,22 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
     def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
         held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
-        encoded = self._encode(rows.table)
-        return ArraySource(encoded, rows.codes, rows.weight * ~held, rows.weight * held, k=len(self.classes_))
+        encoded, weight = self._encode(rows.table), (rows.weight * ~held, rows.weight * held)
+        return ArraySource(encoded, rows.codes, *weight, k=len(self.classes_), least_cells=self._least_cells)
+
+    @property
+    def _least_cells(self) -> int:
+        """Cells of a block below which its own statistics, or factors of parameters, would outweigh it."""
+        families = self._model.families.values()
+        return max((family.size for family in families if isinstance(family, Sized)), default=0)
 
     def _encode(self, table: Table) -> dict[str, Array]:
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
-            absent = [] if isinstance(family, Incomplete) else _with_gaps(encoded[name])
+            if isinstance(family, Incomplete):
+                continue
+            absent = _with_gaps(encoded[name])
             if len(absent):
                 column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(

@@ -116,12 +116,13 @@ class Full:
     def about(
         self, columns: Array, centre: Array, weights: Array, expected: Expected
     ) -> tuple[Array, Array, Array]:
-        return self.moments(np.asarray(columns, dtype=np.float64) - centre, weights, expected)
+        return self.moments(np.subtract(columns, centre, dtype=np.float64), weights, expected)
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         count = moments.zeroth(weights)
         if not self.hidden(x):
-            return count, moments.first(x, weights), moments.outer(x, self.pool(weights.T).T)
+            pooled = moments.over_classes(weights) if self.tied else weights
+            return count, moments.first(x, weights), moments.outer(x, pooled)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
         parts = [
             missing.expected_moments(x, weight, mean, covariance)
@@ -141,7 +142,7 @@ class Full:
         return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
 
     def hidden(self, x: Array) -> bool:
-        return bool(np.isnan(x).any())
+        return bool(np.isnan(np.min(x, initial=np.inf)))  # no array of flags for rows that are complete
 
     def square(self, vectors: Array) -> Array:
         return np.asarray(vectors[:, :, None] * vectors[:, None, :])
@@ -169,7 +170,8 @@ class Full:
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         mean = parameters["mean"]
         if not self.hidden(x):
-            return densities.full_gaussian(x, mean, parameters["whitener"], parameters["log_determinant"])
+            factors = (parameters[name] for name in ("covariance", "whitener", "log_determinant"))
+            return densities.full_gaussian(x, mean, *factors)
         covariances = np.broadcast_to(
             parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:])
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Model, Rule, Trees
-from calibayes.posterior import assess, log_normalise, scores
+from calibayes.posterior import DECIDED, assess, log_normalise, scores, undecided
 
 
 def measure(
@@ -29,7 +29,7 @@ def measure(
 def _by_blend(
     log_joint: Array, block: Block, blend: float, last: bool
 ) -> tuple[dict[str, Any], Array | None]:
-    found = assess(log_joint, block.labels, block.weight, block.held_out, blend, weights=not last)
+    found = assess(log_joint, block.labels, block.weight, block.held_out, blend, DECIDED, weights=not last)
     sums = {
         "size": found.train.weight,
         "train": found.train._asdict(),
@@ -53,4 +53,4 @@ def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[di
         sums["objective"] = float(block.weight @ objective)
     if last:
         return sums, None
-    return sums, rule.weights(onehot, np.exp(log_posterior)) * block.weight[:, None]
+    return sums, undecided(rule.weights(onehot, np.exp(log_posterior))) * block.weight[:, None]

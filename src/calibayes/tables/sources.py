@@ -36,6 +36,8 @@ class ArraySource:
     rows_per_block: int | None = None
     k: int = 1
     """Number of classes: temporary arrays have a cell for each row and class."""
+    least_cells: int = 0
+    """Cells that a block stores at least: as many as the numbers it is summed up in."""
 
     @property
     def n(self) -> int:
@@ -47,8 +49,8 @@ class ArraySource:
             return self.rows_per_block
         row = sum(bytes_a_row(columns) for columns in self.columns.values())
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
-        sums = 8 * self.k * sum(columns.shape[1] for columns in self.columns.values())
-        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, sums) // (row + BYTES_A_CLASS * self.k)))
+        sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
+        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: some_rows(array, rows) for name, array in self.columns.items()}

@@ -270,6 +270,7 @@ NB_MODULE(_native, m) {
     m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
     m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
+    m.doc() = "The native kernels; `calibayes.kernels` calls them.";
     m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
