@@ -18,6 +18,7 @@ from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
 from calibayes.tables.clusters import FewRowsWarning
+from calibayes.versions import show_versions
 
 __all__ = [
     "BernoulliNB",
@@ -46,4 +47,5 @@ __all__ = [
     "learn",
     "numeric",
     "rules",
+    "show_versions",
 ]

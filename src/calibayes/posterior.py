@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.logspace import log_normalise
+from calibayes.kernels.logspace import assess, log_normalise
 
-__all__ = ["best_temperature", "log_normalise", "scores", "undecided"]
+__all__ = ["DECIDED", "assess", "best_temperature", "log_normalise", "scores", "undecided"]
 
 DECIDED = 2.0**-40
 """A weight that is no larger counts as none: the posterior of a row has decided about that class."""

@@ -167,10 +167,6 @@ class Rule(Protocol):
         """Whether the best state is that of the highest objective; else it is that of the least soft error."""
 
     @property
-    def conditional(self) -> bool:
-        """Whether weights and objective follow from the posterior, so that a term all classes share does not matter."""
-
-    @property
     def unlabelled(self) -> bool:
         """Whether rows without a label take part."""
 
@@ -184,7 +180,11 @@ class Rule(Protocol):
         """Class weights with which further rows enter the state before a step is taken on them, (n, k)."""
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
-        """What the rule climbs, row by row, (n,); None where nothing is known to rise."""
+        """What the rule climbs, row by row, (n,); None where nothing is known to rise.
+
+        A rule whose weights are Y - (1 - g) P, and which climbs g * log p(x, y) + (1 - g) * log p(y | x), may say so by
+        an attribute ``blend`` = g (None: it is not): kernels then do all that in one go.
+        """
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
         """The state that belongs to the statistics at the start."""

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
+from calibayes import engines
 from calibayes.core.abilities import Incomplete, Regrouped, Sized
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
-from calibayes.engines import engine_for
 from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
@@ -22,6 +22,7 @@ from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.kernels.sparse import columns_where
+from calibayes.kernels.threads import jobs
 from calibayes.learn import (
     Data,
     Even,
@@ -128,7 +129,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with one_thread():
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -233,7 +234,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        with one_thread():
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
@@ -378,7 +379,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return hold_out(codes, self.validation_fraction, np.random.default_rng(rng.randint(2**31 - 1)))
 
     def _engine(self) -> Engine:
-        return engine_for(self.n_jobs) if self.engine is None else self.engine
+        return engines.engine_for(self.n_jobs) if self.engine is None else self.engine
 
     def _callbacks(self) -> list[Callback]:
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.kernels import densities, linalg, missing, moments
+from calibayes.kernels import densities, diagonal, linalg, missing, moments
 
 
 class Shape(Protocol):
@@ -248,15 +248,14 @@ class Diagonal(Full):
     def freedom(self, d: int) -> int:
         return d
 
+    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
+        return self.about(x, np.zeros(x.shape[1]), weights, expected)
+
     def about(
         self, columns: Array, centre: Array, weights: Array, expected: Expected
     ) -> tuple[Array, Array, Array]:
-        return self.moments(np.subtract(columns, centre, dtype=np.float64), weights, expected)
-
-    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        known, filled = missing.known_and_filled(x)
-        second = moments.squares(filled, self.pool(weights.T).T)
-        return moments.first(known, weights), moments.first(filled, weights), second
+        count, first, second = diagonal.power_sums(columns, centre, weights)
+        return count, first, self.pool(second)
 
     def hidden(self, x: Array) -> bool:
         return False
@@ -280,8 +279,7 @@ class Diagonal(Full):
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        density = missing.marginal_diagonal if np.isnan(x).any() else densities.diagonal_gaussian
-        return density(x, parameters["mean"], parameters["variance"])
+        return diagonal.log_density(x, parameters["mean"], parameters["variance"])
 
     def _slopes(self, parameters: Arrays, away: Array) -> Array:
         return np.asarray(away / parameters["variance"][0])

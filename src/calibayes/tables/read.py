@@ -7,7 +7,7 @@ import datetime
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,7 @@ def as_cells(rows: list[Any]) -> Array:
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """The columns of an array of numbers, strings or objects, or of a sparse one of numbers."""
-    named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(array.shape[1]))
+    named = tuple(names) if names is not None else numbered(array.shape[1])
     if array.dtype.kind in "mM":
         raise ValueError(f"column {named[0]!r} {DATES}")
     if is_sparse(array):
@@ -128,6 +128,12 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     if array.dtype.kind != "O":
         return Table(named, array)
     return Table(named, tuple(_narrowed(column, name) for column, name in zip(array.T, named, strict=True)))
+
+
+@lru_cache(maxsize=8)
+def numbered(d: int) -> tuple[str, ...]:
+    """Names of columns that have none."""
+    return tuple(f"x{j}" for j in range(d))
 
 
 def _canonical(matrix: Any) -> Array:
