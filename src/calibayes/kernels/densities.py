@@ -40,7 +40,8 @@ def linear(x: Array, mean: Array, variance: Array, times_precision: Callable[[Ar
     """
     middle = mean.mean(axis=0)
     slopes = times_precision(mean - middle)
-    return distances.products(x, middle, slopes, variance) - 0.5 * np.sum(slopes * (mean - middle), axis=1)
+    offsets = -0.5 * np.sum(slopes * (mean - middle), axis=1)
+    return distances.linear_scores(x, middle, slopes, offsets, variance)
 
 
 def _in_blocks(x: Array, mean: Array, covariance: Array, whitener: Array) -> Array:

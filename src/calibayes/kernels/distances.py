@@ -41,12 +41,15 @@ def to_shared(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
     return result
 
 
-def products(x: Array, centre: Array, others: Array, variance: Array) -> Array:
-    """Products of rows (n, d), about a centre, with some others (k, d)."""
-    factor = product_factor(x, others, variance).T
-    result, room = np.empty((len(x), len(others))), Room()
+def linear_scores(x: Array, centre: Array, slopes: Array, offsets: Array, variance: Array) -> Array:
+    """Offsets (k,) plus products of rows (n, d), about a centre, with slopes (k, d)."""
+    factor = product_factor(x, slopes, variance).T
+    if x.dtype == np.float64 and (centre**2 <= variance).all():  # no digits to save: the origin is near
+        offsets, centre = offsets - slopes @ centre, None
+    result, room = np.empty((len(x), len(slopes))), Room()
     for rows in in_blocks(*x.shape):
-        result[rows] = room.away(x[rows], centre, factor.dtype) @ factor
+        away = x[rows] if centre is None else room.away(x[rows], centre, factor.dtype)
+        np.add(away @ factor, offsets, out=result[rows])
     return result
 
 
