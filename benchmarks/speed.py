@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 from races import counts, data, gaussians, guard, page, peers, processes, scaling
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 LEVELS, NUMBERS, ELLIPSES = (70_000, 512, 10), (200_000, 50, 10), (20_000, 512, 10)
@@ -29,7 +30,7 @@ def everything(rounds, jobs, share):
         "flags": lambda: counts.flags(some(FLAGS, share), rounds, jobs),
         "words": lambda: counts.words(some(WORDS, share), rounds, jobs),
         "diagonal": lambda: gaussians.diagonal(numbers, rounds, jobs),
-        "quadratic": lambda: gaussians.quadratic(some(ELLIPSES, share), rounds, jobs),
+        "quadratic": lambda: gaussians.quadratic(some(ELLIPSES, max(share, 0.5)), rounds, jobs),
         "linear": lambda: gaussians.linear(numbers, rounds, jobs),
         "logistic": lambda: gaussians.logistic(drawn, data.numbers(*numbers), rounds, jobs),
         "satellite": lambda: gaussians.logistic("satellite", satellite, rounds, jobs),
@@ -67,7 +68,8 @@ def main():
     results = []
     for name, run in everything(given.rounds, given.jobs, given.share).items():
         if not given.only or name in given.only:
-            found = run()
+            with threadpool_limits(given.jobs):
+                found = run()
             print(
                 page.table(found) if not results else "\n".join(page.table(found).splitlines()[2:]),
                 flush=True,

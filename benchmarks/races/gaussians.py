@@ -27,6 +27,8 @@ def diagonal(sizes, rounds, jobs):
     skbn = peers.optional("skbn")
     if skbn is not None:
         rivals["scikit-bayes MixedNB"] = skbn.MixedNB()
+    if peers.optional("pomegranate") is not None:
+        rivals["pomegranate, diagonal Gaussians"] = peers.Pomegranate(sizes[2])
     goals = {"scikit-learn GaussianNB": (4.0, 15.0)}
     shape = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes"
     fits = {name: (lambda m=m: m.fit(X, y), goals.get(name, (None,))[0]) for name, m in rivals.items()}
@@ -62,11 +64,12 @@ def _quadratic_pass(X, y, shape, rounds, jobs):
     start = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
     counted = np.count_nonzero(undecided(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0)
     bare = peers.BareProducts(X, start.parameters_["columns"]["whitener"], counted, jobs)
+    plain = peers.PlainQuadratic(X, y)
     share = 100.0 * counted.sum() / (len(X) * len(counted))
     return race(
         f"QDA, one pass of RC, {share:.1f} % of weights undecided: {shape}",
         lambda: one_pass(calibrated, X, y),
-        {"the bare BLAS calls": (bare.run, 1.0 / 1.6)},
+        {"the bare BLAS calls": (bare.run, 1.0 / 1.6), "plain NumPy": (plain.one_pass, None)},
         rounds,
     )
 

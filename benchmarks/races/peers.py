@@ -43,6 +43,44 @@ class PlainCalibration:
         self.sizes = self.sizes + self.step * W.sum(axis=0)
 
 
+class PlainQuadratic:
+    """Risk-based calibration of QDA as one writes it down from the paper."""
+
+    def __init__(self, X, y, step=1e-12):
+        self.X, self.Y, self.step = X, np.eye(y.max() + 1)[y], step
+        self.counts, self.sums, self.squares = self._moments(self.Y)
+
+    def _moments(self, W):
+        return W.sum(axis=0), W.T @ self.X, np.stack([(self.X * w[:, None]).T @ self.X for w in W.T])
+
+    def one_pass(self):
+        means = self.sums / self.counts[:, None]
+        joint = []
+        for mean, square, count in zip(means, self.squares, self.counts, strict=True):
+            covariance, away = square / count - np.outer(mean, mean), self.X - mean
+            distance = np.sum(away @ np.linalg.inv(covariance) * away, axis=1)
+            joint.append(np.log(count) - 0.5 * (distance + np.linalg.slogdet(covariance)[1]))
+        moved = self._moments(self.Y - softmax(np.stack(joint, axis=1)))
+        old = (self.counts, self.sums, self.squares)
+        self.counts, self.sums, self.squares = (a + self.step * b for a, b in zip(old, moved, strict=True))
+
+
+class Pomegranate:
+    """Its naive Bayes of independent Gaussians, which computes with PyTorch."""
+
+    def __init__(self, k):
+        from pomegranate.bayes_classifier import BayesClassifier
+        from pomegranate.distributions import Normal
+
+        self.model = BayesClassifier([Normal(covariance_type="diag") for _ in range(k)])
+
+    def fit(self, X, y):
+        self.model.fit(X.astype(np.float32), y)
+
+    def predict(self, X):
+        return self.model.predict(X.astype(np.float32))
+
+
 def dense_indicators(X, levels):
     return np.eye(levels)[X].reshape(len(X), -1)
 

@@ -27,9 +27,7 @@ def once(work: Callable[[], object]) -> Took:
 
 
 def in_turns(contestants: Mapping[str, Callable[[], Took]], rounds: int) -> dict[str, Took]:
-    """The best of some rounds, clock and processor each by itself; a first round warms up and does not count."""
-    for name in contestants:
-        contestants[name]()
+    """The best of some rounds, clock and processor each by itself."""
     found = [{name: run() for name, run in contestants.items()} for _ in range(rounds)]
     return {
         name: Took(min(turn[name].wall for turn in found), min(turn[name].processor for turn in found))
