@@ -14,6 +14,7 @@ CHECKS = (
     ("benchmark of kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
     ("benchmark of log densities, quickly", [PYTHON, "benchmarks/slb.py", "--quick"]),
     ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
+    ("ratios of speed", [PYTHON, "benchmarks/speed.py", "--quick"]),
     (
         "experiments, quickly",
         [

@@ -21,6 +21,7 @@ from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
 from calibayes.tables.clusters import FewRowsWarning
+from calibayes.versions import show_versions
 
 __all__ = [
     "BernoulliNB",
@@ -54,4 +55,5 @@ __all__ = [
     "measure_dependence",
     "numeric",
     "rules",
+    "show_versions",
 ]

@@ -133,19 +133,30 @@ def run_fold(
         warnings.simplefilter("always")
         estimator.fit(data.columns.rows(training), data.target[training])
     seconds = time.perf_counter() - began
-    log_posterior = estimator.predict_log_proba(data.columns.rows(held_out))
-    truth = np.searchsorted(estimator.classes_, data.target[held_out])
+    seen, new = (_averages(estimator, data, rows) for rows in (training, held_out))
     return Fold(
         model,
         rule,
-        error=float(np.mean(np.argmax(log_posterior, axis=1) != truth)),
-        log_loss=float(-np.mean(log_posterior[np.arange(len(truth)), truth])),
-        training_error=float(estimator.history_["error"][estimator.best_iter_]),
-        soft_error=float(estimator.history_["soft_error"][estimator.best_iter_]),
-        updates=len(estimator.history_["error"]) - 1,
+        error=new["error"],
+        log_loss=new["log_loss"],
+        training_error=seen["error"],
+        soft_error=seen["soft_error"],
+        updates=len(estimator.history_["error"]) - 1 if hasattr(estimator, "history_") else 0,
         seconds=seconds,
         notes=tuple(str(warning.message) for warning in caught),
     )
+
+
+def _averages(estimator: Generative, data: Dataset, rows: Array) -> Mapping[str, float]:
+    """Error, soft error and log loss of some rows."""
+    log_posterior = estimator.predict_log_proba(data.columns.rows(rows))
+    truth = np.searchsorted(estimator.classes_, data.target[rows])
+    of_truth = log_posterior[np.arange(len(truth)), truth]
+    return {
+        "error": float(np.mean(np.argmax(log_posterior, axis=1) != truth)),
+        "soft_error": float(np.mean(-np.expm1(of_truth))),
+        "log_loss": float(-np.mean(of_truth)),
+    }
 
 
 def compare(

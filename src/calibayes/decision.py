@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.logspace import first_largest
 
 
 def most_probable(log_posterior: Array) -> Array:
     """Code of the class with the highest posterior, the first of equals, (n,)."""
-    return np.argmax(log_posterior, axis=1)
+    return first_largest(log_posterior)
 
 
 def log_odds(log_posterior: Array) -> Array:

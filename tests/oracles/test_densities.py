@@ -44,8 +44,8 @@ def test_kernels_speak_the_array_api():
         (moments.squares, (x, weights)),
         (moments.outer, (x, weights)),
         (densities.diagonal_gaussian, (x, mean, variance)),
-        (densities.full_gaussian, (x, mean, whitener, log_determinant)),
-        (densities.full_gaussian, (x, mean, whitener[:1], log_determinant[:1])),
+        (densities.full_gaussian, (x, mean, covariance, whitener, log_determinant)),
+        (densities.full_gaussian, (x, mean, covariance[:1], whitener[:1], log_determinant[:1])),
         (lambda a: logspace.log_normalise(a)[0], (weights,)),
         (lambda a: logspace.log_normalise(a)[1], (weights,)),
     ]

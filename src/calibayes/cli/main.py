@@ -17,6 +17,7 @@ from calibayes._version import __version__
 from calibayes.cli.reproduce import reproduce_command
 from calibayes.compare import MODELS, RULES, Fold, Line, compare, folds, pairs, ranked, reading
 from calibayes.datasets import Dataset, load_file, load_penguins
+from calibayes.versions import show_versions
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Generative classifiers trained to decide well."
@@ -41,6 +42,12 @@ def main(
 
 
 app.command("reproduce")(reproduce_command)
+
+
+@app.command("info")
+def info_command() -> None:
+    """Show what is installed and in use: versions, kernels, threads."""
+    show_versions()
 
 
 @app.command("compare")

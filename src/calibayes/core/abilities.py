@@ -68,11 +68,28 @@ class Reasons(Protocol):
 
 
 @runtime_checkable
+class Contrasting(Protocol):
+    """A log density that is cheaper up to a term which all classes share: a posterior needs no more."""
+
+    def contrast(self, columns: Any, parameters: Arrays) -> Array:
+        """log p(x | class) minus something that depends on x alone, (n, k)."""
+
+
+@runtime_checkable
 class Movable(Protocol):
     """Moments that can be summed about another point."""
 
     def move(self, statistics: Arrays, centre: Array) -> Arrays:
         """The same sums about another centre than the layout's, (d,)."""
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """Statistics that may be larger than a block of rows, so that adding them up would cost more than making them."""
+
+    @property
+    def size(self) -> int:
+        """How many different numbers the statistics hold, about."""
 
 
 @runtime_checkable

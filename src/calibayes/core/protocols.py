@@ -117,6 +117,9 @@ class Model(Protocol):
     def log_joint(self, block: Block, parameters: Trees) -> Array:
         """log p(x, class), (n, k)."""
 
+    def contrast(self, block: Block, parameters: Trees) -> Array:
+        """The same up to a term that all classes share."""
+
     def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
 
     def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
@@ -171,13 +174,17 @@ class Rule(Protocol):
         """The family as this rule needs it."""
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        """W(Y, P), (n, k)."""
+        """W(Y, P), (n, k), in units of a row: what is tiny beside 1 counts as none."""
 
     def brings(self, onehot: Array, posterior: Array) -> Array:
         """Class weights with which further rows enter the state before a step is taken on them, (n, k)."""
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
-        """What the rule climbs, row by row, (n,); None where nothing is known to rise."""
+        """What the rule climbs, row by row, (n,); None where nothing is known to rise.
+
+        A rule whose weights are Y - (1 - g) P, and which climbs g * log p(x, y) + (1 - g) * log p(y | x), may say so by
+        an attribute ``blend`` = g (None: it is not): kernels then do all that in one go.
+        """
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
         """The state that belongs to the statistics at the start."""

@@ -17,9 +17,9 @@ def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
     {'x': 3}
     """
     first = trees[0]
-    if not isinstance(first, Mapping):
+    if not isinstance(first, dict | Mapping):  # most are dictionaries, which are quicker to tell
         return function(*trees)
-    if any(tree.keys() != first.keys() for tree in trees):
+    if any(tree.keys() != first.keys() for tree in trees[1:]):
         raise ValueError(f"trees with different names: {[sorted(tree) for tree in trees]}")
     return {name: map_leaves(function, *(tree[name] for tree in trees)) for name in first}
 

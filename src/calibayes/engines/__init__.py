@@ -10,5 +10,10 @@ __all__ = ["Serial", "Threads", "engine_for"]
 
 def engine_for(n_jobs: int | None) -> Serial | Threads:
     """Serial for one job, threads for more; negative numbers count from the number of cores, as in joblib."""
-    jobs = effective_n_jobs(n_jobs)
-    return Serial() if jobs == 1 else Threads(jobs)
+    threads = jobs(n_jobs)
+    return Serial() if threads == 1 else Threads(threads)
+
+
+def jobs(n_jobs: int | None) -> int:
+    """How many threads a number of jobs stands for."""
+    return int(effective_n_jobs(n_jobs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,9 +32,9 @@ ENCODERS: Mapping[str, Callable[[], Encoder]] = {
 """The encoding of what a family reads, unless another one is given."""
 
 
-def every(table: Table) -> list[int]:
+def every(table: Table) -> range:
     """All columns."""
-    return list(range(len(table.names)))
+    return range(len(table.names))
 
 
 def numeric(table: Table) -> list[int]:
@@ -49,16 +50,18 @@ def categorical(table: Table) -> list[int]:
 def positions(selection: Selection, table: Table) -> list[int]:
     """The positions that a selection means in a table."""
     if callable(selection):
-        return [position(name, table) for name in selection(table)]
+        chosen = selection(table)
+        whole = isinstance(chosen, range) and chosen == range(len(table.names))
+        return list(chosen) if whole else [position(name, table) for name in chosen]
     if isinstance(selection, slice):
         return list(range(len(table.names)))[selection]
     if isinstance(selection, str) or np.ndim(selection) != 1:
         raise ValueError(f"columns must be a list, a slice or a function of the table, got {selection!r}")
-    chosen = np.asarray(selection)
-    if chosen.dtype == bool:
-        if len(chosen) != len(table.names):
-            raise ValueError(f"a mask of {len(chosen)} columns for a table of {len(table.names)}")
-        return np.flatnonzero(chosen).tolist()
+    mask = np.asarray(selection)
+    if mask.dtype == bool:
+        if len(mask) != len(table.names):
+            raise ValueError(f"a mask of {len(mask)} columns for a table of {len(table.names)}")
+        return np.flatnonzero(mask).tolist()
     return [position(name, table) for name in selection]
 
 
@@ -71,6 +74,14 @@ def position(name: Any, table: Table) -> int:
     if not isinstance(name, int | np.integer) or not -len(table.names) <= name < len(table.names):
         raise ValueError(f"there is no column {name}: the table has {len(table.names)} columns")
     return int(name) % len(table.names)
+
+
+def _refuse_twice(name: str, indices: Sequence[int], taken: dict[int, str], table: Table) -> None:
+    """Says which column is bound twice."""
+    for j in indices:
+        if j in taken:
+            raise ValueError(f"column {table.names[j]!r} is bound to {taken[j]!r} and to {name!r}")
+        taken[j] = name
 
 
 @dataclass(frozen=True)
@@ -106,9 +117,13 @@ class Bound:
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
         return {
-            name: Layout(classes, tuple(self.names[j] for j in self.chosen[name]), **encoder.layout())
+            name: Layout(classes, self._names(self.chosen[name]), **encoder.layout())
             for name, encoder in self.encoders.items()
         }
+
+    def _names(self, chosen: tuple[int, ...]) -> tuple[str, ...]:
+        """The names of some columns; there may be very many."""
+        return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
 
 
 def bind(
@@ -125,10 +140,9 @@ def bind(
     taken: dict[int, str] = {}
     for name, family, selection, *rest in specifications:
         indices = positions(selection, table)
-        for j in indices:
-            if j in taken:
-                raise ValueError(f"column {table.names[j]!r} is bound to {taken[j]!r} and to {name!r}")
-            taken[j] = name
+        if len(set(indices)) < len(indices) or not taken.keys().isdisjoint(indices):
+            _refuse_twice(name, indices, taken, table)
+        taken |= dict.fromkeys(indices, name)
         if indices:
             encoder = _encoder(family, *rest)
             families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)

@@ -67,7 +67,7 @@ class Generating(Explaining):
         """
         self._check_learned()
         table = self._read(X, reset=False)
-        posterior = np.exp(log_normalise(self._log_joint(table))[0])
+        posterior = np.exp(log_normalise(np.concatenate(self._of_table(table, lambda joint: joint)))[0])
         encoded = self._encode(table)
         filled = {}
         for name, family in self._model.families.items():

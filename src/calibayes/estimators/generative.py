@@ -97,6 +97,8 @@ class GenerativeClassifier(Mixed, Weighted):
     history_ : mapping
         "soft_error", "error", "log_loss", "objective", "step", "tau", "frozen", "passes", "seconds" (and
         "validation_error", "validation_log_loss") -> array; entry 0 is the start, entry t the state after t updates.
+        A closed form ("ml", "map" where nothing is hidden) reads the rows once and has none, unless it has validation
+        rows, callbacks or ``verbose``.
     best_iter_ : int
         The entry that was kept.
     n_iter_ : int

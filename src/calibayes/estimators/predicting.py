@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes import engines
 from calibayes.core.protocols import Array
 from calibayes.decision import (
     above_thresholds,
@@ -18,11 +20,11 @@ from calibayes.decision import (
     rejected,
     tempered,
 )
-from calibayes.engines.blas import one_thread
 from calibayes.estimators.checks import number
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
 from calibayes.families.product import PRIOR
+from calibayes.kernels.threads import jobs
 from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
@@ -36,7 +38,10 @@ class Predicting(Training):
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
-        return np.asarray(self.decide(X).data)
+        if self.costs is not None:
+            return np.asarray(self.decide(X).data)
+        chosen = np.concatenate(self._of_rows(X, most_probable))
+        return np.asarray(self.classes_[chosen])
 
     def decide(
         self,
@@ -106,16 +111,21 @@ class Predicting(Training):
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, class), (n, k)."""
-        self._check_learned()
-        return self._log_joint(self._read(X, reset=False))
+        return np.concatenate(self._of_rows(X, lambda log_joint: log_joint))
 
-    def _log_joint(self, table: Table) -> Array:
-        nothing = np.zeros(table.n)
-        source = ArraySource(self._encode(table), nothing, nothing, nothing, k=len(self.classes_))
-        with one_thread():
-            return np.concatenate(
-                [self._model.log_joint(load(), self.parameters_) for load in source.parts()]
-            )
+    def _of_rows(self, X: Any, function: Callable[[Array], Array]) -> list[Array]:
+        """What a function says of the joint log densities (n, k) of each block of rows."""
+        self._check_learned()
+        return self._of_table(self._read(X, reset=False), function)
+
+    def _of_table(self, table: Table, function: Callable[[Array], Array]) -> list[Array]:
+        nothing, threads = np.zeros(table.n), engines.jobs(self.n_jobs)
+        blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
+        with jobs(threads):
+            source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
+        return engines.engine_for(threads).each(
+            lambda block: function(self._model.log_joint(block, self.parameters_)), source
+        )
 
     def _check_learned(self) -> None:
         check_is_fitted(self)

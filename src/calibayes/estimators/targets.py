@@ -36,9 +36,9 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     if len(known) == 0 and classes is None:
         raise ValueError("the target has no labels at all")
     known = _narrowed(known)
-    if len(known):
+    if known.dtype.kind not in "biu" and len(known):  # whole numbers are always labels
         check_classification_targets(known)
-    found = np.unique(known)
+    found, inverse = distinct(known)
     if classes is None:
         classes = found
     elif not np.isin(found, classes).all():
@@ -48,9 +48,28 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
         raise ValueError(
             f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed to tell apart"
         )
+    places = np.asarray(np.searchsorted(classes, found))
+    if len(known) == len(values):
+        return Target(classes, places[inverse])
     codes = np.full(len(values), -1)
-    codes[~unknown] = np.searchsorted(classes, known)
+    codes[~unknown] = places[inverse]
     return Target(classes, codes)
+
+
+MOST_COUNTED = 2**16
+"""Whole numbers that span no more than this are sorted by counting them."""
+
+
+def distinct(labels: Array) -> tuple[Array, Array]:
+    """Distinct labels, ascending, and which of them each row has."""
+    if labels.dtype.kind in "iu" and len(labels):
+        least, most = int(labels.min()), int(labels.max())
+        if most - least < MOST_COUNTED:
+            shifted = labels.astype(np.int64) - least if least or labels.dtype != np.int64 else labels
+            present = np.bincount(shifted) > 0
+            return (np.flatnonzero(present) + least).astype(labels.dtype), (np.cumsum(present) - 1)[shifted]
+    values, inverse = np.unique(labels, return_inverse=True)
+    return values, inverse
 
 
 def read_classes(classes: Any) -> Array:

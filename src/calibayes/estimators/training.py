@@ -11,16 +11,18 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
-from calibayes.core.abilities import Incomplete, Regrouped
+from calibayes import engines
+from calibayes.core.abilities import Incomplete, Regrouped, Sized
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
 from calibayes.core.tree import add
-from calibayes.engines import engine_for
+from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.kernels.sparse import columns_where
+from calibayes.kernels.threads import jobs
 from calibayes.learn import (
     Data,
     Even,
@@ -127,7 +129,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        return self._adopt(self._blank()._fit(X, y, sample_weight))
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+            return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -140,7 +143,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self._bind(rule, rows.only(~held))
         stop = stop_named(self.stop)
         lane = self._run(rule, self._source(rows, held), seed, ValidationLoss(stop) if held.any() else stop)
-        self.history_ = as_arrays(lane.history)
+        if lane.history:
+            self.history_ = as_arrays(lane.history)
         self.n_iter_ = max(lane.updates, 1)
         self.best_iter_ = lane.best_iter
         self.temperature_ = self._found_temperature(rows.only(held), lane)
@@ -173,8 +177,13 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             horizon=horizon or float("inf"),
             sweep=None if self.batch_size is None else mini_batches(source, self.batch_size, seed),
         )
-        learn([lane], source, engine, self._callbacks())
+        if not (closed and from_data) or self._watched(source):
+            learn([lane], source, engine, self._callbacks())
         return lane
+
+    def _watched(self, source: ArraySource) -> bool:
+        """Whether someone wants to know how good a closed form is: that is one more pass, dearer than the sums."""
+        return bool(self._callbacks()) or bool(source.held_out.any())
 
     def _data_start(self, start: Start, rule: Rule, source: ArraySource) -> Trees:
         """The statistics of the data, where something is hidden as far as maximum likelihood takes them."""
@@ -225,7 +234,8 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
+        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+            return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
@@ -331,15 +341,23 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
     def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
         held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
-        encoded = self._encode(rows.table)
-        return ArraySource(encoded, rows.codes, rows.weight * ~held, rows.weight * held, k=len(self.classes_))
+        encoded, weight = self._encode(rows.table), (rows.weight * ~held, rows.weight * held)
+        return ArraySource(encoded, rows.codes, *weight, k=len(self.classes_), least_cells=self._least_cells)
+
+    @property
+    def _least_cells(self) -> int:
+        """Cells of a block below which its own statistics, or factors of parameters, would outweigh it."""
+        families = self._model.families.values()
+        return max((family.size for family in families if isinstance(family, Sized)), default=0)
 
     def _encode(self, table: Table) -> dict[str, Array]:
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
+            if isinstance(family, Incomplete):
+                continue
             absent = _with_gaps(encoded[name])
-            if len(absent) and not isinstance(family, Incomplete):
+            if len(absent):
                 column = self._bound.names[self._bound.chosen[name][absent[0]]]
                 raise ValueError(
                     f"column {column!r} contains NaN, and {type(family).__name__} cannot use missing cells"
@@ -361,7 +379,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         return hold_out(codes, self.validation_fraction, np.random.default_rng(rng.randint(2**31 - 1)))
 
     def _engine(self) -> Engine:
-        return engine_for(self.n_jobs) if self.engine is None else self.engine
+        return engines.engine_for(self.n_jobs) if self.engine is None else self.engine
 
     def _callbacks(self) -> list[Callback]:
         printing: list[Callback] = [PrintProgress(type(self).__name__)] if self.verbose else []

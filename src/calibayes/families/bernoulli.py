@@ -9,7 +9,7 @@ import numpy as np
 from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays
 from calibayes.families.pseudo_counts import PseudoCounts, floored
-from calibayes.kernels import missing, moments, simplex, sparse
+from calibayes.kernels import flags, missing, simplex, sparse
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,8 @@ class Bernoulli(PseudoCounts):
         return self.pseudo_counts([2] * len(self.layout.columns))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return {
-            "zeros": sparse.zeros(columns, weights),
-            "ones": moments.first(sparse.filled(columns), weights),
-        }
+        zeros, ones = flags.flag_counts(columns, weights)
+        return {"zeros": zeros, "ones": ones}
 
     def parameters(self, statistics: Arrays) -> Arrays:
         ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
@@ -38,9 +36,7 @@ class Bernoulli(PseudoCounts):
         return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        log_one, log_zero = parameters["log_one"], parameters["log_zero"]
-        of_ones = sparse.filled(columns) @ (log_one - log_zero).T
-        return np.asarray(of_ones + sparse.over_known(columns, log_zero))
+        return flags.flag_scores(columns, parameters["log_zero"], parameters["log_one"])
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A count that would fall below zero keeps its value."""

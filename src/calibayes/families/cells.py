@@ -90,18 +90,14 @@ class Positions:
         return binned.corners(columns, np.array(self.points))
 
     def counts(self, columns: Array, weights: Array) -> Array:
-        return binned.weighted_counts(self.corners(columns), weights, counts.offsets(self.levels))
+        return binned.position_counts(columns, np.array(self.points), weights, counts.offsets(self.levels))
 
     def terms(self, columns: Array, table: Array) -> Array:
         where, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
         return np.stack([binned.interpolated(where, j, own) for j, own in enumerate(tables)], axis=2)
 
     def total(self, columns: Array, table: Array) -> Array:
-        where, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
-        rows = np.zeros((len(columns), len(table)))
-        for j, own in enumerate(tables):
-            rows += binned.interpolated(where, j, own)
-        return rows
+        return binned.position_scores(columns, np.array(self.points), table, counts.offsets(self.levels))
 
     def spread(self, codes: Array, rng: np.random.Generator) -> Array:
         return binned.spread(codes, np.array(self.points), rng)

@@ -9,6 +9,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.event_counts import EventCounts
 from calibayes.families.pseudo_counts import floored
+from calibayes.kernels import events
 
 
 @dataclass(frozen=True)
@@ -39,4 +40,4 @@ class Complement(EventCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         """A score, no density."""
-        return np.asarray(columns @ parameters["weight"].T)
+        return events.scores(columns, parameters["weight"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.protocols import Admission, Array, Arrays
 from calibayes.families.pseudo_counts import PseudoCounts
-from calibayes.kernels import moments, sparse
+from calibayes.kernels import events, moments, sparse
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class EventCounts(PseudoCounts):
         return self.pseudo_counts([d] * d)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return {"count": moments.first(columns, weights), "rows": moments.zeroth(weights)}
+        return {"count": events.totals(columns, weights), "rows": moments.zeroth(weights)}
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A count that would fall below zero keeps its value."""

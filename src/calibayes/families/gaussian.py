@@ -68,6 +68,11 @@ class Gaussian:
     def exact(self) -> Gaussian:
         return replace(self, exactly=True)
 
+    @property
+    def size(self) -> int:
+        groups = 1 if self.shape.tied else len(self.layout.classes)
+        return groups * self.shape.freedom(len(self.layout.columns))
+
     # -- statistics ----------------------------------------------------------------------------------------------
 
     def _pool(self, per_class: Array) -> Array:
@@ -77,8 +82,8 @@ class Gaussian:
         return self.shape.hidden(columns)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        x = np.asarray(columns, dtype=np.float64) - self.layout.centre
-        count, first, second = self.shape.moments(x, weights, self._expected(parameters, weights.shape[1]))
+        expected = self._expected(parameters, weights.shape[1])
+        count, first, second = self.shape.about(columns, self.layout.centre, weights, expected)
         return {"count": count, "first": first, "second": second}
 
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:
@@ -94,8 +99,9 @@ class Gaussian:
         some = np.where(count > 0, count, 1.0)
         mean, size = first / some, self._pool(some)
         squares = self.shape.square(mean)
-        between = self._pool(_like(some, squares) * squares)
-        scatter = np.where(np.abs(second - between) <= ROUNDING * np.abs(second), 0.0, second - between)
+        squares *= _like(some, squares)
+        scatter = second - self._pool(squares)
+        scatter[np.abs(scatter) <= ROUNDING * np.abs(second)] = 0.0
         prior = self.resolved
         if prior is not None:
             m1, m2 = prior.m1[:, None], prior.m2[:, None]
@@ -114,7 +120,10 @@ class Gaussian:
         return {"mean": self.layout.centre + mean, **self.shape.finish(covariance, len(mean))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        return self.shape.log_density(np.asarray(columns, dtype=np.float64), parameters)
+        return self.shape.log_density(_floats(columns), parameters)
+
+    def contrast(self, columns: Array, parameters: Arrays) -> Array:
+        return self.shape.contrast(_floats(columns), parameters)
 
     # -- validity ------------------------------------------------------------------------------------------------
 
@@ -142,9 +151,13 @@ class Gaussian:
         """
         empty = ~(_rows(proposed["count"]) > 0).all(axis=1)
         left = self._left(proposed)
-        collapsing = (left < COLLAPSING) & (left < self._left(current))
+        collapsing = left < COLLAPSING
+        if collapsing.any():
+            collapsing &= left < self._left(current)
         held = self._pool(empty[:, None])[:, 0] | (collapsing | ~(left > SINGULAR)).any(axis=1)
         held = np.array(np.broadcast_to(held > 0, empty.shape))
+        if not held.any():
+            return Admission(dict(proposed), 0, held)
         kept = {
             name: np.where(_like(held[: len(value)], value), current[name], value)
             for name, value in proposed.items()
@@ -271,6 +284,12 @@ class Gaussian:
         squares = self.shape.square(shift)
         moved = second + self._pool(across + _like(count, squares) * squares)
         return {"count": statistics["count"], "first": first + count * shift, "second": moved}
+
+
+def _floats(columns: Array) -> Array:
+    """Numbers in float64; float32 stays, and shapes say what they make of it."""
+    numbers = np.asarray(columns)
+    return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)
 
 
 def _rows(count: Array) -> Array:

@@ -8,7 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibayes.core.abilities import Conjugate, Filling, Incomplete, Movable, Penalised, Reasons, Sampling
+from calibayes.core.abilities import (
+    Conjugate,
+    Filling,
+    Incomplete,
+    Movable,
+    Penalised,
+    Reasons,
+    Sampling,
+    Sized,
+)
 from calibayes.core.protocols import Admission, Array, Arrays, Layout
 from calibayes.families.gaussian import Gaussian
 from calibayes.families.shapes import Diagonal
@@ -72,6 +81,10 @@ class Mixture:
     def several(self) -> bool:
         """Whether some class has more than one component."""
         return len(self.owner) > len(self.layout.classes)
+
+    @property
+    def size(self) -> int:
+        return self.family.size if isinstance(self.family, Sized) else len(self.owner)
 
     # -- statistics ----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.event_counts import EventCounts
 from calibayes.families.pseudo_counts import floored
-from calibayes.kernels import simplex, sparse
+from calibayes.kernels import events, simplex
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Multinomial(EventCounts):
     """
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        count = statistics["count"] + self._pseudo
+        count = events.columns_first(statistics["count"] + self._pseudo)
         count = floored(count, count.sum(axis=1, keepdims=True))
         length = statistics["count"].sum() / statistics["rows"].sum()
         return {
@@ -35,8 +35,8 @@ class Multinomial(EventCounts):
         }
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        coefficient = gammaln(columns.sum(axis=1) + 1.0) - sparse.log_factorials(columns)
-        return np.asarray(columns @ parameters["log_probability"].T + coefficient[:, None])
+        coefficient = gammaln(columns.sum(axis=1) + 1.0) - events.log_factorials(columns)
+        return events.scores(columns, parameters["log_probability"]) + coefficient[:, None]
 
     def weights_of(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])

@@ -10,7 +10,7 @@ from calibayes.core.abilities import Ascent
 from calibayes.core.protocols import Admission, Array, Arrays, Layout
 from calibayes.families.priors import Gamma
 from calibayes.families.pseudo_counts import LEAST_SHARE, floored
-from calibayes.kernels import moments, sparse
+from calibayes.kernels import events, sparse
 from calibayes.kernels.simplex import LARGEST_LOG
 
 
@@ -74,7 +74,7 @@ class Poisson:
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {
             "count": sparse.known(columns, weights),
-            "sum": moments.first(sparse.filled(columns), weights),
+            "sum": events.totals(sparse.filled(columns), weights),
         }
 
     def parameters(self, statistics: Arrays) -> Arrays:
@@ -83,9 +83,9 @@ class Poisson:
         return {"rate": rate, "log_rate": np.log(rate)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        events = sparse.filled(columns) @ parameters["log_rate"].T
+        of_events = events.scores(sparse.filled(columns), parameters["log_rate"])
         expected = sparse.over_known(columns, parameters["rate"])
-        return np.asarray(events - expected - sparse.log_factorials(columns)[:, None])
+        return np.asarray(of_events - expected - events.log_factorials(columns)[:, None])
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         """A class and column whose sum would be negative, or its count not positive, keeps both."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import cast
 
 import numpy as np
 
-from calibayes.core.abilities import Natural, Penalised, Structured
+from calibayes.core.abilities import Contrasting, Natural, Penalised, Structured
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Family, Layout, Trees
 from calibayes.families.class_prior import ClassPrior
@@ -65,11 +66,17 @@ class Product:
         return {PRIOR: self.prior.parameters(statistics[PRIOR]), **found}
 
     def log_joint(self, block: Block, parameters: Trees) -> Array:
-        log_prior = parameters[PRIOR]["log_probability"]
-        joint = np.broadcast_to(log_prior, (len(block.weight), len(log_prior)))
-        for name, family in self.families.items():
-            joint = joint + family.log_density(block.columns[name], parameters[name])
-        return joint
+        parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
+        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+
+    def contrast(self, block: Block, parameters: Trees) -> Array:
+        parts = [
+            (f.contrast if isinstance(f, Contrasting) else f.log_density)(
+                block.columns[name], parameters[name]
+            )
+            for name, f in self.families.items()
+        ]
+        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
 
     def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
         """Each family freezes what is its own; a class that one of them holds keeps its class count."""

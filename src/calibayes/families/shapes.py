@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.kernels import densities, linalg, missing, moments
+from calibayes.kernels import densities, diagonal, linalg, missing, moments
 
 
 class Shape(Protocol):
@@ -30,6 +30,11 @@ class Shape(Protocol):
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         """Count (k,) or (k, d), first (k, d) and second moments (g, ...) of centred numbers, some of them NaN."""
+
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        """`moments` of numbers about a centre (d,)."""
 
     def hidden(self, x: Array) -> bool:
         """Whether moments of these rows depend on the parameters."""
@@ -56,6 +61,9 @@ class Shape(Protocol):
         """Parameters from the covariance."""
 
     def log_density(self, x: Array, parameters: Arrays) -> Array: ...
+
+    def contrast(self, x: Array, parameters: Arrays) -> Array:
+        """The log density up to a term that all classes share."""
 
     def covariance(self, parameters: Arrays) -> Array:
         """The covariance in the parameters, back in this shape's form, (g, ...)."""
@@ -108,10 +116,19 @@ class Full:
     def prepare(self, start: Arrays) -> Full:
         return self
 
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        if self.hidden(columns):
+            return self.moments(np.subtract(columns, centre, dtype=np.float64), weights, expected)
+        pooled = moments.over_classes(weights) if self.tied else weights
+        first = moments.first_about(columns, centre, weights)
+        return moments.zeroth(weights), first, moments.outer_about(columns, centre, pooled)
+
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        count = moments.zeroth(weights)
         if not self.hidden(x):
-            return count, moments.first(x, weights), moments.outer(x, self.pool(weights.T).T)
+            return self.about(x, np.zeros(x.shape[1]), weights, expected)
+        count = moments.zeroth(weights)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
         parts = [
             missing.expected_moments(x, weight, mean, covariance)
@@ -131,7 +148,7 @@ class Full:
         return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
 
     def hidden(self, x: Array) -> bool:
-        return bool(np.isnan(x).any())
+        return bool(np.isnan(np.min(x, initial=np.inf)))  # no array of flags for rows that are complete
 
     def square(self, vectors: Array) -> Array:
         return np.asarray(vectors[:, :, None] * vectors[:, None, :])
@@ -159,13 +176,25 @@ class Full:
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         mean = parameters["mean"]
         if not self.hidden(x):
-            return densities.full_gaussian(x, mean, parameters["whitener"], parameters["log_determinant"])
+            factors = (parameters[name] for name in ("covariance", "whitener", "log_determinant"))
+            return densities.full_gaussian(x, mean, *factors)
         covariances = np.broadcast_to(
             parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:])
         )
         return np.stack(
             [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)], axis=1
         )
+
+    def contrast(self, x: Array, parameters: Arrays) -> Array:
+        if not self.tied or np.isnan(np.min(x, initial=np.inf)):
+            return self.log_density(x, parameters)
+        variance = self.variances(self.covariance(parameters))[0]
+        return densities.linear(x, parameters["mean"], variance, lambda away: self._slopes(parameters, away))
+
+    def _slopes(self, parameters: Arrays, away: Array) -> Array:
+        """The one inverse covariance times each row, (k, d)."""
+        whitener = parameters["whitener"][0]
+        return np.asarray(away @ whitener.T @ whitener)
 
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["covariance"])
@@ -220,9 +249,13 @@ class Diagonal(Full):
         return d
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        known, filled = missing.known_and_filled(x)
-        second = moments.squares(filled, self.pool(weights.T).T)
-        return moments.first(known, weights), moments.first(filled, weights), second
+        return self.about(x, np.zeros(x.shape[1]), weights, expected)
+
+    def about(
+        self, columns: Array, centre: Array, weights: Array, expected: Expected
+    ) -> tuple[Array, Array, Array]:
+        count, first, second = diagonal.power_sums(columns, centre, weights)
+        return count, first, self.pool(second)
 
     def hidden(self, x: Array) -> bool:
         return False
@@ -246,8 +279,10 @@ class Diagonal(Full):
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        density = missing.marginal_diagonal if np.isnan(x).any() else densities.diagonal_gaussian
-        return density(x, parameters["mean"], parameters["variance"])
+        return diagonal.log_density(x, parameters["mean"], parameters["variance"])
+
+    def _slopes(self, parameters: Arrays, away: Array) -> Array:
+        return np.asarray(away / parameters["variance"][0])
 
     def covariance(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.native import grids as native
+from calibayes.kernels.native import twin
 
 TAILS = 2
 """Cells behind the points of a grid: below it, above it."""
@@ -70,6 +72,21 @@ def weighted_counts(where: Corners, weights: Array, first: Array) -> Array:
             for weight in weights.T
         ]
     )
+
+
+@twin(native.position_counts)
+def position_counts(positions: Array, points: Array, weights: Array, first: Array) -> Array:
+    """`weighted_counts` of positions (n, d) on grids of a number of points each, (d,)."""
+    return weighted_counts(corners(positions, points), weights, first)
+
+
+@twin(native.position_scores)
+def position_scores(positions: Array, points: Array, table: Array, first: Array) -> Array:
+    """Sum over columns of the log density of positions, (n, k), from that at the cells, (k, cells)."""
+    where, rows = corners(positions, points), np.zeros((len(positions), len(table)))
+    for j, own in enumerate(np.split(table, first[1:-1], axis=1)):
+        rows += interpolated(where, j, own)
+    return rows
 
 
 def interpolated(where: Corners, j: int, table: Array) -> Array:

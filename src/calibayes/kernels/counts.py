@@ -6,22 +6,30 @@ Cells of all columns lie side by side: level v of column j is cell ``offsets[j] 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.native import levels as native
+from calibayes.kernels.native import twin
 
 
+@lru_cache(maxsize=256)
 def offsets(levels: tuple[int, ...]) -> Array:
-    """First cell of each column, and the number of cells at the end, (d + 1,)."""
-    return np.concatenate([[0], np.cumsum(levels, dtype=np.intp)]).astype(np.intp)
+    """First cell of each column, and the number of cells at the end, (d + 1,); not to be written to."""
+    first = np.concatenate([[0], np.cumsum(levels, dtype=np.intp)]).astype(np.intp)
+    first.flags.writeable = False
+    return first
 
 
 def cells(codes: Array, first: Array) -> Array:
     """Cell of each entry, (n, d); an entry that is no level goes to one cell behind the last."""
-    return np.where(codes < 0, first[-1], codes + first[:-1])
+    local = codes.astype(np.intp, copy=False)
+    return np.where((local < 0) | (local >= np.diff(first)), first[-1], local + first[:-1])
 
 
+@twin(native.weighted_counts)
 def weighted_counts(codes: Array, weights: Array, first: Array) -> Array:
     """Sum of the weights per class and cell, (k, cells)."""
     flat = cells(codes, first).ravel()
@@ -36,6 +44,7 @@ def look_up_each(codes: Array, table: Array, first: Array) -> Array:
     return np.swapaxes(padded[:, cells(codes, first)], 0, 1)
 
 
+@twin(native.look_up)
 def look_up(codes: Array, table: Array, first: Array) -> Array:
     """Sum over columns of the table's entries, (n, k), for a table of shape (k, cells)."""
     padded = np.concatenate([table, np.zeros((len(table), 1))], axis=1).T.copy()

@@ -12,7 +12,7 @@ def pivots(matrix: Array) -> Array:
     """Variance of each column given those before it, (d,); not positive from where the matrix is not definite."""
     if not np.isfinite(matrix).all():
         return np.zeros(len(matrix))
-    factor, failed = lapack.dpotrf(matrix, lower=1)
+    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=0)
     left = np.asarray(np.diag(factor) ** 2)
     if failed:
         left[failed - 1 :] = 0.0
@@ -21,12 +21,18 @@ def pivots(matrix: Array) -> Array:
 
 def whiteners(matrices: Array) -> tuple[Array, Array]:
     """Inverse Cholesky factors (g, d, d) and log determinants (g,) of covariance matrices."""
-    factors = np.linalg.cholesky(matrices)
-    identity = np.eye(matrices.shape[1])
-    inverses = np.stack(
-        [lapack.dtrtri(factor, lower=1)[0] * (identity + np.tri(len(identity), k=-1)) for factor in factors]
-    )
-    return inverses, 2.0 * np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)), axis=1)
+    inverses = np.empty(matrices.shape)
+    for matrix, inverse in zip(matrices, inverses, strict=True):
+        inverse[:] = _inverse_factor(matrix)
+    return inverses, -2.0 * np.sum(np.log(np.diagonal(inverses, axis1=1, axis2=2)), axis=1)
+
+
+def _inverse_factor(matrix: Array) -> Array:
+    """LAPACK reads arrays column by column: the upper factor it sees is our lower one, row by row."""
+    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
+    if failed:
+        raise np.linalg.LinAlgError("the covariance is not positive definite")
+    return lapack.dtrtri(factor, lower=0, overwrite_c=1)[0].T
 
 
 def variance_from_natural(natural: Array, floor: float) -> Array:

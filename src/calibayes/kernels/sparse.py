@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import moments
@@ -42,7 +41,7 @@ def known(x: Array, weights: Array) -> Array:
     """Weight of the known cells, (k, d)."""
     if is_sparse(x):
         return np.repeat(moments.zeroth(weights)[:, None], x.shape[1], axis=1)
-    return moments.first(~np.isnan(x), weights)
+    return moments.first((~np.isnan(x)).astype(np.float64), weights)
 
 
 def zeros(x: Array, weights: Array) -> Array:
@@ -57,15 +56,7 @@ def over_known(x: Array, table: Array) -> Array:
     """Sum of a table's entries (k, d) over the known cells of each row, (n, k)."""
     if is_sparse(x):
         return np.repeat(table.sum(axis=1)[None], x.shape[0], axis=0)
-    return ~np.isnan(x) @ table.T
-
-
-def log_factorials(x: Array) -> Array:
-    """Sum of log x! over the known cells of each row, (n,); by the gamma function where x is not whole."""
-    if not is_sparse(x):
-        return np.asarray(gammaln(filled(x) + 1.0).sum(axis=1))
-    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    return np.bincount(rows, gammaln(x.data + 1.0), minlength=x.shape[0])
+    return (~np.isnan(x)).astype(np.float64) @ table.T
 
 
 def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
@@ -75,6 +66,21 @@ def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
     return np.flatnonzero(condition(x).any(axis=0))
 
 
-def cells_a_row(x: Array) -> float:
-    """Cells that are stored for each row, on average."""
-    return float(x.nnz / max(x.shape[0], 1)) if is_sparse(x) else float(x.shape[1])
+def some_rows(x: Array, rows: slice | Array) -> Array:
+    """Some rows of a table; without a copy where they lie side by side."""
+    if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
+        return x[rows]
+    start, stop, _ = rows.indices(x.shape[0])
+    cells = slice(x.indptr[start], x.indptr[max(start, stop)])
+    positions = x.indptr[start : max(start, stop) + 1] - x.indptr[start]
+    shape = (len(positions) - 1, x.shape[1])
+    part = type(x)((x.data[cells], x.indices[cells], positions), shape=shape, copy=False)
+    part.has_sorted_indices = x.has_sorted_indices
+    return part
+
+
+def bytes_a_row(x: Array) -> float:
+    """Bytes that are stored for each row, on average."""
+    if is_sparse(x):
+        return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
+    return float(x.shape[1] * x.dtype.itemsize)

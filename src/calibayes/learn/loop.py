@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from calibayes.core.block import Block
 from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
 from calibayes.learn.lane import Lane, Sweep
+from calibayes.learn.measuring import measure
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
-from calibayes.posterior import log_normalise, scores
+from calibayes.posterior import log_normalise
 
 FALL = 1.0
 """A fall of the objective by so much a row is no wobble: the rule ran off."""
@@ -43,28 +44,6 @@ def brought_statistics(model: Model, source: Source, engine: Engine, rule: Rule,
 
     total: Trees = engine.total(of_block, source)
     return total
-
-
-def measure(
-    block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
-) -> Mapping[str, Any]:
-    """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
-    log_joint = model.log_joint(block, parameters)
-    onehot = block.onehot(log_joint.shape[1])
-    log_posterior, _ = log_normalise(log_joint)
-    taking_part = block.weight if rule.unlabelled else block.weight * onehot.sum(axis=1)
-    sums: dict[str, Any] = {
-        "size": float(taking_part.sum()),
-        "train": scores(log_posterior, onehot, block.weight),
-        "held_out": scores(log_posterior, onehot, block.held_out),
-    }
-    objective = rule.objective(log_joint, onehot)
-    if objective is not None:
-        sums["objective"] = float(block.weight @ objective)
-    if not last:
-        weights = rule.weights(onehot, np.exp(log_posterior)) * block.weight[:, None]
-        sums["statistics"] = model.statistics(block, weights, parameters)
-    return sums
 
 
 def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:

@@ -30,7 +30,10 @@ class Data:
     """The labels as they are."""
 
     def weights(self, block: Block, k: int) -> Array:
-        return block.onehot(k) * block.weight[:, None]
+        weights = np.zeros((len(block.labels), k))
+        labelled = np.flatnonzero(block.labels >= 0)
+        weights[labelled, block.labels[labelled]] = block.weight[labelled]
+        return weights
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Family
 from calibayes.kernels.logspace import log_normalise
 from calibayes.rules.maximum_likelihood import ML
-from calibayes.rules.update import exactly_penalised
+from calibayes.rules.update import exactly_penalised, joint_log_likelihood
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class EM(ML):
         return onehot + _unknown(onehot)[:, None] * posterior
 
     def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return super().objective(log_joint, onehot) + _unknown(onehot) * log_normalise(log_joint)[1]
+        return joint_log_likelihood(log_joint, onehot) + _unknown(onehot) * log_normalise(log_joint)[1]
 
 
 def _unknown(onehot: Array) -> Array:

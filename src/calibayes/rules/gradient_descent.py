@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibayes.core.abilities import Natural
-from calibayes.core.protocols import Array, Model, StepControl, Trees
+from calibayes.core.protocols import Model, StepControl, Trees
 from calibayes.rules.steps import Fixed, step_control
-from calibayes.rules.update import Update, conditional_log_likelihood
+from calibayes.rules.update import Blend
 
 
 @dataclass(frozen=True)
-class GD(Update):
+class GD(Blend):
     """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
 
     Here the state is the parameters: there are no statistics that belong to them. The papers take the natural
@@ -32,12 +32,6 @@ class GD(Update):
     @property
     def control(self) -> StepControl:
         return step_control(self.step, Fixed(0.1))
-
-    def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot - posterior
-
-    def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return conditional_log_likelihood(log_joint, onehot)
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
         return model.parameters(statistics)

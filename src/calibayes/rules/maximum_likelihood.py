@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibayes.core.abilities import Conjugate
-from calibayes.core.protocols import Array, Family
+from calibayes.core.protocols import Family
 from calibayes.rules.steps import Fixed
-from calibayes.rules.update import Update, joint_log_likelihood
+from calibayes.rules.update import Blend
 
 
 @dataclass(frozen=True)
-class ML(Update):
+class ML(Blend):
     """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori."""
 
     name: ClassVar[str] = "ml"
@@ -27,11 +27,9 @@ class ML(Update):
     def shrink(self) -> float:
         return 1.0
 
-    def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot
-
-    def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return joint_log_likelihood(log_joint, onehot)
+    @property
+    def generative(self) -> float:
+        return 1.0
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, StepControl
+from calibayes.core.protocols import StepControl
 from calibayes.rules.steps import Backtracking, step_control
-from calibayes.rules.update import Update, conditional_log_likelihood
+from calibayes.rules.update import Blend
 
 
 @dataclass(frozen=True)
-class RC(Update):
+class RC(Blend):
     """W = Y - P: strengthen the statistics of the true class, weaken those of the classes it is taken for.
 
     Parameters
@@ -28,9 +28,3 @@ class RC(Update):
     @property
     def control(self) -> StepControl:
         return step_control(self.step, Backtracking())
-
-    def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot - posterior
-
-    def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return conditional_log_likelihood(log_joint, onehot)

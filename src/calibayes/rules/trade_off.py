@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.protocols import Array, Family, StepControl
+from calibayes.core.protocols import Family, StepControl
 from calibayes.rules.steps import Backtracking, step_control
-from calibayes.rules.update import Update, conditional_log_likelihood, exactly_penalised, joint_log_likelihood
+from calibayes.rules.update import Blend, exactly_penalised
 
 
 @dataclass(frozen=True)
-class GDT(Update):
+class GDT(Blend):
     """W = Y - (1 - lam) P: climbs lam * log p(x, y) + (1 - lam) * log p(y | x), summed over rows.
 
     A prior inside a family enters as lam * log prior.
@@ -43,12 +43,9 @@ class GDT(Update):
     def shrink(self) -> float:
         return self.lam
 
+    @property
+    def generative(self) -> float:
+        return self.lam
+
     def adapt(self, family: Family) -> Family:
         return exactly_penalised(family)
-
-    def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot - (1.0 - self.lam) * posterior
-
-    def objective(self, log_joint: Array, onehot: Array) -> Array:
-        joint = joint_log_likelihood(log_joint, onehot)
-        return self.lam * joint + (1.0 - self.lam) * conditional_log_likelihood(log_joint, onehot)

@@ -53,6 +53,31 @@ class Update:
         return model.admit(state, proposed)
 
 
+class Blend(Update):
+    """W = Y - (1 - g) P: climbs g * log p(x, true class) + (1 - g) * log p(true class | x), summed over rows.
+
+    From g = 1, maximum likelihood, to g = 0, calibration.
+    """
+
+    @property
+    def generative(self) -> float:
+        """g, between 0 and 1."""
+        return 0.0
+
+    @property
+    def blend(self) -> float | None:
+        own = type(self)
+        whole = own.weights is Blend.weights and own.objective is Blend.objective
+        return self.generative if whole else None
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        return onehot - (1.0 - self.generative) * posterior
+
+    def objective(self, log_joint: Array, onehot: Array) -> Array | None:
+        parts = ((self.generative, joint_log_likelihood), (1.0 - self.generative, conditional_log_likelihood))
+        return np.sum([share * part(log_joint, onehot) for share, part in parts if share], axis=0)
+
+
 def exactly_penalised(family: Family) -> Family:
     """The family with a prior that an objective can count with, for rules that climb one with a prior in it."""
     return family.exact() if isinstance(family, Penalised) else family

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import description_length, kmeans
+from calibayes.kernels.codes import code_type
 from calibayes.tables.encode import Encoder, counted, numbers, refuse_empty
 from calibayes.tables.read import Table
 
@@ -61,11 +62,11 @@ class Bins(ABC):
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices)
-        codes = [
-            np.where(np.isnan(column), -1, np.searchsorted(edges[1:-1], column, side="right"))
-            for edges, column in zip(self.edges, columns.T, strict=True)
-        ]
-        return np.stack(codes, axis=1)
+        kind = code_type(max((len(edges) for edges in self.edges), default=1))
+        codes = np.empty(columns.shape, dtype=kind)
+        for j, (edges, column) in enumerate(zip(self.edges, columns.T, strict=True)):
+            codes[:, j] = np.where(np.isnan(column), -1, np.searchsorted(edges[1:-1], column, side="right"))
+        return codes
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         uniform = np.full(encoded.shape, 0.5) if rng is None else rng.random(encoded.shape)

@@ -15,6 +15,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.sparse import columns_where, is_sparse
+from calibayes.kernels.spread import variances
 from calibayes.tables.read import Table, holds_booleans, is_missing
 
 LARGEST = 1e100
@@ -86,9 +87,11 @@ class Numbers(Unshaped):
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Numbers:
         columns = numbers(table, indices)
+        if not np.isnan(table.extent(columns)[0]):
+            centre = middles(columns)
+            return Numbers(tuple(indices), centre, variances(columns, centre))
         refuse_empty(table, indices, np.isnan(columns))
-        centre = middles(columns)
-        return Numbers(tuple(indices), centre, np.nanvar(columns, axis=0, dtype=np.float64))
+        return Numbers(tuple(indices), middles(columns), np.nanvar(columns, axis=0, dtype=np.float64))
 
     def encode(self, table: Table) -> Array:
         return numbers(table, self.indices)
@@ -229,7 +232,9 @@ def numbers(table: Table, indices: Sequence[int], *, booleans: bool = False) -> 
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     most = min(LARGEST, float(np.finfo(matrix.dtype).max))
-    beyond = columns_where(matrix, lambda cells: np.abs(cells) > most)
+    low, high = table.extent(matrix)
+    within = -most <= low and high <= most  # not so either where a cell is missing
+    beyond = np.zeros(0, dtype=int) if within else columns_where(matrix, lambda cells: np.abs(cells) > most)
     if len(beyond):
         far = indices[beyond[0]]
         infinite = np.isinf(table.column(far)).any()

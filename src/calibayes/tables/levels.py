@@ -10,12 +10,20 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.codes import as_codes, code_type, whole_codes
+from calibayes.kernels.counts import offsets, weighted_counts
+from calibayes.kernels.sparse import is_sparse
+from calibayes.kernels.threads import by_stretch
 from calibayes.tables.encode import counted, refuse_empty
 from calibayes.tables.pool import Pooling
 from calibayes.tables.read import Table, missing
 
 MOST_COUNTED = 2**16
 """Whole numbers up to this are sorted by counting them."""
+ROWS = 2048
+"""Rows whose levels are looked for at a time."""
+MOST_LISTED = 64
+"""Columns of the largest such numbers that are counted all at once."""
 MOST_FILLED = 1000
 """Most levels that never occur; whole numbers with more gaps than that are plain values."""
 
@@ -47,10 +55,9 @@ class Levels:
         return Pooling(self.rare, self.most)
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Levels:
-        absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
-        refuse_empty(table, indices, absent)
-        found = [distinct_inverse(table, j) for j in indices]
-        kept = [self.pooling.kept(np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
+        weighed = weight if self.pooling.on else None
+        found = _masses_of_whole(table, indices, weighed) or _masses(table, indices, weight)
+        kept = [self.pooling.kept(mass) for _, mass in found]
         return replace(
             self,
             indices=tuple(indices),
@@ -72,13 +79,31 @@ class Levels:
             for values, pooled, few in zip(self.seen, self.pooled, least, strict=True)
         )
 
+    @cached_property
+    def _own_codes(self) -> bool:
+        """Whether every level is its own code."""
+        return all(
+            len(pooled) == 0
+            and (
+                len(levels) == 0
+                or (levels.dtype.kind in "iu" and levels[0] == 0 and levels[-1] == len(levels) - 1)
+            )
+            for levels, pooled in zip(self.levels, self.pooled, strict=True)
+        )
+
     def encode(self, table: Table) -> Array:
-        codes = []
+        numbers = _whole_matrix(table, self.indices)
+        if numbers is not None and self._own_codes:
+            return as_codes(numbers, np.array(self.layout()["levels"], dtype=np.int64))
+        return self._encode_each(table)
+
+    def _encode_each(self, table: Table) -> Array:
+        codes, kind = [], code_type(max(self.layout()["levels"], default=1))
         for j, levels, pooled in zip(self.indices, self.levels, self.pooled, strict=True):
             values, inverse = distinct_inverse(table, j)
             _same_kind(np.append(levels, pooled), values, table.names[j])
             other = len(levels) if len(pooled) else -1
-            codes.append(np.append(_positions(values, levels, other), np.int32(-1))[inverse])
+            codes.append(np.append(_positions(values, levels, other), np.int32(-1)).astype(kind)[inverse])
         return np.stack(codes, axis=1)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
@@ -146,6 +171,56 @@ class Levels:
             + (f", {len(pooled)} pooled as other" if len(pooled) else "")
             for seen, pooled in pairs
         ]
+
+
+def _whole_matrix(table: Table, indices: Sequence[int]) -> Array | None:
+    """The columns as one array of whole numbers, where they are that."""
+    if isinstance(table.content, tuple) or is_sparse(table.content) or table.content.dtype.kind not in "iu":
+        return None
+    return table.matrix(indices)
+
+
+def _masses_of_whole(
+    table: Table, indices: Sequence[int], weight: Array | None
+) -> list[tuple[Array, Array]] | None:
+    """`_masses`, of whole numbers from 0 on that are small enough to be counted; without weights it is some mass."""
+    numbers = _whole_matrix(table, indices)
+    found = None if numbers is None or not len(numbers) else whole_codes(numbers)
+    if found is None or found[1].sum() > MOST_COUNTED * MOST_LISTED:
+        return None
+    codes, first = found[0], offsets(tuple((found[1] + 1).tolist()))
+    some = _some_mass(codes, first)
+    mass = some if weight is None else _mass(codes, weight, first)
+    pairs = zip(np.split(some > 0, first[1:-1]), np.split(mass, first[1:-1]), strict=True)
+    return [(np.flatnonzero(there), own[there]) for there, own in pairs]
+
+
+def _some_mass(codes: Array, first: Array) -> Array:
+    """How often each cell occurs, (cells,), in as many rows as it takes until all do, or in all rows."""
+    total = np.zeros(first[-1])
+    for start in range(0, len(codes), ROWS):
+        rows = codes[start : start + ROWS]
+        total += weighted_counts(rows, np.ones((len(rows), 1)), first)[0]
+        if (total > 0).all():
+            break
+    return total
+
+
+def _mass(codes: Array, weight: Array, first: Array) -> Array:
+    """Weight of each cell, (cells,)."""
+
+    def of(rows: slice) -> Array:
+        return weighted_counts(codes[rows], weight[rows, None], first)[0]
+
+    return np.sum(by_stretch(of, len(codes), codes[:1].nbytes), axis=0)
+
+
+def _masses(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:
+    """Distinct values of each column, ascending, and the weight of the rows that have them."""
+    absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
+    refuse_empty(table, indices, absent)
+    found = [distinct_inverse(table, j) for j in indices]
+    return [(values, np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
 
 
 def _drawn(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:

@@ -36,6 +36,8 @@ class Pooling:
 
     def kept(self, mass: Array) -> Array:
         """Which levels of these weights stay, (levels,) booleans."""
+        if not self.on:
+            return np.ones(len(mass), dtype=bool)
         stays = np.zeros(len(mass), dtype=bool)
         stays[np.argsort(-mass, kind="stable")[: self.most]] = True
         return stays & (mass >= self.rare)

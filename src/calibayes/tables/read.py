@@ -7,6 +7,7 @@ import datetime
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
+from calibayes.kernels import spread
 from calibayes.kernels.sparse import is_sparse
 
 
@@ -76,6 +78,15 @@ class Table:
             return int(missing(self.content.data).sum())
         return sum(int(missing(self.column(j)).sum()) for j in range(len(self.names)))
 
+    def extent(self, matrix: Array) -> tuple[float, float]:
+        """Least and largest number of a matrix made of these columns; NaN where a cell is missing."""
+        return self._extent if matrix is self.content else spread.extent(_stored(matrix))
+
+    @cached_property
+    def _extent(self) -> tuple[float, float]:
+        """That of the whole table, looked for once though several ask."""
+        return spread.extent(_stored(self.content))
+
     def rows(self, keep: Array) -> Table:
         """The rows where ``keep`` is true."""
         if keep.all():
@@ -87,6 +98,10 @@ class Table:
     def numeric(self, j: int) -> bool:
         """Whether a column holds numbers (booleans are levels, not numbers)."""
         return self.kind(j) in "fiu"
+
+
+def _stored(matrix: Array) -> Array:
+    return matrix.data if is_sparse(matrix) else matrix
 
 
 def is_frame(table: Any) -> bool:
@@ -105,7 +120,7 @@ def as_cells(rows: list[Any]) -> Array:
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """The columns of an array of numbers, strings or objects, or of a sparse one of numbers."""
-    named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(array.shape[1]))
+    named = tuple(names) if names is not None else numbered(array.shape[1])
     if array.dtype.kind in "mM":
         raise ValueError(f"column {named[0]!r} {DATES}")
     if is_sparse(array):
@@ -113,6 +128,12 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     if array.dtype.kind != "O":
         return Table(named, array)
     return Table(named, tuple(_narrowed(column, name) for column, name in zip(array.T, named, strict=True)))
+
+
+@lru_cache(maxsize=8)
+def numbered(d: int) -> tuple[str, ...]:
+    """Names of columns that have none."""
+    return tuple(f"x{j}" for j in range(d))
 
 
 def _canonical(matrix: Any) -> Array:

@@ -10,10 +10,13 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.sparse import cells_a_row
+from calibayes.kernels.sparse import bytes_a_row, some_rows
 
-CELLS_PER_BLOCK = 2**19
+BYTES_PER_BLOCK = 2**21
+"""A block is read several times in a pass: it should be found in the caches of a core, or near them."""
 FEWEST_ROWS = 256
+BYTES_A_CLASS = 32
+"""Temporary numbers of a row for each class: log density, posterior, weights."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class ArraySource:
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block stores about half a million cells, whatever the number of jobs.
+        By default a block holds about two megabytes, whatever the number of jobs.
     """
 
     columns: Mapping[str, Array]
@@ -33,6 +36,8 @@ class ArraySource:
     rows_per_block: int | None = None
     k: int = 1
     """Number of classes: temporary arrays have a cell for each row and class."""
+    least_cells: int = 0
+    """Cells that a block stores at least: as many as the numbers it is summed up in."""
 
     @property
     def n(self) -> int:
@@ -42,11 +47,13 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        cells = sum(cells_a_row(columns) for columns in self.columns.values())
-        return max(FEWEST_ROWS, int(CELLS_PER_BLOCK // max(cells, self.k)))
+        row = sum(bytes_a_row(columns) for columns in self.columns.values())
+        # Sums over a block have a number for each class and column at least: they should not outweigh it.
+        sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
+        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
-        columns = {name: array[rows] for name, array in self.columns.items()}
+        columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:

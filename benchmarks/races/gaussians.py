@@ -1,0 +1,122 @@
+"""Races over numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+
+import calibayes as cb
+from calibayes.datasets import load
+from calibayes.posterior import undecided
+from calibayes.rules import RC, Backtracking
+from races import data, peers
+from races.race import race
+from races.timing import one_pass
+
+PLAIN = {"rule": RC(step=0.1), "stop": None}
+
+
+def diagonal(sizes, rounds, jobs):
+    """GaussianNB: fit and predict."""
+    X, y = data.numbers(*sizes)
+    ours, rivals = cb.GaussianNB(rule="ml", n_jobs=jobs), {"scikit-learn GaussianNB": GaussianNB()}
+    skbn = peers.optional("skbn")
+    if skbn is not None:
+        rivals["scikit-bayes MixedNB"] = skbn.MixedNB()
+    if peers.optional("pomegranate") is not None:
+        rivals["pomegranate, diagonal Gaussians"] = peers.Pomegranate(sizes[2])
+    goals = {"scikit-learn GaussianNB": (4.0, 15.0)}
+    shape = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes"
+    fits = {name: (lambda m=m: m.fit(X, y), goals.get(name, (None,))[0]) for name, m in rivals.items()}
+    fitted = race(f"Gaussian naive Bayes, fit: {shape}", lambda: ours.fit(X, y), fits, rounds)
+    decided = {name: (lambda m=m: m.predict(X), goals.get(name, (None,))[-1]) for name, m in rivals.items()}
+    return fitted + race(f"Gaussian naive Bayes, predict: {shape}", lambda: ours.predict(X), decided, rounds)
+
+
+def quadratic(sizes, rounds, jobs):
+    """QDA: predict in two precisions, and one pass of calibration beside the products that it needs."""
+    X, y = data.ellipses(*sizes)
+    shape = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes"
+    peer, small = QuadraticDiscriminantAnalysis().fit(X, y), X.astype(np.float32)
+    ours = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
+    # Closed forms of float32 rows are summed in float64: the parameters are those of the same rows in float64.
+    single, named = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(small, y), "scikit-learn QDA"
+    peer_single = QuadraticDiscriminantAnalysis().fit(small, y)
+    results = race(
+        f"QDA, predict: {shape}", lambda: ours.predict(X), {named: (lambda: peer.predict(X), 1.7)}, rounds
+    )
+    singles = {
+        f"{named} in float64": (lambda: peer.predict(X), 3.0),
+        f"{named} in float32": (lambda: peer_single.predict(small), None),
+    }
+    results += race(f"QDA, predict of float32: {shape}", lambda: single.predict(small), singles, rounds)
+    return results + _quadratic_pass(X, y, shape, rounds, jobs)
+
+
+def _quadratic_pass(X, y, shape, rounds, jobs):
+    # Steps so short that the rows which are undecided at the start stay so.
+    still = {"rule": RC(step=1e-12), "stop": None}
+    calibrated = cb.QuadraticDiscriminantAnalysis(max_iter=4, n_jobs=jobs, **still)
+    start = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
+    counted = np.count_nonzero(undecided(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0)
+    bare = peers.BareProducts(X, start.parameters_["columns"]["whitener"], counted, jobs)
+    plain = peers.PlainQuadratic(X, y)
+    share = 100.0 * counted.sum() / (len(X) * len(counted))
+    return race(
+        f"QDA, one pass of RC, {share:.1f} % of weights undecided: {shape}",
+        lambda: one_pass(calibrated, X, y),
+        {"the bare BLAS calls": (bare.run, 1.0 / 1.6), "plain NumPy": (plain.one_pass, None)},
+        rounds,
+    )
+
+
+def linear(sizes, rounds, jobs):
+    """LDA in closed form."""
+    X, y = data.numbers(*sizes)
+    ours, peer = cb.LinearDiscriminantAnalysis(rule="ml", n_jobs=jobs), LinearDiscriminantAnalysis("lsqr")
+    return race(
+        f"LDA, fit: {sizes[0]:,} x {sizes[1]}, {sizes[2]} classes",
+        lambda: ours.fit(X, y),
+        {"scikit-learn LDA(lsqr)": (lambda: peer.fit(X, y), 1.0)},
+        rounds,
+    )
+
+
+def logistic(name, table, rounds, jobs):
+    """LDA by calibration with back-tracking until its log loss is within 1 % of logistic regression's."""
+    X, y = table
+    peer = LogisticRegression(C=1e6, max_iter=10_000).fit(X, y)
+    enough = 1.01 * log_loss(y, peer.predict_proba(X))
+    passes = []
+
+    def reached(progress):
+        passes.append(progress.entry.passes)
+        return progress.entry.log_loss <= enough
+
+    rule = RC(step=Backtracking(growth=1.5, most=8.0))
+    ours = cb.LinearDiscriminantAnalysis(
+        rule=rule, stop=None, max_iter=2_000, n_jobs=jobs, callbacks=[reached]
+    )
+    ours.fit(X, y)
+    if ours.history_["log_loss"].min() > enough:
+        raise RuntimeError(f"calibration did not reach the log loss of logistic regression on {name}")
+    return race(
+        f"LDA by RC to the training log loss of logistic regression + 1 %: {name}, {max(passes)} passes",
+        lambda: ours.fit(X, y),
+        {f"scikit-learn LogisticRegression, {peer.n_iter_[0]} iterations": (lambda: peer.fit(X, y), 1.0)},
+        rounds,
+    )
+
+
+def satellite():
+    """The satellite data, or None where they cannot be had."""
+    try:
+        table = load("satellite")
+    except (OSError, ValueError):
+        return None
+    columns = np.stack([table.columns.column(j) for j in range(len(table.columns.names))], axis=1)
+    return StandardScaler().fit_transform(columns.astype(np.float64)), table.target

@@ -1,0 +1,165 @@
+// Drivers of the kernels over levels: rows in stretches whose sums stay in the nearest cache, classes sixteen at a time.
+#pragma once
+
+#include <vector>
+
+#include "grouping.hpp"
+
+namespace calibayes {
+
+// Rounded up to even.
+inline Int padded(Int k) { return (k + 1) / 2 * 2; }
+
+// Classes at a time: as even shares of all as can be.
+inline Int share_of(Int k) {
+    const Int shares = (k + WIDEST - 1) / WIDEST;
+    return (k + shares - 1) / shares;
+}
+
+inline std::vector<std::uint64_t> tops(const Codes& codes) {
+    std::vector<std::uint64_t> top(static_cast<std::size_t>(codes.d));
+    if (codes.n) chosen().top[codes.type](codes, top.data());
+    return top;
+}
+
+// Calls `use(places of a tile, groups in it)` for all groups of some rows.
+template <class Use>
+void for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups& groups,
+                   std::vector<std::uint32_t>& places, const Use& use) {
+    for (Int from = 0; from < groups.groups; from += SPAN) {
+        const Int to = std::min(from + SPAN, groups.groups);
+        chosen().places[codes.type](codes, rows, n, groups, from, to, places.data());
+        for (Int p = from; p < to; p += TILE)
+            use(places.data() + p - from, std::min(TILE, to - p));
+    }
+}
+
+// Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
+struct Workspace {
+    std::vector<double> packed, own, sums;
+    std::vector<std::uint32_t> places;
+    std::vector<Int> rows;
+
+    void make(Int cells, Int own_cells, Int pad) {
+        packed.resize(std::max<std::size_t>(packed.size(), cells * pad));
+        own.resize(std::max<std::size_t>(own.size(), own_cells * pad));
+        sums.resize(std::max<std::size_t>(sums.size(), STRETCH * pad));
+        places.resize(STRETCH * LINE);
+        rows.resize(STRETCH);
+    }
+};
+
+inline Workspace& workspace() {
+    static thread_local Workspace mine;
+    return mine;
+}
+
+// Sum over columns of the entries of a table (k, cells), into (n, k).
+inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* table, Int k,
+                    const Int* start, Int cells, double* out) {
+    const Kernels& kernels = chosen();
+    Grouping grouping(levels, tops(codes), codes.n);
+    Workspace& work = workspace();
+    work.make(grouping.cells(), cells, padded(share_of(k)));
+    for (Int c = 0; c < k; c += share_of(k)) {
+        const Int own = std::min(share_of(k), k - c), pad = padded(own);
+        for (Int i = 0; i < pad; ++i)
+            for (Int cell = 0; cell < cells; ++cell)
+                work.own[cell * pad + i] = i < own ? table[(c + i) * cells + cell] : 0.0;
+        grouping.pack(work.own.data(), start, pad, work.packed.data());
+        const Groups groups = grouping.with(pad);
+        for (Int from = 0; from < codes.n; from += STRETCH) {
+            const Int n = std::min(STRETCH, codes.n - from);
+            for (Int r = 0; r < n; ++r) work.rows[r] = from + r;
+            std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
+            for_each_tile(codes, work.rows.data(), n, groups, work.places, [&](const std::uint32_t* at, Int tile) {
+                kernels.gather[pad / 2 - 1](at, n, tile, work.packed.data(), work.sums.data());
+            });
+            for (Int r = 0; r < n; ++r)
+                for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = work.sums[r * pad + i];
+        }
+    }
+}
+
+// Rows that have weight, and whether each of them has it in one class only.
+struct Weighted {
+    std::vector<Int> rows, own;
+    std::vector<double> weight;
+    bool single = true, alike = true;  // one class a row; and all of one weight
+
+    Weighted(const double* weights, Int n, Int k) {
+        rows.reserve(n), own.reserve(n), weight.reserve(n);
+        for (Int r = 0; r < n; ++r) {
+            Int many = 0, last = 0;
+            for (Int c = 0; c < k; ++c)
+                if (weights[r * k + c] != 0.0) ++many, last = c;
+            if (!many) continue;
+            rows.push_back(r), own.push_back(last), weight.push_back(weights[r * k + last]);
+            single = single && many == 1;
+            alike = alike && weight.back() == weight.front();
+        }
+    }
+};
+
+constexpr std::uint32_t FEW_LEVELS = 16;  // levels up to which rows that count alike are told apart byte by byte
+
+// `weighted_counts` of rows with one class each that all have the same weight, codes of one byte and few levels.
+inline void tallied(const Codes& codes, const std::vector<std::uint32_t>& levels, const Weighted& rows, Int k,
+                    const Int* start, Int cells, double* out) {
+    std::vector<std::vector<Int>> by_class(static_cast<std::size_t>(k));
+    for (std::size_t r = 0; r < rows.rows.size(); ++r) by_class[rows.own[r]].push_back(rows.rows[r]);
+    const std::uint32_t most = *std::max_element(levels.begin(), levels.end());
+    std::vector<std::uint32_t> counts(static_cast<std::size_t>(TALLIED * codes.d));
+    const double weight = rows.weight.empty() ? 0.0 : rows.weight.front();
+    for (Int c = 0; c < k; ++c)
+        for (std::uint32_t from = 0; from < most; from += TALLIED) {
+            std::fill(counts.begin(), counts.end(), 0);
+            const std::uint32_t to = std::min<std::uint32_t>(most, from + TALLIED);
+            chosen().tally[to - from - 1](codes, by_class[c].data(), static_cast<Int>(by_class[c].size()),
+                                          static_cast<std::uint8_t>(from), counts.data());
+            for (Int j = 0; j < codes.d; ++j)
+                for (std::uint32_t v = from; v < std::min(levels[j], to); ++v)
+                    out[c * cells + start[j] + v] = weight * counts[(v - from) * codes.d + j];
+        }
+}
+
+// Sum of the weights (n, k) for each class and cell, into (k, cells).
+inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* weights,
+                            Int k, const Int* start, Int cells, double* out) {
+    const Kernels& kernels = chosen();
+    const Weighted rows(weights, codes.n, k);
+    const Int n = static_cast<Int>(rows.rows.size());
+    const bool bytes = codes.type == INT8 || codes.type == UINT8;
+    if (rows.single && rows.alike && bytes && *std::max_element(levels.begin(), levels.end()) <= FEW_LEVELS)
+        return tallied(codes, levels, rows, k, start, cells, out);
+    Grouping grouping(levels, tops(codes), n);
+    // Rows with one class each go to their class alone, all classes at a time.
+    const Int share = rows.single ? k : share_of(k);
+    Workspace& work = workspace();
+    work.make(grouping.cells(), cells, padded(share));
+    for (Int c = 0; c < k; c += share) {
+        const Int own = std::min(share, k - c), pad = padded(own);
+        const Groups groups = grouping.with(pad);
+        std::fill(work.packed.begin(), work.packed.begin() + grouping.cells() * pad, 0.0);
+        std::fill(work.own.begin(), work.own.begin() + cells * pad, 0.0);
+        for (Int from = 0; from < n; from += STRETCH) {
+            const Int many = std::min(STRETCH, n - from);
+            for (Int r = 0; r < many && !rows.single; ++r)
+                for (Int i = 0; i < pad; ++i)
+                    work.sums[r * pad + i] = i < own ? weights[rows.rows[from + r] * k + c + i] : 0.0;
+            for_each_tile(codes, rows.rows.data() + from, many, groups, work.places,
+                          [&](const std::uint32_t* at, Int tile) {
+                              if (rows.single)
+                                  kernels.scatter_one(at, many, tile, rows.own.data() + from,
+                                                      rows.weight.data() + from, work.packed.data());
+                              else
+                                  kernels.scatter[pad / 2 - 1](at, many, tile, work.sums.data(), work.packed.data());
+                          });
+        }
+        grouping.unpack(work.packed.data(), start, pad, work.own.data());
+        for (Int i = 0; i < own; ++i)
+            for (Int cell = 0; cell < cells; ++cell) out[(c + i) * cells + cell] = work.own[cell * pad + i];
+    }
+}
+
+}  // namespace calibayes

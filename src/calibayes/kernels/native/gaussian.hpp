@@ -1,0 +1,123 @@
+// Numbers with independent columns: squared distances from the classes' means, and sums of powers. Each row is read once.
+#pragma once
+
+#include "pack.hpp"
+
+namespace calibayes {
+namespace CALIBAYES_LEVEL {
+
+template <class X>
+CALIBAYES_INLINE bool has_gap(const X* row, Int d) {
+    int gaps = 0;
+    for (Int j = 0; j < d; ++j) gaps |= row[j] != row[j];
+    return gaps != 0;
+}
+
+template <int K>
+CALIBAYES_INLINE Pack<K> square_of(double x, const double* mean, const double* root) {
+    const auto away = (Pack<K>::all(x) - Pack<K>::load(mean)) * Pack<K>::load(root);
+    return away * away;
+}
+
+// One row; known columns alone, with their terms, where it has gaps.
+template <int K, class X>
+CALIBAYES_INLINE void distance(const X* row, Int d, bool gaps, const double* mean, const double* root,
+                               const double* term, double* sums) {
+    auto total = Pack<K>::all(0.0);
+    for (Int j = 0; j < d; ++j) {
+        if (row[j] != row[j]) continue;
+        total = total + square_of<K>(row[j], mean + j * K, root + j * K);
+        if (gaps) total = total + Pack<K>::load(term + j * K);
+    }
+    total.store(sums);
+}
+
+template <int K, class X>
+void distances(const Numbers<X>& x, const double* mean, const double* root, const double* term, double* sums,
+               std::uint8_t* gaps) {
+    Int r = 0;
+    for (Int i = 0; i < x.n; ++i) gaps[i] = has_gap(x.data + i * x.stride, x.d);
+    for (; r + 4 <= x.n; r += 4) {
+        if (gaps[r] | gaps[r + 1] | gaps[r + 2] | gaps[r + 3]) {
+            for (Int i = r; i < r + 4; ++i)
+                distance<K>(x.data + i * x.stride, x.d, gaps[i], mean, root, term, sums + i * K);
+            continue;
+        }
+        const X *p = x.data + r * x.stride, *q = p + x.stride, *s = q + x.stride, *u = s + x.stride;
+        auto a = Pack<K>::all(0.0), b = a, c = a, e = a;
+        for (Int j = 0; j < x.d; ++j) {
+            const auto m = Pack<K>::load(mean + j * K), w = Pack<K>::load(root + j * K);
+            const auto pa = (Pack<K>::all(p[j]) - m) * w, pb = (Pack<K>::all(q[j]) - m) * w,
+                       pc = (Pack<K>::all(s[j]) - m) * w, pe = (Pack<K>::all(u[j]) - m) * w;
+            a = a + pa * pa, b = b + pb * pb, c = c + pc * pc, e = e + pe * pe;
+        }
+        a.store(sums + r * K), b.store(sums + (r + 1) * K), c.store(sums + (r + 2) * K), e.store(sums + (r + 3) * K);
+    }
+    for (; r < x.n; ++r) distance<K>(x.data + r * x.stride, x.d, gaps[r], mean, root, term, sums + r * K);
+}
+template <int K>
+void distances32(const Numbers<float>& x, const double* m, const double* w, const double* t, double* s, std::uint8_t* g) {
+    distances<K>(x, m, w, t, s, g);
+}
+template <int K>
+void distances64(const Numbers<double>& x, const double* m, const double* w, const double* t, double* s, std::uint8_t* g) {
+    distances<K>(x, m, w, t, s, g);
+}
+
+// Rows four at a time, so that the sums of a column are fetched and put back once for all of them.
+template <int K, int ROWS, class X>
+CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* centre, const double* weights,
+                                double* count, double* first, double* second) {
+    Pack<K> w[ROWS];
+    for (int r = 0; r < ROWS; ++r) w[r] = Pack<K>::load(weights + r * K);
+    for (Int j = 0; j < d; ++j) {
+        auto zero = Pack<K>::load(count + j * K), one = Pack<K>::load(first + j * K), two = Pack<K>::load(second + j * K);
+        for (int r = 0; r < ROWS; ++r) {
+            const double cell = row[r * stride + j];
+            const double there = cell == cell, away = cell == cell ? cell - centre[j] : 0.0;
+            const auto share = w[r] * Pack<K>::all(away);
+            zero = zero + w[r] * Pack<K>::all(there);
+            one = one + share;
+            two = two + share * Pack<K>::all(away);
+        }
+        zero.store(count + j * K), one.store(first + j * K), two.store(second + j * K);
+    }
+}
+
+template <int K, class X>
+void powers(const Numbers<X>& x, const double* centre, const double* weights, double* count, double* first,
+            double* second) {
+    Int r = 0;
+    for (; r + 4 <= x.n; r += 4)
+        powers_of<K, 4>(x.data + r * x.stride, x.stride, x.d, centre, weights + r * K, count, first, second);
+    for (; r < x.n; ++r)
+        powers_of<K, 1>(x.data + r * x.stride, x.stride, x.d, centre, weights + r * K, count, first, second);
+}
+template <int K>
+void powers32(const Numbers<float>& x, const double* c, const double* w, double* z, double* f, double* s) {
+    powers<K>(x, c, w, z, f, s);
+}
+template <int K>
+void powers64(const Numbers<double>& x, const double* c, const double* w, double* z, double* f, double* s) {
+    powers<K>(x, c, w, z, f, s);
+}
+
+template <class X>
+void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE centre, const Int* own, const double* weight,
+                double* count, double* first, double* second) {
+    for (Int r = 0; r < x.n; ++r) {
+        const X* CALIBAYES_ALONE row = x.data + r * x.stride;
+        const double w = weight[r];
+        double *CALIBAYES_ALONE zero = count + own[r] * x.d, *CALIBAYES_ALONE one = first + own[r] * x.d,
+               *CALIBAYES_ALONE two = second + own[r] * x.d;
+        for (Int j = 0; j < x.d; ++j) {
+            const double cell = row[j], away = cell == cell ? cell - centre[j] : 0.0, share = w * away;
+            zero[j] += cell == cell ? w : 0.0;
+            one[j] += share;
+            two[j] += share * away;
+        }
+    }
+}
+
+}  // namespace CALIBAYES_LEVEL
+}  // namespace calibayes

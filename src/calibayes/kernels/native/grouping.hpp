@@ -1,0 +1,109 @@
+// How columns of levels are taken together, and their tables in that form.
+//
+// Five levels make 25 pairs of levels: two columns then cost one look-up instead of two, in a table that is still small
+// enough for the nearest cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace calibayes {
+
+constexpr Int MOST_CELLS = 40;  // cells of a group beyond which its columns are better taken apart
+constexpr Int WORTH = 8;        // rows for each cell of a group from which on its table is worth making
+
+class Grouping {
+  public:
+    // `levels` of each column, and the largest code `top` that occurs in it.
+    Grouping(const std::vector<std::uint32_t>& levels, const std::vector<std::uint64_t>& top, Int n)
+        : d(static_cast<Int>(levels.size())), levels(levels) {
+        std::uint32_t most = 1;
+        std::vector<std::uint32_t> own(levels.size());
+        for (std::size_t j = 0; j < levels.size(); ++j) {
+            own[j] = levels[j] + (top[j] >= levels[j] || !levels[j]);  // one digit more where something is no level
+            most = std::max(most, own[j]);
+        }
+        members = 1;
+        Int cells = most;
+        while (cells * most <= MOST_CELLS && cells * most * WORTH <= n && members < d && most > 1) {
+            cells *= most;
+            ++members;
+        }
+        groups = (d + members - 1) / members;
+        radix.assign(static_cast<std::size_t>(members * groups), 1);
+        std::copy(own.begin(), own.end(), radix.begin());
+        first.resize(static_cast<std::size_t>(groups) + 1);
+        for (Int p = 0; p < groups; ++p) {
+            std::uint64_t size = 1;
+            for (Int m = 0; m < members; ++m) size *= radix[m * groups + p];
+            first[p + 1] = static_cast<std::uint32_t>(first[p] + size);
+        }
+    }
+
+    Int cells() const { return first.back(); }
+
+    // For a packed table whose cells have `pad` numbers each.
+    Groups with(Int pad) {
+        last.resize(radix.size()), step.resize(radix.size()), begin.resize(first.size());
+        for (Int p = 0; p < groups; ++p) {
+            auto apart = static_cast<std::uint32_t>(pad);
+            begin[p] = first[p] * apart;
+            for (Int m = members - 1; m >= 0; --m) {
+                last[m * groups + p] = radix[m * groups + p] - 1;
+                step[m * groups + p] = apart;
+                apart *= radix[m * groups + p];
+            }
+        }
+        return {groups, members, last.data(), step.data(), begin.data()};
+    }
+
+    // A table of the columns' own cells, `pad` numbers each, as one of the groups' cells.
+    void pack(const double* own, const Int* start, Int pad, double* packed) const {
+        for (Int p = 0; p < groups; ++p) {
+            double* to = packed + first[p] * pad;
+            Int size = 1;
+            std::fill(to, to + pad, 0.0);
+            for (Int j = p; j < d; j += groups) size = widen(to, size, j, own + start[j] * pad, pad);
+        }
+    }
+
+    // The other way round: sums over the cells of the groups are added to the columns' own cells.
+    void unpack(const double* packed, const Int* start, Int pad, double* own) const {
+        for (Int p = 0; p < groups; ++p) {
+            Int below = first[p + 1] - first[p];
+            for (Int j = p, above = 1; j < d; j += groups) {
+                below /= radix[j];
+                const double* from = packed + first[p] * pad;
+                for (Int a = 0; a < above; ++a)
+                    for (Int code = 0; code < static_cast<Int>(radix[j]); ++code)
+                        for (Int b = 0; b < below; ++b, from += pad) {
+                            if (code >= static_cast<Int>(levels[j])) continue;
+                            double* to = own + (start[j] + code) * pad;
+                            for (Int c = 0; c < pad; ++c) to[c] += from[c];
+                        }
+                above *= radix[j];
+            }
+        }
+    }
+
+  private:
+    Int d, groups, members;
+    std::vector<std::uint32_t> levels, radix, first, last, step, begin;
+
+    // The first `size` cells of a group, each with every level of one column more; the number of cells then.
+    Int widen(double* to, Int size, Int j, const double* own, Int pad) const {
+        const Int digits = radix[j];
+        for (Int cell = size - 1; cell >= 0; --cell)
+            for (Int code = digits - 1; code >= 0; --code) {
+                double *place = to + (cell * digits + code) * pad, *before = to + cell * pad;
+                const bool known = code < static_cast<Int>(levels[j]);
+                for (Int c = 0; c < pad; ++c) place[c] = before[c] + (known ? own[code * pad + c] : 0.0);
+            }
+        return size * digits;
+    }
+};
+
+}  // namespace calibayes

@@ -1,0 +1,51 @@
+// All kernels at one level of instructions, CALIBAYES_LEVEL. This file is compiled once for each. It must not use
+// anything of the standard library that would be compiled here and shared with the other levels.
+#include "binned.hpp"
+#include "categorical.hpp"
+#include "gaussian.hpp"
+#include "posterior.hpp"
+#include "sparse.hpp"
+#include "tally.hpp"
+
+#define CALIBAYES_NAME_(level) #level
+#define CALIBAYES_NAME(level) CALIBAYES_NAME_(level)
+
+namespace calibayes {
+namespace CALIBAYES_LEVEL {
+
+#define CALIBAYES_ALL_TYPES(f)                                                                              \
+    {f<std::int8_t>, f<std::uint8_t>, f<std::int16_t>, f<std::uint16_t>, f<std::int32_t>, f<std::uint32_t>, \
+     f<std::int64_t>, f<std::uint64_t>, f<float>, f<double>}
+#define CALIBAYES_ALL_WIDTHS(f) {f<2>, f<4>, f<6>, f<8>, f<10>, f<12>, f<14>, f<16>}
+
+const Kernels& kernels() {
+    static constexpr Kernels all = {
+        CALIBAYES_NAME(CALIBAYES_LEVEL),
+        CALIBAYES_ALL_TYPES(top_of),
+        {CALIBAYES_ALL_TYPES(narrow8), CALIBAYES_ALL_TYPES(narrow16), CALIBAYES_ALL_TYPES(narrow32)},
+        CALIBAYES_ALL_TYPES(places_of),
+        {tally<1>, tally<2>, tally<3>, tally<4>, tally<5>, tally<6>, tally<7>, tally<8>},
+        CALIBAYES_ALL_WIDTHS(gather),
+        CALIBAYES_ALL_WIDTHS(scatter),
+        scatter_one,
+        assess,
+        normalise,
+        CALIBAYES_ALL_WIDTHS(distances32),
+        CALIBAYES_ALL_WIDTHS(distances64),
+        CALIBAYES_ALL_WIDTHS(powers32),
+        CALIBAYES_ALL_WIDTHS(powers64),
+        own_powers<float>,
+        own_powers<double>,
+        CALIBAYES_ALL_WIDTHS(binned_sums),
+        CALIBAYES_ALL_WIDTHS(binned_counts),
+        sparse_sums<std::int32_t>,
+        sparse_sums<std::int64_t>,
+        sparse_totals<std::int32_t>,
+        sparse_totals<std::int64_t>,
+        largest,
+    };
+    return all;
+}
+
+}  // namespace CALIBAYES_LEVEL
+}  // namespace calibayes

@@ -1,0 +1,63 @@
+"""What is installed and in use: for reports of trouble, and for those who wonder why it is fast or slow."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_info
+
+from calibayes._version import __version__
+from calibayes.kernels.native import VARIABLE, use
+
+
+def versions() -> Mapping[str, str]:
+    """Name -> version or state: calibayes, its kernels and threads, Python, the machine, the dependencies."""
+    return {
+        "calibayes": __version__,
+        "kernels": _kernels(),
+        "threads": f"{effective_n_jobs(-1)} for n_jobs=-1, {effective_n_jobs(None)} by default",
+        "python": sys.version.split()[0],
+        "machine": f"{platform.system()} {platform.machine()}",
+        **{name: _version(name) for name in _dependencies()},
+        "blas": "; ".join(sorted({_blas(pool) for pool in threadpool_info() if pool["user_api"] == "blas"})),
+    }
+
+
+def show_versions() -> None:
+    """Print what is installed and in use, a line each.
+
+    >>> show_versions()  # doctest: +ELLIPSIS
+    calibayes ...
+    """
+    found = versions()
+    width = max(map(len, found))
+    for name, said in found.items():
+        print(f"{name:<{width}}  {said}")
+
+
+def _kernels() -> str:
+    if use.module is None:
+        return f"NumPy ({use.reason or 'switched off'})"
+    return f"native, {use.level} (of {', '.join(use.module.levels())}; {VARIABLE}=0 for NumPy)"
+
+
+def _dependencies() -> list[str]:
+    """What the package needs to run."""
+    wanted = [line for line in requires("calibayes") or [] if "extra ==" not in line]
+    return sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in wanted)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _blas(pool: Mapping[str, object]) -> str:
+    return f"{pool['internal_api']} {pool['version']}"

@@ -1,0 +1,336 @@
+"""Full and tied Gaussians by triangular products and rank-k updates, beside what they stand for."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from calibayes.core.protocols import Layout
+from calibayes.engines import Serial
+from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.kernels import densities, distances, linalg, moments, room, spread, triangular
+from calibayes.posterior import DECIDED, undecided
+from calibayes.rules import RC
+from calibayes.tables.sources import ArraySource
+
+
+def rows(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def covariances(k, d, condition=10.0, seed=0):
+    """Random directions, variances spread evenly in logarithm."""
+    rng = np.random.default_rng(seed)
+    roots = [
+        np.linalg.qr(rng.normal(size=(d, d)))[0] * condition ** np.linspace(-0.25, 0.25, d) for _ in range(k)
+    ]
+    return np.stack([root @ root.T for root in roots])
+
+
+def _standstill(work):
+    """The longest time, as a share of all, in which this thread did nothing while another one worked."""
+    done, ticks = threading.Event(), [time.perf_counter()]
+
+    def run():
+        work()
+        done.set()
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    while not done.is_set():
+        ticks.append(time.perf_counter())
+    worker.join()
+    return np.diff(ticks).max() / (ticks[-1] - ticks[0])
+
+
+class TestTriangular:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize(("n", "d"), [(1, 1), (5, 3), (300, 65), (1, 7), (0, 4), (4, 0)])
+    def test_product_is_that_of_the_lower_triangle(self, dtype, n, d):
+        wide, factor = rows(n, d + 5).astype(dtype), rows(d, d, seed=1).astype(dtype)
+        x, edges = wide[:, 2 : 2 + d], (wide[:, :2].copy(), wide[:, 2 + d :].copy())
+        expected = x @ np.tril(factor).T
+        triangular.multiply(x, factor)
+        assert_allclose(
+            x,
+            expected,
+            rtol=1e-4 if dtype == np.float32 else 1e-12,
+            atol=1e-4 if dtype == np.float32 else 1e-12,
+        )
+        assert_array_equal(wide[:, :2], edges[0])
+        assert_array_equal(wide[:, 2 + d :], edges[1])
+
+    @pytest.mark.parametrize(
+        ("x", "factor"),
+        [
+            (rows(3, 4), rows(3, 3)),
+            (rows(3, 4).astype(np.float32), rows(4, 4)),
+            (np.zeros((3, 4), dtype=int), np.zeros((4, 4), dtype=int)),
+            (rows(4, 3).T, rows(4, 4)),
+            (rows(3, 4), rows(4, 4).T),
+        ],
+    )
+    def test_what_blas_would_misread_is_refused(self, x, factor):
+        with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
+            triangular.multiply(x, factor)
+
+    def test_other_threads_run_meanwhile(self):
+        """With the lock held another thread would stand still for as long as the product takes."""
+        x, factor = np.zeros((6000, 800)), np.tri(800)
+        assert min(_standstill(lambda: triangular.multiply(x, factor)) for _ in range(3)) < 0.5
+
+    def test_squares_of_float32_are_added_in_float64(self):
+        x = np.full((3, 10_000), 1.0 + 2.0**-12, dtype=np.float32)
+        found = triangular.row_squares(x)
+        assert found.dtype == np.float64
+        assert_allclose(found, np.sum(x.astype(np.float64) ** 2, axis=1), rtol=3e-6)
+
+
+class TestDensity:
+    @pytest.mark.parametrize("n", [1, room.FEWEST_ROWS, 3 * room.CELLS // 70 + 1])
+    def test_own_covariances_agree_with_scipy(self, n):
+        x, mean, covariance = rows(n, 70), rows(3, 70, seed=1), covariances(3, 70)
+        found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
+        expected = [stats.multivariate_normal(m, c).logpdf(x) for m, c in zip(mean, covariance, strict=True)]
+        assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
+
+    @pytest.mark.parametrize("n", [1, 3 * room.CELLS // 40 + 1])
+    def test_a_shared_covariance_agrees_with_scipy(self, n):
+        x, mean, covariance = 1e3 + rows(n, 40), 1e3 + rows(3, 40, seed=1), covariances(1, 40)
+        found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
+        expected = [stats.multivariate_normal(m, covariance[0]).logpdf(x) for m in mean]
+        assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
+
+    def test_no_distance_is_negative(self):
+        covariance = covariances(1, 5)
+        mean = rows(2, 5) + np.array([[0.0], [1e5]])
+        assert (
+            distances.to_shared(mean, mean, linalg.whiteners(covariance)[0][0], np.diag(covariance[0])) >= 0
+        ).all()
+
+    def test_a_matrix_that_is_none_has_no_factor(self):
+        with pytest.raises(np.linalg.LinAlgError):
+            linalg.whiteners(-np.eye(3)[None])
+
+
+class TestSinglePrecision:
+    """Products of float32 rows: rounding of d terms each, in every whitened coordinate."""
+
+    @pytest.mark.parametrize("shared", [False, True])
+    @pytest.mark.parametrize("condition", [1.0, 1e3])
+    def test_error_is_bounded_by_rounding(self, shared, condition):
+        n, d, k = 500, 96, 3
+        x, mean = rows(n, d).astype(np.float32), 0.3 * rows(k, d, seed=1)
+        covariance = covariances(1 if shared else k, d, condition)
+        arguments = (mean, covariance, *linalg.whiteners(covariance))
+        single = densities.full_gaussian(x, *arguments)
+        double = densities.full_gaussian(x.astype(np.float64), *arguments)
+        assert not np.array_equal(single, double)
+        assert (np.abs(single - double) <= _rounding(x, mean, arguments[2], shared)).all()
+
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_an_ill_conditioned_covariance_is_computed_in_double(self, shared):
+        x, mean = rows(50, 20).astype(np.float32), rows(2, 20, seed=1)
+        covariance = covariances(1 if shared else 2, 20, condition=1e16)
+        arguments = (mean, covariance, *linalg.whiteners(covariance))
+        assert_array_equal(
+            densities.full_gaussian(x, *arguments), densities.full_gaussian(x.astype(np.float64), *arguments)
+        )
+
+    @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+    def test_sums_are_those_of_the_same_rows_in_double(self, estimator):
+        x, y = (rows(300, 6) + 100.0).astype(np.float32), np.arange(300) % 3
+        single, double = (estimator(rule="ml").fit(table, y) for table in (x, x.astype(np.float64)))
+        assert single.means_.dtype == np.float64
+        for name, value in double.data_statistics_["columns"].items():
+            assert_allclose(single.data_statistics_["columns"][name], value, rtol=1e-12, atol=1e-9)
+
+    def test_calibration_comes_to_the_same_decisions(self):
+        rng = np.random.default_rng(3)
+        y = np.arange(600) % 3
+        x = (rng.normal(size=(600, 8)) + 0.8 * rng.normal(size=(3, 8))[y]).astype(np.float32)
+        single, double = (
+            QuadraticDiscriminantAnalysis(rule=RC(step=0.1), max_iter=10, stop=None).fit(table, y)
+            for table in (x, x.astype(np.float64))
+        )
+        assert_allclose(single.predict_proba(x), double.predict_proba(x.astype(np.float64)), atol=1e-4)
+
+
+def _rounding(x, mean, whitener, shared):
+    """Most that rounding to float32 can change a log density by: half of 2 |z| |e| + |e|^2, with e <= terms * unit."""
+    unit, d = 2.0**-24, x.shape[1]
+    factors = np.broadcast_to(whitener, (len(mean), d, d))
+    bounds = []
+    for m, factor in zip(mean, factors, strict=True):
+        # About the middle of the means a row and a mean are whitened apart: the terms of both count.
+        point = mean.mean(axis=0) if shared else m
+        away, size = x - m, np.abs(x - point) + np.abs(m - point)
+        error = (d + 4) * unit * np.linalg.norm(size @ np.abs(factor).T, axis=1)
+        length = np.linalg.norm(away @ factor.T, axis=1)
+        own = np.linalg.norm((x - point) @ factor.T, axis=1) + np.linalg.norm((m - point) @ factor.T)
+        bounds.append(0.5 * (2.0 * length * error + error**2) + (d + 4) * unit * own**2)
+    return np.stack(bounds, axis=1)
+
+
+class TestMoments:
+    def test_rank_updates_are_weighted_outer_products(self):
+        x, weights = rows(200, 7), rows(200, 4, seed=1)
+        weights[:, 1] = np.abs(weights[:, 1])
+        weights[::3, 2] = 0.0
+        weights[:, 3] = 0.0
+        assert_allclose(
+            moments.outer(x, weights), np.einsum("nk,ni,nj->kij", weights, x, x), rtol=1e-12, atol=1e-12
+        )
+
+    def test_rows_without_weight_are_not_looked_at(self):
+        x, weights = rows(20, 3), rows(20, 2, seed=1)
+        weights[:5], x[:5] = 0.0, np.inf
+        assert_allclose(moments.outer(x, weights), moments.outer(x[5:], weights[5:]), rtol=1e-14)
+
+    def test_a_weight_that_is_no_number_is_not_lost(self):
+        weights = np.array([[1.0], [np.nan]])
+        assert np.isnan(moments.outer(rows(2, 3), weights)).all()
+
+    def test_weights_that_add_up_to_none_are_none(self):
+        posterior = np.random.default_rng(0).dirichlet(np.ones(7), size=50)
+        residual = np.eye(7)[np.arange(50) % 7] - posterior
+        assert_array_equal(moments.over_classes(residual), 0.0)
+        assert_allclose(moments.over_classes(1e-20 * posterior), 1e-20)
+
+    def test_calibration_leaves_a_tied_second_moment_alone(self):
+        x, y = rows(300, 4), np.arange(300) % 3
+        model = LinearDiscriminantAnalysis(rule=RC(step=0.5), max_iter=5, stop=None).fit(x, y)
+        ours, given = (s["columns"] for s in (model.statistics_, model.data_statistics_))
+        assert_array_equal(ours["second"], given["second"])
+        assert not np.array_equal(ours["first"], given["first"])
+
+
+class TestUndecidedRows:
+    def test_only_tiny_weights_are_left_out(self):
+        weights = np.array([[1.0, -1e-3, DECIDED, -DECIDED], [1.01 * DECIDED, -1.01 * DECIDED, 0.0, np.nan]])
+        kept = np.array([[1.0, -1e-3, 0.0, 0.0], [1.01 * DECIDED, -1.01 * DECIDED, 0.0, np.nan]])
+        assert_array_equal(undecided(weights), kept)
+
+    @pytest.mark.parametrize("shape", [Full(), Tied()])
+    def test_a_statistic_moves_by_less_than_the_bound(self, shape):
+        x, k = rows(400, 5), 3
+        family = Gaussian(shape).bind(Layout(("a", "b", "c"), tuple("vwxyz"), centre=np.zeros(5)))
+        weights = 10.0 ** np.random.default_rng(1).uniform(-20, -8, size=(400, k))
+        whole, left = (family.statistics(x, w) for w in (weights, undecided(weights)))
+        assert (undecided(weights) == 0).mean() > 0.5
+        ones = np.ones((400, k))
+        most = {"count": ones.sum(axis=0), "first": ones.T @ np.abs(x), "second": np.abs(x).T @ np.abs(x)}
+        classes = {"count": 1, "first": 1, "second": k if shape.tied else 1}
+        for name, bound in most.items():
+            moved = np.abs(whole[name] - left[name])
+            assert (moved <= DECIDED * classes[name] * bound + 1e-15 * np.abs(whole[name])).all()
+            assert moved.max() > 0
+
+    def test_calibration_is_that_of_all_rows(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        y = np.arange(900) % 3
+        x = 8.0 * rng.normal(size=(3, 4))[y] + rng.normal(size=(900, 4)) * (1.0 + y[:, None])
+        model = QuadraticDiscriminantAnalysis(rule=RC(step=0.1), max_iter=20, stop=None)
+        few = model.fit(x, y).statistics_["columns"]
+        weights = np.eye(3)[y] - model.predict_proba(x)
+        assert 0.2 < (undecided(weights) == 0).mean() < 1.0
+        monkeypatch.setattr("calibayes.learn.measuring.DECIDED", 0.0)
+        every = model.fit(x, y).statistics_["columns"]
+        for name, value in every.items():
+            assert_allclose(few[name], value, rtol=1e-9, atol=1e-8)
+
+
+@dataclass
+class Counting:
+    """The serial engine, with the number of passes."""
+
+    passes: list = field(default_factory=list)
+
+    def total(self, function, source):
+        self.passes.append(len(source.parts()))
+        return Serial().total(function, source)
+
+
+class TestPasses:
+    @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+    def test_a_closed_form_reads_the_rows_once(self, estimator):
+        engine = Counting()
+        model = estimator(rule="ml", engine=engine).fit(rows(60, 3), np.arange(60) % 2)
+        assert len(engine.passes) == 1
+        assert not hasattr(model, "history_")
+        assert model.best_iter_ == 0
+
+    def test_a_closed_form_that_is_watched_has_a_history(self):
+        model = QuadraticDiscriminantAnalysis(rule="ml", callbacks=[lambda progress: None])
+        assert len(model.fit(rows(60, 3), np.arange(60) % 2).history_["error"]) == 1
+
+    def test_blocks_are_no_smaller_than_the_statistics(self):
+        engine, d, k = Counting(), 120, 3
+        model = QuadraticDiscriminantAnalysis(rule="ml", prior=None, engine=engine)
+        model.fit(rows(9000, d), np.arange(9000) % k)
+        assert model._least_cells == k * d * (d + 1) // 2
+        source = ArraySource(
+            {"x": np.zeros((9000, d))}, np.zeros(9000), np.ones(9000), np.zeros(9000), least_cells=10**6
+        )
+        assert len(source.parts()) == -(-9000 * d // 10**6)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+    def test_predictions_do_not_depend_on_threads(self, estimator, dtype):
+        x, y = rows(30_000, 40).astype(dtype), np.arange(30_000) % 3
+        models = [estimator(rule="ml", n_jobs=jobs).fit(x, y) for jobs in (1, 3)]
+        assert_array_equal(*(model.predict_joint_log_proba(x) for model in models))
+
+
+class TestSpread:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_extent_and_variances(self, dtype):
+        x = (rows(40_000, 3) * [1.0, 10.0, 0.1] + [0.0, 5.0, 1e3]).astype(dtype)
+        assert spread.extent(x) == (x.min(), x.max())
+        assert_allclose(
+            spread.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
+        )
+
+    def test_a_missing_cell_shows(self):
+        x = rows(40_000, 3)
+        x[-1, 1] = np.nan
+        assert np.isnan(spread.extent(x)).all()
+        assert spread.extent(np.zeros((0, 3))) == (0.0, 0.0)
+
+
+class TestContrast:
+    """What differs between classes: the log density up to a term of the row alone."""
+
+    @pytest.mark.parametrize(
+        "shape", [Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical()]
+    )
+    @pytest.mark.parametrize("offset", [0.0, 1e6])
+    @pytest.mark.parametrize("gaps", [False, True])
+    def test_classes_differ_as_their_densities_do(self, shape, offset, gaps):
+        x, labels = rows(120, 4) + offset, np.eye(3)[np.arange(120) % 3]
+        layout = Layout(("a", "b", "c"), tuple("wxyz"), centre=x[0], variance=np.ones(4))
+        family = Gaussian(shape).bind(layout)
+        parameters = family.parameters(family.statistics(x, labels))
+        x = np.where(np.arange(480).reshape(120, 4) % 7 == 3, np.nan, x) if gaps else x
+        apart = family.log_density(x, parameters) - family.contrast(x, parameters)
+        assert_allclose(apart, apart[:, :1] + np.zeros(3), atol=1e-8)
+
+    def test_a_row_of_float32_is_judged_alike(self):
+        x, labels = rows(200, 6).astype(np.float32), np.eye(3)[np.arange(200) % 3]
+        family = Gaussian(Tied()).bind(Layout(("a", "b", "c"), tuple("uvwxyz"), centre=np.zeros(6)))
+        parameters = family.parameters(family.statistics(x, labels))
+        single, double = (family.contrast(table, parameters) for table in (x, x.astype(np.float64)))
+        assert not np.array_equal(single, double)
+        assert_allclose(single, double, atol=1e-5)
+
+    def test_calibration_is_that_of_densities(self, monkeypatch):
+        x, y = rows(300, 4) + 0.5 * np.eye(3, 4)[np.arange(300) % 3], np.arange(300) % 3
+        model = LinearDiscriminantAnalysis(rule=RC(step=0.5), max_iter=10, stop=None)
+        quick = model.fit(x, y).history_["log_loss"]
+        monkeypatch.setattr(Product, "contrast", Product.log_joint)
+        assert_allclose(model.fit(x, y).history_["log_loss"], quick, rtol=1e-12)
