@@ -106,9 +106,13 @@ class Bound:
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
         return {
-            name: Layout(classes, tuple(self.names[j] for j in self.chosen[name]), **encoder.layout())
+            name: Layout(classes, **{"columns": self.columns(name), **encoder.layout()})
             for name, encoder in self.encoders.items()
         }
+
+    def columns(self, family: str) -> tuple[str, ...]:
+        """The names of a family's columns, as they are in the table."""
+        return tuple(self.names[j] for j in self.chosen[family])
 
 
 def bind(

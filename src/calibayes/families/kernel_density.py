@@ -63,7 +63,11 @@ class KernelDensity(Smoothed):
         return rows if given is None else np.where(self._cells.missing(given), rows, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        tables = self._tables(parameters)
+        gaps = self.layout.gappy or (False,) * len(self.layout.levels)
+        tables = [  # what is missing is to be guessed: that it is missing would be no guess
+            table[:, : max(table.shape[1] - gap, 1)]
+            for table, gap in zip(self._tables(parameters), gaps, strict=True)
+        ]
         likely = [self._cells.middle(posterior @ table, j) for j, table in enumerate(tables)]
         return np.where(self._cells.missing(columns), np.stack(likely, axis=1), columns)
 

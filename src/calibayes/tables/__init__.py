@@ -2,7 +2,9 @@
 
 from calibayes.tables.bins import AdaptiveBins, KMeansBins, MDLBins, QuantileBins, UniformBins
 from calibayes.tables.clusters import Clusters
+from calibayes.tables.dense import Dense
 from calibayes.tables.encode import Flags, Numbers
+from calibayes.tables.gaps import GapCells
 from calibayes.tables.grid import Grid
 from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
@@ -12,7 +14,9 @@ from calibayes.tables.schema import Schema
 __all__ = [
     "AdaptiveBins",
     "Clusters",
+    "Dense",
     "Flags",
+    "GapCells",
     "Grid",
     "Joined",
     "KMeansBins",

@@ -103,9 +103,14 @@ def as_cells(rows: list[Any]) -> Array:
     return cells if cells.ndim == 2 else np.asarray(rows)
 
 
+def array_names(d: int) -> tuple[str, ...]:
+    """What the columns of an array are called."""
+    return tuple(f"x{j}" for j in range(d))
+
+
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """The columns of an array of numbers, strings or objects, or of a sparse one of numbers."""
-    named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(array.shape[1]))
+    named = tuple(names) if names is not None else array_names(array.shape[1])
     if array.dtype.kind in "mM":
         raise ValueError(f"column {named[0]!r} {DATES}")
     if is_sparse(array):

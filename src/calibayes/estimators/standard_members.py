@@ -1,0 +1,105 @@
+"""The members of `BayesClassifier`: three families that see different things in a table, and what people give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibayes.estimators.columns import METHODS, every
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.members import AsItIs, Member, Stopped
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.training import Training
+from calibayes.families import Full, Gaussian, KernelDensity, OverBins, Tied, WithinClasses
+from calibayes.rules import rule_named
+from calibayes.tables.bins import AdaptiveBins
+from calibayes.tables.dense import Dense
+from calibayes.tables.gaps import GapCells
+from calibayes.tables.joined import Joined
+
+MOST_WORK = 4e9
+"""Most multiplications in a pass for second moments of all classes, k n d^2."""
+MOST_CELLS = 1e7
+"""Most cells of a covariance matrix, d^2."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a table is to a member."""
+
+    n: int
+    k: int
+    d: int
+    """Columns of numbers and indicators."""
+
+
+def _kernel() -> GenerativeClassifier:
+    """Kernel densities and levels, column by column; what is missing has its own cell."""
+    family = KernelDensity(OverBins())
+    return GenerativeClassifier(families=[("kernel", family, every, GapCells(Joined(AdaptiveBins())))])
+
+
+def _tied() -> GenerativeClassifier:
+    """One covariance for all classes, hardly shrunk: what tells classes apart may lie across close columns."""
+    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1))
+    return GenerativeClassifier(families=[("tied", family, every, Dense())])
+
+
+def _full() -> GenerativeClassifier:
+    """A covariance for each class, shrunk far towards what all classes have in common."""
+    prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5)
+    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, Dense())])
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A member that comes by itself: how it is made, its most passes, and when it would take too long."""
+
+    make: Callable[[], GenerativeClassifier]
+    passes: int
+    too_much: Callable[[Size], str] = lambda size: ""
+
+
+def _wide(size: Size) -> str:
+    if size.d**2 <= MOST_CELLS:
+        return ""
+    return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
+
+
+def _heavy(size: Size) -> str:
+    work = float(size.k) * size.n * size.d**2
+    if work <= MOST_WORK:
+        return _wide(size)
+    return (
+        f"{size.k} classes x {size.n} rows x {size.d}^2 columns are {work:.1e} multiplications a pass, "
+        f"more than {MOST_WORK:.0e}"
+    )
+
+
+STANDARD: Mapping[str, Standard] = {
+    "kernel": Standard(_kernel, 120),
+    "tied": Standard(_tied, 80, _wide),
+    "full": Standard(_full, 60, _heavy),
+}
+"""Name -> member."""
+
+
+def standard_members(names: tuple[str, ...], rows: Rows, k: int) -> dict[str, Member | str]:
+    """The members of these names, or why one is left out."""
+    encoded = Dense().fit(rows.table, range(len(rows.table.names)), rows.weight)
+    size = Size(len(rows.codes), k, len(encoded.names))
+    return {
+        name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(), STANDARD[name].passes)
+        for name in names
+    }
+
+
+def member_of(name: str, given: Any, *rest: Any) -> Member:
+    """A family (with its encoder), or an estimator: along its path where it has one, else as it is."""
+    if not isinstance(given, type) and all(hasattr(given, method) for method in METHODS):
+        return Stopped(GenerativeClassifier(families=[(name, given, every, *rest)]))
+    if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
+        raise ValueError(f"{name!r} must be a family or an estimator with probabilities, got {given!r}")
+    iterative = isinstance(given, Training) and not rule_named(given.rule).closed_form
+    return Stopped(given) if iterative else AsItIs(given)
