@@ -305,3 +305,34 @@ class TestFolds:
             by_content(table, np.searchsorted(["x", "y", "z"], y), 5, 0),
             by_content(other, np.searchsorted(["x", "y", "z"], y), 5, 0),
         )
+
+
+def test_the_summary_tells_weights_taus_and_what_was_left_out(fitted):
+    text = fitted.summary()
+    assert text.splitlines()[0].split() == ["member", "weight", "tau", "log", "loss", "error"]
+    assert f"{fitted.weights_['tied']:.3f}" in text
+    assert "class frequencies" in text
+    fitted = pickle.loads(pickle.dumps(fitted))
+    fitted.skipped_ = {"full": "too dear"}
+    assert fitted.summary().endswith("full was left out: too dear")
+
+
+def test_who_decides_is_drawn(fitted):
+    from calibayes.plots import plot_members
+
+    X, _ = frame(seed=1)
+    axes = plot_members(fitted, X)
+    bars = axes.patches
+    assert len(bars) == len(fitted.weights_) * len(np.unique(fitted.predict(X)))
+    assert_allclose(sum(bar.get_width() for bar in bars), len(np.unique(fitted.predict(X))))
+
+
+def test_it_is_compared_with_the_others():
+    from calibayes.compare import folds, pairs, run_fold
+    from calibayes.datasets import load_penguins
+
+    data = load_penguins()
+    assert pairs(data.columns, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
+    result = run_fold(data, "BayesClassifier", "rc", folds(data.target, 3, 0)[0])
+    assert result.error < 0.05
+    assert result.updates > 0

@@ -201,6 +201,23 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         shifted._now, shifted._shift = np.exp(new), new - np.log(self.class_prior_)
         return shifted
 
+    def summary(self) -> str:
+        """A plain-text table: weight, tau, held-out log loss and error of each member, and what was left out."""
+        check_is_fitted(self)
+        lines: list[tuple[str, ...]] = [("member", "weight", "tau", "log loss", "error")]
+        for name, weight in self.weights_.items():
+            path = self.paths_.get(name)
+            told = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
+            lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in told)))
+        lines.append(
+            ("together", "1.000", "", f"{self.out_of_fold_log_loss_:.4g}", f"{self.out_of_fold_error_:.4g}")
+        )
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        texts = [
+            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([*texts, *(f"{name} was left out: {why}" for name, why in self.skipped_.items())])
+
     def shares(self, X: Any) -> Array:
         """How much of the probability of the most probable class each member brings, (n, members); rows sum to one.
 

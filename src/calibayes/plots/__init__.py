@@ -3,6 +3,7 @@
 from calibayes.plots.boundaries import plot_boundaries
 from calibayes.plots.components import plot_components
 from calibayes.plots.curves import panels
+from calibayes.plots.members import plot_members
 from calibayes.plots.ranks import plot_ranks
 from calibayes.plots.reasons import plot_overall, plot_reasons
 from calibayes.plots.trade_off import plot_trade_off
@@ -12,6 +13,7 @@ __all__ = [
     "panels",
     "plot_boundaries",
     "plot_components",
+    "plot_members",
     "plot_overall",
     "plot_ranks",
     "plot_reasons",
