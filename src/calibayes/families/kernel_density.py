@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,15 +36,19 @@ class KernelDensity(Smoothed):
 
     def _smooth(self, count: Array) -> Array:
         result = np.array(count, dtype=np.float64)
-        for columns, cells in self._runs():
+        for columns, cells in self._runs:
             result[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
         return result
 
-    def _runs(self) -> Iterator[tuple[Array, Array]]:
+    @cached_property
+    def _runs(self) -> list[tuple[Array, Array]]:
         """Columns with equally many ordered cells, and these, (columns, cells)."""
-        for size in np.unique(self._ordered[self._ordered > 0]):
-            columns = np.flatnonzero(self._ordered == size)
-            yield columns, self._first[columns][:, None] + np.arange(size)
+        sizes = np.unique(self._ordered[self._ordered > 0])
+        chosen = [np.flatnonzero(self._ordered == size) for size in sizes]
+        return [
+            (columns, self._first[columns][:, None] + np.arange(size))
+            for columns, size in zip(chosen, sizes, strict=True)
+        ]
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": self._cells.counts(columns, weights)}

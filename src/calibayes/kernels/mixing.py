@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.logspace import log_normalise
 
 MOST_UPDATES = 2000
 LEAST_GAIN = 1e-10
@@ -21,14 +20,14 @@ def mixture_weights(log_true: Array, weight: Array) -> Array:
     >>> mixture_weights(np.log([[0.9, 0.5], [0.8, 0.5]]), np.ones(2)).round(3).tolist()
     [1.0, 0.0]
     """
-    m = log_true.shape[1]
+    m, size = log_true.shape[1], float(weight.sum())
     shares, before = np.full(m, 1.0 / m), -np.inf
-    size = float(weight.sum())
+    top = log_true.max(axis=1, keepdims=True, initial=-np.inf)
+    probability = np.exp(np.where(np.isfinite(top), log_true - np.where(np.isfinite(top), top, 0.0), 0.0))
     for _ in range(MOST_UPDATES if size > 0 else 0):
-        log_shares = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
-        log_responsible, log_mixed = log_normalise(log_true + log_shares)
-        shares = weight @ np.exp(log_responsible) / size
-        now = float(weight @ log_mixed) / size
+        mixed = probability @ shares
+        shares = shares * (probability.T @ (weight / mixed)) / size
+        now = float(weight @ np.log(mixed)) / size
         if now - before < LEAST_GAIN:
             break
         before = now
