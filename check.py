@@ -13,6 +13,7 @@ CHECKS = (
     ("benchmark of text, quickly", [PYTHON, "benchmarks/text.py", "--quick"]),
     ("benchmark of kernels, quickly", [PYTHON, "benchmarks/kernel.py", "--quick"]),
     ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
+    ("benchmark of accuracy, quickly", [PYTHON, "benchmarks/accuracy.py", "--quick"]),
     (
         "experiments, quickly",
         [
