@@ -11,7 +11,6 @@ from sklearn.datasets import load_iris, make_classification
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture, SkippedMemberWarning
 from calibayes.estimators import mixing, standard_members
-from calibayes.estimators.members import Stopped
 from calibayes.estimators.splits import by_content
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
 from calibayes.tables.read import read_array, read_frame
@@ -39,11 +38,15 @@ def fitted():
 class TestMixture:
     def test_probabilities_are_the_weighted_average_of_the_members(self, fitted):
         X, _ = frame(seed=1)
-        said = [model.predict_proba(X) for model in fitted.models_.values()]
-        weights = list(fitted.weights_.values())
-        average = sum(w * p for w, p in zip(weights, said, strict=False)) + weights[-1] * fitted.class_prior_
+        average = sum(
+            fitted.weights_[name] * model.predict_proba(X) for name, model in fitted.models_.items()
+        )
+        average = average + fitted.weights_["class frequencies"] * fitted.class_prior_
         assert_allclose(fitted.predict_proba(X), average, atol=1e-12)
-        assert sum(weights) == pytest.approx(1.0)
+        assert sum(fitted.weights_.values()) == pytest.approx(1.0)
+        assert all(
+            (weight > 0) == (name in fitted.models_) for name, weight in list(fitted.weights_.items())[:-1]
+        )
 
     def test_out_of_fold_it_has_no_more_log_loss_than_any_member(self, fitted):
         losses = [path.log_loss[path.best] for path in fitted.paths_.values()]
@@ -54,11 +57,12 @@ class TestMixture:
     def test_shares_sum_to_one_and_are_those_of_the_decided_class(self, fitted):
         X, _ = frame(seed=1)
         shares = fitted.shares(X)
-        assert shares.shape == (len(X), len(fitted.weights_))
+        assert shares.shape == (len(X), len(fitted.models_) + 1)
         assert_allclose(shares.sum(axis=1), 1.0)
         best = fitted.predict_proba(X).argmax(axis=1)
-        kernel = fitted.models_["kernel"].predict_proba(X)[np.arange(len(X)), best]
-        expected = fitted.weights_["kernel"] * kernel / fitted.predict_proba(X).max(axis=1)
+        name, model = next(iter(fitted.models_.items()))
+        own = model.predict_proba(X)[np.arange(len(X)), best]
+        expected = fitted.weights_[name] * own / fitted.predict_proba(X).max(axis=1)
         assert_allclose(shares[:, 0], expected, rtol=1e-9)
 
     def test_any_models_can_be_mixed(self):
@@ -78,12 +82,12 @@ class TestMixture:
         X, y = load_iris(return_X_y=True)
         own = ("round", Gaussian(Diagonal(), prior=NormalInverseWishart()))
         model = BayesClassifier(families=["tied", own, ("nb", cb.GaussianNB(rule="ml"))]).fit(X, y)
-        assert list(model.models_) == ["tied", "round", "nb"]
+        assert list(model.weights_) == ["tied", "round", "nb", "class frequencies"]
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"families": ["tied", "tree"]}, "unknown member 'tree'"),
+            ({"families": ["tied", "forest"]}, "unknown member 'forest'"),
             ({"families": ["tied", "tied"]}, "differ"),
             ({"families": []}, "give names"),
             ({"families": [("a", 3)]}, "must be a family or an estimator"),
@@ -115,7 +119,7 @@ class TestReasons:
     def test_of_one_member_they_are_that_member_s_own(self):
         X, y = frame()
         model = BayesClassifier(families=["tied"]).fit(X, y)
-        model.weights_ = {"tied": 1.0, "class frequencies": 0.0}
+        model.weights_ = {"tied": 1.0 - 1e-300, "class frequencies": 1e-300}
         own = model.models_["tied"].explain(X)
         reasons = model.explain(X)
         assert reasons.names == own.names
@@ -165,8 +169,8 @@ class TestDecisions:
 class TestDensity:
     def test_it_is_that_of_the_kernel_member_before_calibration(self, fitted):
         X, _ = frame(seed=1)
-        family = next(iter(fitted.models_["kernel"]._bound.families.items()))
-        encoder = fitted.models_["kernel"]._bound.encoders[family[0]]
+        family = next(iter(fitted.density_._bound.families.items()))
+        encoder = fitted.density_._bound.encoders[family[0]]
         plain = cb.GenerativeClassifier(families=[(*family, cb.every, encoder)], rule="ml").fit(*frame())
         assert_allclose(fitted.score_samples(X), plain.score_samples(X), rtol=1e-9)
 
@@ -251,16 +255,16 @@ class TestTraining:
         X, y = frame()
         with pytest.warns(SkippedMemberWarning, match="time limit"):
             model = BayesClassifier(time_limit=0.0).fit(X, y)
-        assert list(model.models_) == ["kernel"]
-        assert set(model.skipped_) == {"tied", "full"}
-        assert model.paths_["kernel"].tau.tolist() == [0.0]
+        assert list(model.models_) == ["tied"]
+        assert set(model.skipped_) == {"full", "kernel"}
+        assert model.paths_["tied"].tau.tolist() == [0.0]
 
     def test_what_costs_too_much_is_left_out_and_said(self, monkeypatch):
         X, y = frame()
         monkeypatch.setattr(standard_members, "MOST_WORK", 1e3)
         with pytest.warns(SkippedMemberWarning, match="'full' is left out: 3 classes x 160 rows"):
             model = BayesClassifier().fit(X, y)
-        assert list(model.models_) == ["kernel", "tied"]
+        assert list(model.weights_) == ["tied", "kernel", "class frequencies"]
         with pytest.warns(SkippedMemberWarning), pytest.raises(ValueError, match="no member is left"):
             BayesClassifier(families=["full"]).fit(X, y)
 
@@ -276,10 +280,25 @@ class TestTraining:
         two = BayesClassifier().fit(X.iloc[repeated], y[repeated])
         assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-7)
 
-    def test_a_path_that_ends_early_is_kept(self):
-        X, y = load_iris(return_X_y=True)
-        model = BayesClassifier(families=[("few", Stopped(cb.GaussianNB(), 3).estimator)]).fit(X, y)
-        assert len(model.paths_["few"].tau) >= 1
+    def test_a_tree_joins_where_there_are_rows_for_pairs(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, (1000, 3)).astype(str)
+        y = (X[:, 0] == X[:, 1]).astype(int)
+        model = BayesClassifier().fit(X, y)
+        assert model.weights_["tree"] + model.weights_["full"] > 0.9
+        assert model.score(X, y) == 1.0
+        assert "tree" not in BayesClassifier().fit(X[1:], y[1:]).weights_
+        reasons = BayesClassifier(families=["tree"]).fit(X, y).explain(X)
+        assert any("|" in name for name in reasons.names)
+
+    def test_what_adds_nothing_ends_early_and_is_not_used(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(200) % 2
+        X = rng.normal(size=(200, 1)) * (1 + 9 * y[:, None])
+        model = BayesClassifier(families=["full", "tied"]).fit(X, y)
+        assert model.weights_["tied"] == 0.0
+        assert list(model.models_) == ["full"]
+        assert model.paths_["tied"].tau[-1] <= 8.0
 
 
 class TestFolds:
@@ -323,7 +342,7 @@ def test_who_decides_is_drawn(fitted):
     X, _ = frame(seed=1)
     axes = plot_members(fitted, X)
     bars = axes.patches
-    assert len(bars) == len(fitted.weights_) * len(np.unique(fitted.predict(X)))
+    assert len(bars) == (len(fitted.models_) + 1) * len(np.unique(fitted.predict(X)))
     assert_allclose(sum(bar.get_width() for bar in bars), len(np.unique(fitted.predict(X))))
 
 

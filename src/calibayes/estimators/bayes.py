@@ -7,33 +7,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.generative import Generative
-from calibayes.estimators.members import Member, Trained
+from calibayes.estimators.members import Member, Path, Setting
+from calibayes.estimators.mixing import unnamed
 from calibayes.estimators.mixture_reasons import Reasoning
 from calibayes.estimators.posterior_mixture import named
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.standard_members import STANDARD, member_of, standard_members
 
+DENSITY = "kernel"
+"""The member that models every column in its own terms, and so can draw whole rows."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesClassifier(Reasoning):
-    """Three generative models trained to decide well, averaged: a table as it is goes in, probabilities come out.
+    """Generative models trained to decide well, averaged: a table as it is goes in, probabilities come out.
 
     The members are kernel naive Bayes ("kernel"), Gaussian classes with one covariance ("tied") and with a covariance
-    each, shrunk ("full"). Each is trained by risk-based calibration as far as five inner folds say; what they say of
-    held-out rows also says how much each counts. The class frequencies are a fourth member, so that no class is ever
-    held for impossible. Numbers, text, booleans, categories, missing cells and weights are taken as they come.
+    each, shrunk ("full"), and from 1,000 rows on naive Bayes in which each column may hang on one other ("tree"). Each
+    is trained by risk-based calibration as far as inner folds say; what they say of held-out rows also says how much
+    each counts. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
+    booleans, categories, missing cells and weights are taken as they come.
 
     Parameters
     ----------
     families : list, optional
-        Members instead of the standard ones: names of those ("kernel", "tied", "full"), (name, family),
-        (name, family, encoder), or (name, estimator of this package).
+        Members instead of the standard ones: names of those ("kernel", "tied", "full", "tree"),
+        (name, family), (name, family, encoder), or (name, estimator of this package).
     density : str, optional
-        The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default the first.
+        The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default "kernel", or the first
+        where that is none.
     cv : int, splitter or list of splits, optional
         Inner folds; by default five, three from 3,000 rows on. Equal rows are never on both sides of a fold.
     costs : (k, k) array, optional
@@ -53,9 +60,9 @@ class BayesClassifier(Reasoning):
     ----------
     classes_ : (k,) array
     weights_ : mapping
-        Name -> how much a member counts; "class frequencies" is the last.
+        Name -> how much a member counts; "class frequencies" is the last. A weight below 0.01 is taken for none.
     models_ : mapping
-        Name -> trained estimator.
+        Name -> trained estimator, of the members that count.
     paths_ : mapping
         Name -> held-out log loss and error along the member's path, and the tau that was taken.
     skipped_ : mapping
@@ -72,28 +79,33 @@ class BayesClassifier(Reasoning):
     >>> penguins = load_penguins()
     >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
     >>> list(model.weights_)
-    ['kernel', 'tied', 'full', 'class frequencies']
+    ['tied', 'full', 'kernel', 'class frequencies']
     """
 
     families: Sequence[Any] | None = None
     density: str | None = None
 
     def _members(self, rows: Rows) -> Mapping[str, Member | str]:
-        entries = list(STANDARD) if self.families is None else list(self.families)
-        strange = [entry for entry in entries if isinstance(entry, str) and entry not in STANDARD]
+        k = len(self.classes_)
+        if self.families is None:
+            return standard_members(None, rows, k)
+        names = [entry for entry in self.families if isinstance(entry, str)]
+        strange = [name for name in names if name not in STANDARD]
         if strange:
             raise ValueError(f"unknown member {strange[0]!r}; the members are {', '.join(STANDARD)}")
-        listed = named([(entry, None) if isinstance(entry, str) else entry for entry in entries])
-        by_name = tuple(entry for entry in entries if isinstance(entry, str))
-        made = standard_members(by_name, rows, len(self.classes_)) if by_name else {}
+        listed = named([(entry, None) if isinstance(entry, str) else entry for entry in self.families])
+        made = standard_members(names, rows, k) if names else {}
         return {name: made[name] if name in made else member_of(name, *parts) for name, *parts in listed}
 
-    def _keep(self, found: Mapping[str, Trained], rows: Rows, splits: Sequence[Array]) -> None:
-        super()._keep(found, rows, splits)
-        name = next(iter(self.models_)) if self.density is None else self.density
-        if name not in self.models_:
-            raise ValueError(f"density={name!r} is not among the members {', '.join(self.models_)}")
-        self.density_ = uncalibrated(self.models_[name])
+    def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
+        super()._finish(setting, members)
+        name = self.density or (DENSITY if DENSITY in members else next(iter(members)))
+        if name not in members:
+            raise ValueError(f"density={name!r} is not among the members {', '.join(members)}")
+        start = Path(np.zeros(1), np.zeros(1), np.zeros(1), 0)
+        used = self.models_.get(name) or members[name].trained(setting, start)
+        unnamed(used, setting.rows.table)
+        self.density_ = uncalibrated(used)
 
     # -- the density of one member ---------------------------------------------------------------------------------
 

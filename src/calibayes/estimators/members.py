@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.core.protocols import Array, Engine, Model, Rule
+from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.estimators.folds import Fold, begun, shared
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.training import Training
@@ -20,8 +20,11 @@ from calibayes.rules import rule_named
 from calibayes.tables.origin import Origin
 from calibayes.tables.sources import ArraySource
 
-PATIENCE = 2
-"""Values of tau without a lower held-out log loss after which a path ends."""
+LEAST_GAIN = 1e-3
+"""A path ends at the first value of tau whose held-out log loss is not lower by this share: losses fall, then rise, and
+the way to the next value is as long as all before."""
+EARLY, PATIENCE = 2.0, 2
+"""A path also ends where its member, from this tau on, had no use for so many values: what others say is enough."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,11 @@ class Path:
         return float(self.tau[self.best])
 
 
-class Trained(NamedTuple):
-    """A member after training."""
+class Tried(NamedTuple):
+    """What a member did on rows that it had not seen."""
 
-    model: Any
     out_of_fold: Array
-    """log p(class | x) of each row, by a model that has not seen it, (n, k); NaN for a row in no fold."""
+    """log p(class | x) of each row, (n, k); NaN for a row in no fold."""
     path: Path
 
 
@@ -62,12 +64,18 @@ class Setting:
     tell: Callable[[str], None] = lambda text: None
     late: Callable[[], bool] = lambda: False
     """Whether time is up: then a path ends where it is."""
+    useless: Callable[[Array], bool] = lambda out_of_fold: False
+    """Whether what a member says of held-out rows adds nothing to what others have said."""
 
 
 class Member(Protocol):
     """Something that can be mixed."""
 
-    def train(self, setting: Setting) -> Trained: ...
+    def tried(self, setting: Setting) -> Tried:
+        """What it says of rows in the folds that hold them out, and how far it was trained for that."""
+
+    def trained(self, setting: Setting, path: Path) -> Any:
+        """The model of all rows, trained as far."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +84,16 @@ class AsItIs:
 
     estimator: Any
 
-    def train(self, setting: Setting) -> Trained:
+    def tried(self, setting: Setting) -> Tried:
         rows, found = setting.rows, np.full((len(setting.rows.codes), len(setting.classes)), np.nan)
         for held in setting.splits:
             model = self._fitted(rows.only(~held), setting.labels[~held])
             found[held] = model.predict_log_proba(rows.table.rows(held))
         loss, error = held_out_scores(found, rows)
-        path = Path(np.array([np.nan]), np.array([loss]), np.array([error]), 0)
-        return Trained(self._fitted(rows, setting.labels), found, path)
+        return Tried(found, Path(np.array([np.nan]), np.array([loss]), np.array([error]), 0))
+
+    def trained(self, setting: Setting, path: Path) -> Any:
+        return self._fitted(setting.rows, setting.labels)
 
     def _fitted(self, rows: Rows, labels: Array) -> Any:
         return clone(self.estimator).fit(rows.table, labels, sample_weight=rows.weight)
@@ -104,41 +114,39 @@ class Stopped:
     passes: int = 120
     taus: Sequence[float] = TAUS
 
-    def train(self, setting: Setting) -> Trained:
-        base = copy.copy(self.estimator)
-        base.classes_, base._origin, rule = setting.classes, setting.origin, rule_named(base.rule)
-        path, found = self._cross_validated(base, rule, setting)
-        taus = [tau for tau in self.taus if tau <= path.stop]
-        return Trained(trained_to(base, rule, setting, taus, self.passes), found, path)
-
-    def _cross_validated(self, base: Training, rule: Rule, setting: Setting) -> tuple[Path, Array]:
-        rows, splits = setting.rows, setting.splits
+    def tried(self, setting: Setting) -> Tried:
+        rows, (base, rule) = setting.rows, self._begun(setting)
         found = np.full((len(rows.codes), len(setting.classes)), np.nan)
-        if not splits:
-            return Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0), found
-        source, folds = shared(base, rule, rows, splits)
+        if not setting.splits:
+            return Tried(found, Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
+        source, folds = shared(base, rule, rows, setting.splits)
         lanes = self._lanes(folds, rule, source, setting)
-        mass = np.array([rows.weight[held].sum() for held in splits])
         taus: list[float] = []
         losses: list[float] = []
         errors: list[float] = []
-        best = [lane.candidate.parameters for lane in lanes]
+        idle = 0
         for tau in walk(lanes, source, setting.engine, self.taus):
-            ends = [
-                (lane.history[-1].validation_log_loss, lane.history[-1].validation_error) for lane in lanes
-            ]
-            loss, error = mass @ np.array(ends) / mass.sum()
-            if not losses or loss < min(losses):
-                best = [lane.accepted.parameters for lane in lanes]
+            said = _held_out(folds, lanes, source, found.shape)
+            loss, error = held_out_scores(said, rows)
+            least = min(losses, default=np.inf)
+            found = said if loss < least else found
             taus.append(tau)
-            losses.append(float(loss))
-            errors.append(float(error))
+            losses.append(loss)
+            errors.append(error)
             setting.tell(f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows")
-            if setting.late() or len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
+            idle = idle + 1 if tau >= EARLY and setting.useless(said) else 0
+            if setting.late() or idle >= PATIENCE or not loss < (1.0 - LEAST_GAIN) * least:
                 break
-        for fold, lane, parameters in zip(folds, lanes, best, strict=True):
-            _predict_held_out(found, fold, lane.model, parameters, source)
-        return Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))), found
+        return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))))
+
+    def trained(self, setting: Setting, path: Path) -> Any:
+        taus = [tau for tau in self.taus if tau <= path.stop]
+        return trained_to(*self._begun(setting), setting, taus, self.passes)
+
+    def _begun(self, setting: Setting) -> tuple[Training, Rule]:
+        base = copy.copy(self.estimator)
+        base.classes_, base._origin = setting.classes, setting.origin
+        return base, rule_named(base.rule)
 
     def _lanes(self, folds: Sequence[Fold], rule: Rule, source: ArraySource, setting: Setting) -> list[Lane]:
         models, states = begun(folds, source, setting.engine, len(setting.classes))
@@ -173,16 +181,22 @@ def trained_to(base: Training, rule: Rule, setting: Setting, taus: Sequence[floa
     return model
 
 
-def _predict_held_out(found: Array, fold: Fold, model: Model, parameters: Any, source: ArraySource) -> None:
-    """Write down what a fold says of its held-out rows."""
+def _held_out(
+    folds: Sequence[Fold], lanes: Sequence[Lane], source: ArraySource, shape: tuple[int, ...]
+) -> Array:
+    """What the lanes of the folds say now of the rows that these hold out, (n, k); NaN for a row in no fold."""
+    found = np.full(shape, np.nan)
     for load in source.parts():
-        block = fold.view(load())
-        mine = fold.held[block.first : block.first + len(block.weight)]
-        if mine.any():
-            columns = {name: array[mine] for name, array in block.columns.items()}
-            held = replace(block, columns=columns, weight=block.weight[mine])
-            log_joint = model.log_joint(held, parameters)
-            found[block.first + np.flatnonzero(mine)] = log_normalise(log_joint)[0]
+        shown = load()
+        for fold, lane in zip(folds, lanes, strict=True):
+            mine = fold.held[shown.first : shown.first + len(shown.weight)]
+            if mine.any():
+                block = fold.view(shown)
+                columns = {name: array[mine] for name, array in block.columns.items()}
+                held = replace(block, columns=columns, weight=block.weight[mine])
+                log_joint = lane.model.log_joint(held, lane.accepted.parameters)
+                found[shown.first + np.flatnonzero(mine)] = log_normalise(log_joint)[0]
+    return found
 
 
 def held_out_scores(log_posterior: Array, rows: Rows) -> tuple[float, float]:

@@ -6,8 +6,8 @@ import copy
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Layout
 from calibayes.decision import log_odds
 from calibayes.engines import engine_for
+from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.deciding import Deciding
-from calibayes.estimators.members import Member, Path, Setting, Trained, held_out_scores
+from calibayes.estimators.members import Member, Path, Setting, Tried, held_out_scores
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.splits import held_out
 from calibayes.families import ClassPrior
@@ -30,6 +31,8 @@ from calibayes.tables.read import Table, array_names
 
 FREQUENCIES = "class frequencies"
 """The member that says the same of every row."""
+LEAST_WEIGHT = 0.01
+"""A member that would count less does not count, and need not be trained on all rows."""
 
 
 class SkippedMemberWarning(UserWarning):
@@ -83,7 +86,8 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        trained = self._blank()._fit(X, y, sample_weight)
+        with one_thread():
+            trained = self._blank()._fit(X, y, sample_weight)
         self.__dict__.clear()
         self.__dict__.update(vars(trained))
         return self
@@ -103,23 +107,30 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         splits = held_out(self.cv, rows, len(np.asarray(y)), int(seed))
+        setting = self._setting(rows, splits, clock)
         self.skipped_: dict[str, str] = {}
-        found: dict[str, Trained] = {}
+        tried: dict[str, tuple[Member, Tried]] = {}
         for name, member in self._members(rows).items():
             if isinstance(member, str):
                 self._skip(name, member)
-            elif found and clock.late:
+            elif tried and clock.late:
                 self._skip(name, "the time limit was reached")
             else:
-                found[name] = member.train(self._setting(name, rows, splits, clock))
-        self._keep(found, rows, splits)
+                own = replace(setting, tell=self._teller(name, clock), useless=_idle(tried, rows))
+                tried[name] = member, member.tried(own)
+        self._weigh({name: found for name, (_, found) in tried.items()}, rows, splits)
+        used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
+        self.models_ = {name: member.trained(setting, found.path) for name, (member, found) in used.items()}
+        self._finish(setting, {name: member for name, (member, _) in tried.items()})
         return self
 
-    def _setting(self, name: str, rows: Rows, splits: Sequence[Array], clock: Clock) -> Setting:
-        def tell(text: str) -> None:
-            said = f"[{type(self).__name__}] {name}, {text}  {clock.seconds:.1f} s"
-            print(said, file=sys.stderr, flush=True)
+    def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
+        """What is left to do after training."""
+        if not hasattr(self, "feature_names_in_"):
+            for model in self.models_.values():  # they too are asked about arrays
+                unnamed(model, setting.rows.table)
 
+    def _setting(self, rows: Rows, splits: Sequence[Array], clock: Clock) -> Setting:
         return Setting(
             rows,
             self.classes_[rows.codes],
@@ -127,29 +138,36 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
             self._origin,
             splits,
             engine_for(self.n_jobs),
-            tell if self.verbose else lambda text: None,
-            lambda: clock.late,
+            late=lambda: clock.late,
         )
+
+    def _teller(self, name: str, clock: Clock) -> Callable[[str], None]:
+        def tell(text: str) -> None:
+            said = f"[{type(self).__name__}] {name}, {text}  {clock.seconds:.1f} s"
+            print(said, file=sys.stderr, flush=True)
+
+        return tell if self.verbose else lambda text: None
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped_[name] = reason
         warnings.warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning, stacklevel=4)
 
-    def _keep(self, found: Mapping[str, Trained], rows: Rows, splits: Sequence[Array]) -> None:
-        if not found:
+    def _weigh(self, tried: Mapping[str, Tried], rows: Rows, splits: Sequence[Array]) -> None:
+        """Weights by what was said of held-out rows; a member with next to none is not used."""
+        if not tried:
             raise ValueError(f"no member is left: {'; '.join(self.skipped_.values())}")
-        k = len(self.classes_)
-        self.models_: dict[str, Any] = {name: member.model for name, member in found.items()}
-        if not hasattr(self, "feature_names_in_") and rows.table.names == array_names(self.n_features_in_):
-            for model in self.models_.values():  # they too are asked about arrays
-                model.__dict__.pop("feature_names_in_", None)
-        self.paths_: dict[str, Path] = {name: member.path for name, member in found.items()}
+        k, names = len(self.classes_), [*tried, FREQUENCIES]
+        self.paths_: dict[str, Path] = {name: found.path for name, found in tried.items()}
         self.class_prior_ = _frequencies(rows, k)
-        said = np.stack([*(member.out_of_fold for member in found.values()), _constant(rows, splits, k)])
-        true = said[:, np.arange(len(rows.codes)), rows.codes].T
+        said = np.stack([*(found.out_of_fold for found in tried.values()), _constant(rows, splits, k)])
+        true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
         weights = mixture_weights(true[some], rows.weight[some])
-        self.weights_ = dict(zip([*found, FREQUENCIES], weights.tolist(), strict=True))
+        used = weights >= LEAST_WEIGHT
+        used[-1] |= not used[:-1].any()
+        weights[~used] = 0.0
+        weights[used] = mixture_weights(true[some][:, used], rows.weight[some])
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.out_of_fold_log_loss_, self.out_of_fold_error_ = held_out_scores(
             mix(said[:, some], weights), rows.only(some)
         )
@@ -164,7 +182,8 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
 
     @property
     def _weights(self) -> Array:
-        return np.array(list(self.weights_.values()))
+        """Of the members that are used, class frequencies last."""
+        return np.array([self.weights_[name] for name in (*self.models_, FREQUENCIES)])
 
     def _averaged(self, said: Array) -> Array:
         """log p(class | x) by all members together, where classes are as frequent as they are now, (n, k)."""
@@ -221,13 +240,36 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
     def shares(self, X: Any) -> Array:
         """How much of the probability of the most probable class each member brings, (n, members); rows sum to one.
 
-        The members are those of ``weights_``, in its order.
+        The members are those of ``models_``, in its order, and the class frequencies.
         """
         said = self._log_posteriors(self._table(X))
         weighted = said + log_weights(self._weights)[:, None, None]
         best = np.argmax(self._averaged(said), axis=1)
         own = weighted[:, np.arange(said.shape[1]), best].T
         return np.exp(own - np.logaddexp.reduce(own, axis=1, keepdims=True))
+
+
+def _of_true_class(said: Array, rows: Rows) -> Array:
+    """What members (m, n, k) say of the class that each row has, (n, m)."""
+    return np.asarray(said[:, np.arange(len(rows.codes)), rows.codes].T)
+
+
+def _idle(tried: Mapping[str, tuple[Member, Tried]], rows: Rows) -> Callable[[Array], bool]:
+    """Whether a further member would have next to no weight beside those that were tried already."""
+    before = [found.out_of_fold for _, found in tried.values()]
+
+    def useless(out_of_fold: Array) -> bool:
+        true = _of_true_class(np.stack([*before, out_of_fold]), rows)
+        some = ~np.isnan(true).any(axis=1)
+        return bool(before) and mixture_weights(true[some], rows.weight[some])[-1] < LEAST_WEIGHT
+
+    return useless
+
+
+def unnamed(model: Any, table: Table) -> None:
+    """A model of an array's columns, which have no names that a person gave."""
+    if table.names == array_names(len(table.names)):
+        model.__dict__.pop("feature_names_in_", None)
 
 
 def _frequencies(rows: Rows, k: int) -> Array:

@@ -27,7 +27,8 @@ class Reasoning(Mixing):
         a sum of those of the members, each times the ratio of its logarithmic mean of the two classes' weighted
         probabilities to that of the mixture; and the log odds of a member are a sum over its columns. A column's
         contribution is that sum over the members. Class frequencies, shifted ones too, are in "class prior"; members
-        whose density is not a sum over columns contribute to "columns together".
+        whose density is not a sum over columns contribute to "columns together", those that join two columns to a term
+        with the names of both.
 
         Parameters
         ----------
@@ -48,17 +49,15 @@ class Reasoning(Mixing):
         shares = pair_shares(weighted[:, rows, chosen], weighted[:, rows, other])
         constant = np.log(self.class_prior_)
         shift = getattr(self, "_shift", np.zeros(len(constant)))
-        found = dict.fromkeys(("class prior", *table.names, TOGETHER), np.zeros(table.n))
+        found = dict.fromkeys(("class prior", *table.names), np.zeros(table.n))
         found["class prior"] = (
             shares[-1] * (constant[chosen] - constant[other]) + shift[chosen] - shift[other]
         )
         for share, (name, model) in zip(shares[:-1], self.models_.items(), strict=True):
             for group, odds in _odds(name, model, table, chosen, other):
-                key = group if group in found else TOGETHER
-                found[key] = found[key] + share * odds
-        used = tuple(name for name in found if name != TOGETHER or np.any(found[name]))
-        contributions = np.stack([found[name] for name in used], axis=1)
-        return Explanation(used, contributions, self.classes_[chosen], self.classes_[other])
+                found[group] = found.get(group, 0.0) + share * odds
+        contributions = np.stack(list(found.values()), axis=1)
+        return Explanation(tuple(found), contributions, self.classes_[chosen], self.classes_[other])
 
 
 def _odds(name: str, model: Any, table: Table, chosen: Array, other: Array) -> list[tuple[str, Array]]:
@@ -68,4 +67,5 @@ def _odds(name: str, model: Any, table: Table, chosen: Array, other: Array) -> l
     names, terms = model._terms(table)
     rows, temperature = np.arange(table.n), getattr(model, "temperature_", 1.0)
     odds = (terms[rows, chosen] - terms[rows, other]) / temperature
-    return list(zip(names, odds.T, strict=True))
+    whole = len(names) == 2 and names[1] not in table.names
+    return list(zip((names[0], TOGETHER) if whole else names, odds.T, strict=True))

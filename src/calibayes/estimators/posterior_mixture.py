@@ -37,9 +37,9 @@ class PosteriorMixture(Reasoning):
     Attributes
     ----------
     weights_ : mapping
-        Name -> weight; "class frequencies" is the last.
+        Name -> weight; "class frequencies" is the last. A weight below 0.01 is taken for none.
     models_, paths_ : mappings
-        Name -> trained estimator, and its held-out log loss along the path.
+        Name -> trained estimator, of the members that count; its held-out log loss along the path.
     skipped_ : mapping
         Name -> why it was left out.
     out_of_fold_log_loss_, out_of_fold_error_ : float

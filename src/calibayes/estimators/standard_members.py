@@ -1,8 +1,8 @@
-"""The members of `BayesClassifier`: three families that see different things in a table, and what people give."""
+"""The members of `BayesClassifier`: families that see different things in a table, and what people give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,32 @@ from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.members import AsItIs, Member, Stopped
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.training import Training
-from calibayes.families import Full, Gaussian, KernelDensity, OverBins, Tied, WithinClasses
+from calibayes.families import (
+    Full,
+    Gaussian,
+    KernelDensity,
+    OneTree,
+    OverBins,
+    Significant,
+    Tied,
+    Tree,
+    WithinClasses,
+)
 from calibayes.rules import rule_named
 from calibayes.tables.bins import AdaptiveBins
 from calibayes.tables.dense import Dense
 from calibayes.tables.gaps import GapCells
 from calibayes.tables.joined import Joined
+from calibayes.tables.pair_bins import PairBins
 
 MOST_WORK = 4e9
 """Most multiplications in a pass for second moments of all classes, k n d^2."""
 MOST_CELLS = 1e7
 """Most cells of a covariance matrix, d^2."""
+MOST_PAIRS = 1e9
+"""Most cells of pairs of columns that are counted in a pass, n d^2."""
+ROWS_FOR_PAIRS = 1000
+"""Tables of two columns need rows: with fewer a tree has hardly ever had a weight in out-of-fold mixtures."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,8 @@ class Size:
     k: int
     d: int
     """Columns of numbers and indicators."""
+    columns: int
+    """Columns of the table."""
 
 
 def _kernel() -> GenerativeClassifier:
@@ -52,13 +69,22 @@ def _full() -> GenerativeClassifier:
     return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, Dense())])
 
 
+def _tree() -> GenerativeClassifier:
+    """Cells as those of the kernels, but coarser, and each column may hang on one other."""
+    family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0, bandwidth=OverBins())
+    return GenerativeClassifier(
+        families=[("tree", family, every, GapCells(Joined(PairBins(few=16, parts=8))))]
+    )
+
+
 @dataclass(frozen=True)
 class Standard:
-    """A member that comes by itself: how it is made, its most passes, and when it would take too long."""
+    """A member that comes by itself: how it is made, its most passes, when it would take too long, and when it joins."""
 
     make: Callable[[], GenerativeClassifier]
     passes: int
     too_much: Callable[[Size], str] = lambda size: ""
+    joins: Callable[[Size], bool] = lambda size: True
 
 
 def _wide(size: Size) -> str:
@@ -77,18 +103,28 @@ def _heavy(size: Size) -> str:
     )
 
 
+def _crowded(size: Size) -> str:
+    if float(size.n) * size.columns**2 <= MOST_PAIRS:
+        return ""
+    return f"{size.n} rows x {size.columns}^2 columns are too many pairs of columns to count"
+
+
 STANDARD: Mapping[str, Standard] = {
-    "kernel": Standard(_kernel, 120),
     "tied": Standard(_tied, 80, _wide),
     "full": Standard(_full, 60, _heavy),
+    "kernel": Standard(_kernel, 120),
+    "tree": Standard(_tree, 60, _crowded, lambda size: size.n >= ROWS_FOR_PAIRS),
 }
-"""Name -> member."""
+"""Name -> member, those first whose paths are short: the long ones end where they have no use beside them."""
 
 
-def standard_members(names: tuple[str, ...], rows: Rows, k: int) -> dict[str, Member | str]:
-    """The members of these names, or why one is left out."""
-    encoded = Dense().fit(rows.table, range(len(rows.table.names)), rows.weight)
-    size = Size(len(rows.codes), k, len(encoded.names))
+def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
+    """The members of these names, or those that join by themselves; or why one is left out."""
+    columns = len(rows.table.names)
+    encoded = Dense().fit(rows.table, range(columns), rows.weight)
+    size = Size(len(rows.codes), k, len(encoded.names), columns)
+    if names is None:
+        names = [name for name, member in STANDARD.items() if member.joins(size)]
     return {
         name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(), STANDARD[name].passes)
         for name in names

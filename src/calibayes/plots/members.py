@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.mixing import Mixing
+from calibayes.estimators.mixing import FREQUENCIES, Mixing
 from calibayes.plots.axes import axes_or_new
 
 
@@ -20,7 +20,7 @@ def plot_members(model: Mixing, X: Any, *, ax: Any = None) -> Any:
     means = np.stack([shares[decided == code].mean(axis=0) for code in present])
     axes = axes_or_new(ax, 1.5 + 0.35 * len(present))
     places, left = np.arange(len(present))[::-1], np.zeros(len(present))
-    for number, name in enumerate(model.weights_):
+    for number, name in enumerate((*model.models_, FREQUENCIES)):
         axes.barh(places, means[:, number], left=left, color=f"C{number % 10}", label=name)
         left = left + means[:, number]
     labels = [f"{model.classes_[code]} ({np.sum(decided == code)})" for code in present]
