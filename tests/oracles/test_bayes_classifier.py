@@ -30,9 +30,8 @@ class PlainGaussian:
             second[c] - count[c] * np.outer(first[c] / count[c], first[c] / count[c]) for c in range(k)
         )
         within /= len(y)
-        self.target = (
-            (1 - diagonal) * within + diagonal * np.diag(np.diag(within)) + 1e-6 * np.eye(len(within))
-        )
+        lacking = np.maximum(0.1 - np.diag(within), 0.0)  # a tenth of the variance, which is 1
+        self.target = (1 - diagonal) * within + np.diag(diagonal * np.diag(within) + 1e-6 + lacking)
 
     def sums(self, z, weights):
         return weights.sum(axis=0), weights.T @ z, np.einsum("nk,ni,nj->kij", weights, z, z)

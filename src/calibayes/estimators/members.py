@@ -23,13 +23,14 @@ from calibayes.tables.sources import ArraySource
 LEAST_GAIN = 1e-3
 """A path ends at the first value of tau whose held-out log loss is not lower by this share: losses fall, then rise, and
 the way to the next value is as long as all before."""
-EARLY, PATIENCE = 2.0, 2
-"""A path also ends where its member, from this tau on, had no use for so many values: what others say is enough."""
+EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
+"""A path also ends where its member, from this tau on, was of no use beside the others at so many values in a row while
+its log loss fell by less than this share from one to the next."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """Held-out log loss and error along the path of a member, summed over folds and divided by the weight of the rows."""
+    """Held-out log loss and error along the path of a member, averaged over the rows of all folds."""
 
     tau: Array
     log_loss: Array
@@ -60,6 +61,8 @@ class Setting:
     classes: Array
     origin: Origin
     splits: Sequence[Array]
+    constant: Array
+    """log class frequencies out of each row's fold, (n, k); NaN for a row in no fold."""
     engine: Engine
     tell: Callable[[str], None] = lambda text: None
     late: Callable[[], bool] = lambda: False
@@ -134,7 +137,8 @@ class Stopped:
             losses.append(loss)
             errors.append(error)
             setting.tell(f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows")
-            idle = idle + 1 if tau >= EARLY and setting.useless(said) else 0
+            slow = tau >= EARLY and not loss < (1.0 - SLOW) * least
+            idle = idle + 1 if slow and setting.useless(said) else 0
             if setting.late() or idle >= PATIENCE or not loss < (1.0 - LEAST_GAIN) * least:
                 break
         return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))))

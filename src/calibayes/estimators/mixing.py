@@ -118,7 +118,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
             else:
                 own = replace(setting, tell=self._teller(name, clock), useless=_idle(tried, rows))
                 tried[name] = member, member.tried(own)
-        self._weigh({name: found for name, (_, found) in tried.items()}, rows, splits)
+        self._weigh({name: found for name, (_, found) in tried.items()}, setting)
         used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
         self.models_ = {name: member.trained(setting, found.path) for name, (member, found) in used.items()}
         self._finish(setting, {name: member for name, (member, _) in tried.items()})
@@ -137,6 +137,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
             self.classes_,
             self._origin,
             splits,
+            _constant(rows, splits, len(self.classes_)),
             engine_for(self.n_jobs),
             late=lambda: clock.late,
         )
@@ -152,19 +153,19 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         self.skipped_[name] = reason
         warnings.warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning, stacklevel=4)
 
-    def _weigh(self, tried: Mapping[str, Tried], rows: Rows, splits: Sequence[Array]) -> None:
+    def _weigh(self, tried: Mapping[str, Tried], setting: Setting) -> None:
         """Weights by what was said of held-out rows; a member with next to none is not used."""
         if not tried:
             raise ValueError(f"no member is left: {'; '.join(self.skipped_.values())}")
-        k, names = len(self.classes_), [*tried, FREQUENCIES]
+        rows, names = setting.rows, [*tried, FREQUENCIES]
         self.paths_: dict[str, Path] = {name: found.path for name, found in tried.items()}
-        self.class_prior_ = _frequencies(rows, k)
-        said = np.stack([*(found.out_of_fold for found in tried.values()), _constant(rows, splits, k)])
+        self.class_prior_ = _frequencies(rows, len(self.classes_))
+        said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
         true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
         weights = mixture_weights(true[some], rows.weight[some])
         used = weights >= LEAST_WEIGHT
-        used[-1] |= not used[:-1].any()
+        used[-1] = True  # however small, it is what rows are left with that all others call impossible
         weights[~used] = 0.0
         weights[used] = mixture_weights(true[some][:, used], rows.weight[some])
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))

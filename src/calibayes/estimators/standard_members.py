@@ -59,13 +59,13 @@ def _kernel() -> GenerativeClassifier:
 
 def _tied() -> GenerativeClassifier:
     """One covariance for all classes, hardly shrunk: what tells classes apart may lie across close columns."""
-    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1))
+    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
     return GenerativeClassifier(families=[("tied", family, every, Dense())])
 
 
 def _full() -> GenerativeClassifier:
     """A covariance for each class, shrunk far towards what all classes have in common."""
-    prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5)
+    prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
     return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, Dense())])
 
 

@@ -26,15 +26,19 @@ class WithinClasses:
         Share of the diagonal in V, from 0 to 1: how much of the correlations is taken back.
     ridge : float
         Share of each column's variance that is added to V, so that it is a covariance whatever the rows are.
+    floor : float
+        Least share of each column's variance in V: a column that hardly varied within the classes, such as an indicator
+        of a level that a single row had, is not taken for one that never will.
     """
 
     rows: float = 50.0
     rows_per_column: float = 0.0
     diagonal: float = 0.1
     ridge: float = 1e-6
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
-        sizes = (self.rows, self.rows_per_column, self.ridge)
+        sizes = (self.rows, self.rows_per_column, self.ridge, self.floor)
         if not all(0 <= size < math.inf for size in sizes) or not 0 <= self.diagonal <= 1:
             raise ValueError(
                 f"{self}: sizes must be finite and not negative, and a share lies between 0 and 1"
@@ -44,7 +48,8 @@ class WithinClasses:
         """The prior for columns that scatter so within classes, (d,) or (d, d), and have these variances, (d,)."""
         own = within if within.ndim == 1 else np.diag(within)
         width = np.where(variances > 0, variances, variances[variances > 0].min(initial=1.0))
-        straight = self.diagonal * own + self.ridge * width
+        lacking = np.maximum(self.floor * width - own, 0.0)
+        straight = self.diagonal * own + self.ridge * width + lacking
         blend = (1.0 - self.diagonal) * within + (straight if within.ndim == 1 else np.diag(straight))
         symmetric = blend if blend.ndim == 1 else (blend + blend.T) / 2
         size = self.rows + self.rows_per_column * len(variances)

@@ -16,8 +16,9 @@ from calibayes.tables.read import Table, missing
 
 NORMAL_QUARTILES = 1.35
 """The interquartile range of a normal density with standard deviation 1."""
-MOST_LEVELS = 64
-"""Levels of a column beyond the most frequent ones share one indicator."""
+MOST_LEVELS, LEAST_SHARE = 64, 0.005
+"""Levels of a column beyond the most frequent ones, or that fewer of the rows have, share one indicator: in units of its
+own deviation the indicator of a rare level is far out wherever it is not zero."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def _parts(table: Table, j: int, weight: Array) -> list[Part]:
         return [Gap()]
     gap: list[Part] = [Gap()] if absent.any() else []
     if not table.numeric(j):
-        return [Indicated(Levels(most=MOST_LEVELS).fit(table, [j], weight)), *gap]
+        levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
+        return [Indicated(levels.fit(table, [j], weight)), *gap]
     values, own = numbers(table, [j])[~absent, 0].astype(np.float64), weight[~absent]
     low, middle, high = quantiles(values, own, (0.25, 0.5, 0.75))
     width = (high - low) / NORMAL_QUARTILES
