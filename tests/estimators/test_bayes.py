@@ -262,11 +262,21 @@ class TestTraining:
     def test_what_costs_too_much_is_left_out_and_said(self, monkeypatch):
         X, y = frame()
         monkeypatch.setattr(standard_members, "MOST_WORK", 1e3)
-        with pytest.warns(SkippedMemberWarning, match="'full' is left out: 3 classes x 160 rows"):
+        with pytest.warns(SkippedMemberWarning, match="'full' is left out: 3 classes x 160 rows x 7"):
             model = BayesClassifier().fit(X, y)
         assert list(model.weights_) == ["tied", "kernel", "class frequencies"]
         with pytest.warns(SkippedMemberWarning), pytest.raises(ValueError, match="no member is left"):
             BayesClassifier(families=["full"]).fit(X, y)
+
+    def test_a_table_of_too_many_columns_is_seen_along_few_directions(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        wide = np.column_stack([X, X[:, ::-1] ** 2, np.sin(X)])
+        monkeypatch.setattr(standard_members, "MOST_WORK", 3.0 * 150 * 10**2)
+        monkeypatch.setattr(standard_members, "DIRECTIONS", 4)
+        model = BayesClassifier(families=["full"]).fit(wide, y)
+        assert model.models_["full"].parameters_["full"]["mean"].shape == (3, 4)
+        assert model.score(wide, y) > 0.9
+        assert model.explain(wide).names == ("class prior", *[f"x{j}" for j in range(12)], "columns together")
 
     def test_progress_is_printed(self, capfd):
         BayesClassifier(families=["tied"], verbose=1).fit(*frame())

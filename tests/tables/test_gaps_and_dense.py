@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.kernels.quantiles import quantiles
-from calibayes.tables import AdaptiveBins, Dense, GapCells, Joined, Levels
+from calibayes.tables import AdaptiveBins, Dense, GapCells, Joined, Levels, Principal
 from calibayes.tables.read import read_frame
 
 TABLE = pd.DataFrame(
@@ -64,6 +64,10 @@ class TestGapCells:
 
 
 class TestDense:
+    def test_rare_levels_share_an_indicator(self):
+        frame = pd.DataFrame({"a": ["x", "y", "z"] * 150 + ["p", "q"]})
+        assert fitted(Dense(), frame).names == ("a = x", "a = y", "a = z", "a = other")
+
     def test_columns_have_mean_0_and_variance_1(self):
         table = TABLE.assign(more=["x", "y", "z", "x"])
         encoder = fitted(Dense(), table)
@@ -108,6 +112,36 @@ class TestDense:
     def test_it_is_not_turned_back(self):
         with pytest.raises(ValueError, match="not turned back"):
             fitted(Dense()).decode(np.zeros((1, 4)), None)
+
+
+class TestPrincipal:
+    def test_components_are_uncorrelated_and_those_of_largest_variance(self):
+        rng = np.random.default_rng(0)
+        common = rng.normal(size=(200, 1))
+        table = read_frame(pd.DataFrame(common + 0.1 * rng.normal(size=(200, 5))))
+        encoder = Principal(2).fit(table, range(5), np.ones(200))
+        z = encoder.encode(table)
+        assert_allclose(z.T @ z / 200, np.eye(2), atol=1e-10)
+        assert abs(np.corrcoef(z[:, 0], common[:, 0])[0, 1]) > 0.98
+        x = Dense().fit(table, range(5), np.ones(200)).encode(table)
+        left = np.linalg.svd(x)[0][:, :2] * np.sqrt(200)
+        assert_allclose(np.abs(z), np.abs(left), atol=1e-8)
+
+    def test_weights_count_as_rows_and_columns_that_are_others_add_nothing(self):
+        rng = np.random.default_rng(0)
+        rows, weight = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
+        frame = pd.DataFrame(np.column_stack([rows, rows]))
+        one = Principal().fit(read_frame(frame), range(4), weight.astype(float))
+        two = fitted(Principal(), frame.iloc[np.repeat(np.arange(30), weight)])
+        assert one.encode(read_frame(frame)).shape == (30, 2)
+        products = [z @ z.T for z in (one.encode(read_frame(frame)), two.encode(read_frame(frame)))]
+        assert_allclose(*products, atol=1e-8)  # signs are a matter of taste
+
+    def test_what_cannot_be_is_said(self):
+        with pytest.raises(ValueError, match="at least one component"):
+            Principal(0)
+        with pytest.raises(ValueError, match="not turned back"):
+            fitted(Principal()).decode(np.zeros((1, 2)), None)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.75, 1.0])

@@ -28,9 +28,12 @@ from calibayes.tables.dense import Dense
 from calibayes.tables.gaps import GapCells
 from calibayes.tables.joined import Joined
 from calibayes.tables.pair_bins import PairBins
+from calibayes.tables.principal import Principal
 
 MOST_WORK = 4e9
 """Most multiplications in a pass for second moments of all classes, k n d^2."""
+DIRECTIONS = 64
+"""Principal directions that stand for a table of too many columns."""
 MOST_CELLS = 1e7
 """Most cells of a covariance matrix, d^2."""
 MOST_PAIRS = 1e9
@@ -50,26 +53,35 @@ class Size:
     columns: int
     """Columns of the table."""
 
+    @property
+    def work(self) -> float:
+        """Multiplications in a pass for second moments of all classes."""
+        return float(self.k) * self.n * self.d**2
 
-def _kernel() -> GenerativeClassifier:
+
+def _kernel(size: Size) -> GenerativeClassifier:
     """Kernel densities and levels, column by column; what is missing has its own cell."""
     family = KernelDensity(OverBins())
     return GenerativeClassifier(families=[("kernel", family, every, GapCells(Joined(AdaptiveBins())))])
 
 
-def _tied() -> GenerativeClassifier:
+def _tied(size: Size) -> GenerativeClassifier:
     """One covariance for all classes, hardly shrunk: what tells classes apart may lie across close columns."""
     family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
     return GenerativeClassifier(families=[("tied", family, every, Dense())])
 
 
-def _full() -> GenerativeClassifier:
-    """A covariance for each class, shrunk far towards what all classes have in common."""
+def _full(size: Size) -> GenerativeClassifier:
+    """A covariance for each class, shrunk far towards what all classes have in common.
+
+    Where that would be too much work it is one of the directions in which the table varies most.
+    """
     prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
-    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, Dense())])
+    encoder = Dense() if size.work <= MOST_WORK else Principal(DIRECTIONS)
+    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
 
 
-def _tree() -> GenerativeClassifier:
+def _tree(size: Size) -> GenerativeClassifier:
     """Cells as those of the kernels, but coarser, and each column may hang on one other."""
     family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0, bandwidth=OverBins())
     return GenerativeClassifier(
@@ -81,7 +93,7 @@ def _tree() -> GenerativeClassifier:
 class Standard:
     """A member that comes by itself: how it is made, its most passes, when it would take too long, and when it joins."""
 
-    make: Callable[[], GenerativeClassifier]
+    make: Callable[[Size], GenerativeClassifier]
     passes: int
     too_much: Callable[[Size], str] = lambda size: ""
     joins: Callable[[Size], bool] = lambda size: True
@@ -94,11 +106,12 @@ def _wide(size: Size) -> str:
 
 
 def _heavy(size: Size) -> str:
-    work = float(size.k) * size.n * size.d**2
+    few = min(size.d, DIRECTIONS)
+    work = float(size.k) * size.n * few**2
     if work <= MOST_WORK:
         return _wide(size)
     return (
-        f"{size.k} classes x {size.n} rows x {size.d}^2 columns are {work:.1e} multiplications a pass, "
+        f"{size.k} classes x {size.n} rows x {few}^2 directions are {work:.1e} multiplications a pass, "
         f"more than {MOST_WORK:.0e}"
     )
 
@@ -126,7 +139,7 @@ def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[st
     if names is None:
         names = [name for name, member in STANDARD.items() if member.joins(size)]
     return {
-        name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(), STANDARD[name].passes)
+        name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(size), STANDARD[name].passes)
         for name in names
     }
 

@@ -9,6 +9,7 @@ from calibayes.tables.grid import Grid
 from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
 from calibayes.tables.pair_bins import PairBins
+from calibayes.tables.principal import Principal
 from calibayes.tables.schema import Schema
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "MDLBins",
     "Numbers",
     "PairBins",
+    "Principal",
     "QuantileBins",
     "Schema",
     "UniformBins",
