@@ -96,6 +96,7 @@ class TestMixture:
             ({"cv": 1}, "cv must be a whole number from 2 on"),
             ({"time_limit": -1}, "time_limit"),
             ({"n_jobs": 0}, "n_jobs"),
+            ({"cv": [(np.arange(100), np.arange(100, 150))]}, "no rows .or no weight. in class '2'"),
         ],
     )
     def test_what_is_wrong_is_said(self, options, message):

@@ -107,6 +107,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         splits = held_out(self.cv, rows, len(np.asarray(y)), int(seed))
+        self.class_prior_ = _frequencies(rows, self.classes_)
         setting = self._setting(rows, splits, clock)
         self.skipped_: dict[str, str] = {}
         tried: dict[str, tuple[Member, Tried]] = {}
@@ -137,7 +138,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
             self.classes_,
             self._origin,
             splits,
-            _constant(rows, splits, len(self.classes_)),
+            _constant(rows, splits, self.classes_),
             engine_for(self.n_jobs),
             late=lambda: clock.late,
         )
@@ -159,7 +160,6 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
             raise ValueError(f"no member is left: {'; '.join(self.skipped_.values())}")
         rows, names = setting.rows, [*tried, FREQUENCIES]
         self.paths_: dict[str, Path] = {name: found.path for name, found in tried.items()}
-        self.class_prior_ = _frequencies(rows, len(self.classes_))
         said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
         true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
@@ -273,16 +273,19 @@ def unnamed(model: Any, table: Table) -> None:
         model.__dict__.pop("feature_names_in_", None)
 
 
-def _frequencies(rows: Rows, k: int) -> Array:
-    mass = np.bincount(rows.codes, rows.weight, minlength=k)
+def _frequencies(rows: Rows, classes: Array) -> Array:
+    mass = np.bincount(rows.codes, rows.weight, minlength=len(classes))
+    if not (mass > 0).all():
+        lost = ", ".join(repr(str(label)) for label in classes[~(mass > 0)])
+        raise ValueError(f"no rows (or no weight) in class {lost}, or none outside of one of the folds")
     return np.asarray(mass / mass.sum())
 
 
-def _constant(rows: Rows, splits: Sequence[Array], k: int) -> Array:
+def _constant(rows: Rows, splits: Sequence[Array], classes: Array) -> Array:
     """log class frequencies in the training rows of each row's fold, (n, k); NaN for a row in no fold."""
-    found = np.full((len(rows.codes), k), np.nan)
+    found = np.full((len(rows.codes), len(classes)), np.nan)
     for held in splits:
-        found[held] = np.log(_frequencies(rows.only(~held), k))
+        found[held] = np.log(_frequencies(rows.only(~held), classes))
     return found
 
 
