@@ -15,6 +15,7 @@ CHECKS = (
     ("benchmark of log densities, quickly", [PYTHON, "benchmarks/slb.py", "--quick"]),
     ("benchmark of trees, quickly", [PYTHON, "benchmarks/trees.py", "--quick"]),
     ("ratios of speed", [PYTHON, "benchmarks/speed.py", "--quick"]),
+    ("benchmark of accuracy, quickly", [PYTHON, "benchmarks/accuracy.py", "--quick"]),
     (
         "experiments, quickly",
         [

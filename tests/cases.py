@@ -36,6 +36,7 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
     Tree,
+    WithinClasses,
 )
 from calibayes.families.regularisers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.kernels import clusters
@@ -266,6 +267,9 @@ FAMILIES = {
     "gaussian-tree-per-class": gaussian_tree(MarkovTree(PerClass())),
     "gaussian-tree-map": gaussian_tree(MarkovTree(PerClass()), prior=NormalInverseWishart()),
     "gaussian-auto": gaussian(Full(), prior="auto"),
+    "gaussian-within": gaussian(Full(), prior=WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5)),
+    "gaussian-tied-within": gaussian(Tied(), prior=WithinClasses()),
+    "gaussian-diagonal-within": gaussian(Diagonal(), prior=WithinClasses(rows=5.0)),
     "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
     "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
     "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),

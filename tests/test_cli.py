@@ -39,7 +39,7 @@ def test_the_main_job():
     lines = [line.split() for line in result.output.splitlines() if "±" in line]
     # Four Gaussian models with six rules; those that count have a prior, and so DFE, not MAP; kernels and mixtures
     # have no GD.
-    assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5
+    assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5 + 1
     errors = [float(line[2]) for line in lines]
     assert errors == sorted(errors)
     by_name = {(line[0], line[1]): float(line[2]) for line in lines}

@@ -2,6 +2,7 @@
 
 from calibayes import datasets, dependence, families, learn, rules
 from calibayes._version import __version__
+from calibayes.estimators.bayes import BayesClassifier
 from calibayes.estimators.closed_form import cross_validate_closed_form
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
@@ -14,8 +15,10 @@ from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.log_density_features import LogDensityFeatures
 from calibayes.estimators.measuring import measure_dependence
+from calibayes.estimators.mixing import SkippedMemberWarning
 from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
+from calibayes.estimators.posterior_mixture import PosteriorMixture
 from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.estimators.tree import TreeAugmentedNB
@@ -24,6 +27,7 @@ from calibayes.tables.clusters import FewRowsWarning
 from calibayes.versions import show_versions
 
 __all__ = [
+    "BayesClassifier",
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
@@ -39,8 +43,10 @@ __all__ = [
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",
+    "PosteriorMixture",
     "QuadraticDiscriminantAnalysis",
     "SingularCovarianceWarning",
+    "SkippedMemberWarning",
     "SparseLogBivariateClassifier",
     "TradeOffCV",
     "TreeAugmentedNB",

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -13,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
+from calibayes.estimators.bayes import BayesClassifier
 from calibayes.estimators.columns import categorical, numeric, positions
 from calibayes.estimators.generative import Generative, GenerativeClassifier
 from calibayes.estimators.kernel_naive_bayes import KernelNB
@@ -42,7 +44,7 @@ def _mixture() -> Generative:
     return GenerativeClassifier(families=[numbers, levels], start="likelihood")
 
 
-MODELS: Mapping[str, Callable[[], Generative]] = {
+MODELS: Mapping[str, Callable[[], Any]] = {
     "KernelNB": KernelNB,
     "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
     "TreeAugmentedNB": TreeAugmentedNB,
@@ -51,9 +53,12 @@ MODELS: Mapping[str, Callable[[], Generative]] = {
     "LDA": _gaussian(Tied()),
     "QDA": _gaussian(Full()),
     "Mixture": _mixture,
+    "BayesClassifier": BayesClassifier,
 }
-"""Name -> the model. They differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
+"""Name -> the model. The last is an average of three, each under a rule of its own ("rc"). The others differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
 papers' five bins, bins in a tree, a Gaussian of some shape, or a mixture of three."""
+
+AVERAGES = ("BayesClassifier",)
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,8 @@ def pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tup
 
 
 def _goes_with(model: str, rule_name: str, table: Table) -> bool:
+    if model in AVERAGES:
+        return rule_name == "rc"
     rule = rule_named(rule_name)
     named = MODELS[model]().specifications()
     bound = [family for _, family, selection, *_ in named if positions(selection, table)]
@@ -127,13 +134,16 @@ def run_fold(
 ) -> Fold:
     """Train on the training rows, measure on the others."""
     training, held_out = (np.isin(np.arange(data.columns.n), rows) for rows in split)
-    estimator = MODELS[model]().set_params(rule=rule, n_jobs=jobs)
+    own = {} if model in AVERAGES else {"rule": rule}
+    estimator = MODELS[model]().set_params(n_jobs=jobs, **own)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(data.columns.rows(training), data.target[training])
     seconds = time.perf_counter() - began
     seen, new = (_averages(estimator, data, rows) for rows in (training, held_out))
+    members = getattr(estimator, "models_", {model: estimator}).values()
+    histories = [member.history_["error"] for member in members if hasattr(member, "history_")]
     return Fold(
         model,
         rule,
@@ -141,13 +151,13 @@ def run_fold(
         log_loss=new["log_loss"],
         training_error=seen["error"],
         soft_error=seen["soft_error"],
-        updates=len(estimator.history_["error"]) - 1 if hasattr(estimator, "history_") else 0,
+        updates=sum(len(errors) - 1 for errors in histories),
         seconds=seconds,
         notes=tuple(str(warning.message) for warning in caught),
     )
 
 
-def _averages(estimator: Generative, data: Dataset, rows: Array) -> Mapping[str, float]:
+def _averages(estimator: Any, data: Dataset, rows: Array) -> Mapping[str, float]:
     """Error, soft error and log loss of some rows."""
     log_posterior = estimator.predict_log_proba(data.columns.rows(rows))
     truth = np.searchsorted(estimator.classes_, data.target[rows])

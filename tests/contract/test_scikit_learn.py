@@ -6,13 +6,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibayes
 from calibayes import FewRowsWarning, MixtureDiscriminantAnalysis, SingularCovarianceWarning
+from calibayes.estimators.generative import Generative
 
 ESTIMATORS = [
     getattr(calibayes, name)()
     for name in calibayes.__all__
     if isinstance(getattr(calibayes, name), type) and hasattr(getattr(calibayes, name), "fit")
 ]
-GENERATIVE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "explain")]
+GENERATIVE = [estimator for estimator in ESTIMATORS if isinstance(estimator, Generative)]
 """Those that are models themselves and not made of others."""
 ITERATIVE = [estimator for estimator in GENERATIVE if estimator.rule == "rc"]
 """All of those but the ones that are learned in closed form only."""

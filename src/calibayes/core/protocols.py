@@ -49,6 +49,8 @@ class Layout:
     gridded: bool = False
     """Whether the ordered cells are points of a uniform grid and columns hold positions on it (NaN where missing),
     not codes; the two cells behind the points are all that lies below the grid and all that lies above."""
+    gappy: tuple[bool, ...] = ()
+    """Whether the last cell of each column is for what is missing in it."""
     seeds: tuple[Array, ...] = ()
     """Where the components of each class begin, (components, d) a class, for mixtures."""
 

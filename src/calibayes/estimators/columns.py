@@ -117,12 +117,13 @@ class Bound:
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
         return {
-            name: Layout(classes, self._names(self.chosen[name]), **encoder.layout())
+            name: Layout(classes, **{"columns": self.columns(name), **encoder.layout()})
             for name, encoder in self.encoders.items()
         }
 
-    def _names(self, chosen: tuple[int, ...]) -> tuple[str, ...]:
-        """The names of some columns; there may be very many."""
+    def columns(self, family: str) -> tuple[str, ...]:
+        """The names of a family's columns, as they are in the table; there may be very many."""
+        chosen = self.chosen[family]
         return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
 
 

@@ -13,6 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
 from calibayes.estimators.predicting import Predicting
 from calibayes.families.product import PRIOR
+from calibayes.tables.encode import Derived
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Explaining(Predicting):
         """
         log_joint = self.predict_joint_log_proba(X)
         names, terms = self._terms(X)
-        chosen, other = _pairs(log_joint, self._code(against))
+        chosen, other = pairs(log_joint, code_of(against, self.classes_))
         rows = np.arange(len(log_joint))
         return Explanation(
             names, terms[rows, chosen] - terms[rows, other], self.classes_[chosen], self.classes_[other]
@@ -92,20 +93,35 @@ class Explaining(Predicting):
         for name, family in self._model.families.items():
             if not isinstance(family, Reasons):
                 raise ValueError(f"family {name!r} ({type(family).__name__}) gives no reasons")
-            names += family.groups
-            terms.append(family.terms(encoded[name], self.parameters_[name]))
+            told = family.terms(encoded[name], self.parameters_[name])
+            encoder, groups = self._bound.encoders[name], family.groups
+            if isinstance(encoder, Derived) and len(groups) == len(encoder.sources):
+                groups, told = _by_source(self._bound.columns(name), encoder.sources, told)
+            names += groups
+            terms.append(told)
         n = len(terms[1])
         return tuple(names), np.concatenate([np.broadcast_to(t, (n, *t.shape[1:])) for t in terms], axis=2)
 
-    def _code(self, label: Any) -> int | None:
-        if label is None:
-            return None
-        if label not in self.classes_.tolist():
-            raise ValueError(f"{label!r} is not among the classes {self.classes_.tolist()}")
-        return int(self.classes_.tolist().index(label))
+
+def code_of(label: Any, classes: Array) -> int | None:
+    """The code of a class, if one is given."""
+    if label is None:
+        return None
+    if label not in classes.tolist():
+        raise ValueError(f"{label!r} is not among the classes {classes.tolist()}")
+    return int(classes.tolist().index(label))
 
 
-def _pairs(log_joint: Array, against: int | None) -> tuple[Array, Array]:
+def _by_source(
+    columns: tuple[str, ...], sources: tuple[int, ...], terms: Array
+) -> tuple[tuple[str, ...], Array]:
+    """The terms of encoded columns, added up for the columns that they were made of; those that have none left out."""
+    owners = sorted(set(sources))
+    whole = np.stack([terms[:, :, np.array(sources) == owner].sum(axis=2) for owner in owners], axis=2)
+    return tuple(columns[owner] for owner in owners), whole
+
+
+def pairs(log_joint: Array, against: int | None) -> tuple[Array, Array]:
     """The class that is explained and the one it is compared with, (n,) codes each."""
     best = most_probable(log_joint)
     without = log_joint.copy()

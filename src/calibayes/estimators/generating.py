@@ -15,6 +15,7 @@ from calibayes.estimators.checks import whole_number
 from calibayes.estimators.explaining import Explaining
 from calibayes.families.product import PRIOR
 from calibayes.posterior import log_normalise
+from calibayes.tables.encode import Encoder, Telling
 from calibayes.tables.read import Table, missing
 
 
@@ -68,7 +69,7 @@ class Generating(Explaining):
         self._check_learned()
         table = self._read(X, reset=False)
         posterior = np.exp(log_normalise(np.concatenate(self._of_table(table, lambda joint: joint)))[0])
-        encoded = self._encode(table)
+        encoded = {name: self._open(name).encode(table) for name in self._model.families}
         filled = {}
         for name, family in self._model.families.items():
             if isinstance(family, Filling):
@@ -104,8 +105,13 @@ class Generating(Explaining):
                     self._bound.chosen[name]
                 ):
                     raise ValueError(f"{type(family).__name__} columns can only be given all together")
-                encoded[name] = self._bound.encoders[name].encode(known)
+                encoded[name] = self._open(name).encode(known)
         return encoded
+
+    def _open(self, family: str) -> Encoder:
+        """The encoder of a family's columns, to which a missing cell is one to be guessed."""
+        encoder = self._bound.encoders[family]
+        return encoder.silent() if isinstance(encoder, Telling) else encoder
 
     def _drawn_classes(self, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator) -> Array:
         """Codes drawn from p(class | what is known), or those asked for."""

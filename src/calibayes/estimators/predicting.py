@@ -12,15 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes import engines
 from calibayes.core.protocols import Array
-from calibayes.decision import (
-    above_thresholds,
-    checked_costs,
-    least_cost,
-    most_probable,
-    rejected,
-    tempered,
-)
+from calibayes.decision import most_probable, tempered
 from calibayes.estimators.checks import number
+from calibayes.estimators.deciding import Deciding
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
 from calibayes.families.product import PRIOR
@@ -31,7 +25,7 @@ from calibayes.tables.sources import ArraySource
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Predicting(Training):
+class Predicting(Deciding, Training):
     """Decisions, probabilities and densities of a trained model."""
 
     costs: Array | None = None
@@ -39,66 +33,14 @@ class Predicting(Training):
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
         if self.costs is not None:
-            return np.asarray(self.decide(X).data)
+            return super().predict(X)
         chosen = np.concatenate(self._of_rows(X, most_probable))
         return np.asarray(self.classes_[chosen])
 
-    def decide(
-        self,
-        X: Any,
-        *,
-        costs: Array | None = None,
-        thresholds: Array | None = None,
-        least_posterior: float = 0.0,
-        least_density: float = -np.inf,
-    ) -> np.ma.MaskedArray[Any, Any]:
-        """Classes of the rows, masked where the model abstains.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        costs : (k, k) array, optional
-            ``costs[i, j]`` is the cost of deciding class j where i is true; by default the estimator's own.
-        thresholds : (k,) array, optional
-            The class whose probability is the largest multiple of its threshold is chosen.
-        least_posterior : float
-            Abstain where no class is this probable.
-        least_density : float
-            Abstain where log p(x) is lower, see `outlier_threshold`.
-
-        Returns
-        -------
-        masked array of shape (n,)
-            A row that is abstained from is masked; its data hold the class that would have been chosen.
-        """
+    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         log_joint = self.predict_joint_log_proba(X)
         log_posterior, evidence = log_normalise(log_joint)
-        posterior = np.exp(self._tempered(log_posterior))
-        chosen = self._choose(log_joint, posterior, self.costs if costs is None else costs, thresholds)
-        if np.isnan(least_density) or (least_density > -np.inf and not hasattr(self, "score_samples")):
-            raise ValueError("least_density must be a number, of a model that has a density")
-        abstain = rejected(
-            posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
-        )
-        return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
-
-    def _choose(
-        self, log_joint: Array, posterior: Array, costs: Array | None, thresholds: Array | None
-    ) -> Array:
-        if costs is not None and thresholds is not None:
-            raise ValueError("give costs or thresholds, not both")
-        if costs is not None:
-            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
-        if thresholds is None:
-            return most_probable(log_joint)
-        multiples = np.asarray(thresholds, dtype=np.float64)
-        if multiples.shape != (len(self.classes_),) or not (multiples > 0).all():
-            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
-        return above_thresholds(posterior, multiples)
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(class | x), (n, k)."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        return log_joint, np.exp(self._tempered(log_posterior)), evidence
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from calibayes.core.protocols import Array
 from calibayes.estimators.targets import Target, class_factors, read_target, read_weight
 from calibayes.tables.origin import Origin, origin_of
-from calibayes.tables.read import Table, as_cells, is_frame, read_array, read_frame
+from calibayes.tables.read import Table, array_names, as_cells, is_frame, read_array, read_frame
 
 
 class Rows(NamedTuple):
@@ -66,7 +66,7 @@ class Reading(BaseEstimator):  # type: ignore[misc]
             self.n_features_in_ = len(table.names)
             self.feature_names_in_ = np.array(table.names, dtype=object)
             return
-        known = tuple(getattr(self, "feature_names_in_", ()))
+        known = tuple(getattr(self, "feature_names_in_", array_names(getattr(self, "n_features_in_", 0))))
         if table.names != known:
             raise ValueError(
                 f"the columns are not those of the training table: {_difference(table.names, known)}"

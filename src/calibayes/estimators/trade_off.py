@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,24 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array
 from calibayes.estimators.checks import WHOLE, number
+from calibayes.estimators.folds import begun, shared
 from calibayes.estimators.generative import Generative
 from calibayes.estimators.naive_bayes import GaussianNB
 from calibayes.estimators.reading import Rows
-from calibayes.families import Product
-from calibayes.learn import Data, Lane, learn, stop_named
+from calibayes.learn import Lane, learn, stop_named
 from calibayes.rules import GDT
-from calibayes.tables.sources import ArraySource
-
-
-@dataclass(frozen=True)
-class Fold:
-    """One fold's model, and how it sees the blocks that all folds share."""
-
-    model: Product
-    view: Callable[[Block], Block]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -96,17 +86,9 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, base: Generative, rows: Rows, splits: Sequence[Array], lams: Sequence[float]
     ) -> dict[str, Array]:
         """Held-out log loss and error of each value and fold."""
-        source, folds = _shared(base, rows, splits)
-        engine, k = base._engine(), len(base.classes_)
-
-        def starts(block: Block) -> dict[str, Trees]:
-            seen = [fold.view(block) for fold in folds]
-            sums = [fold.model.survey(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)]
-            return {str(number): statistics for number, statistics in enumerate(sums)}
-
-        surveys = list(engine.total(starts, source).values())
-        models = [fold.model.prepare(sums) for fold, sums in zip(folds, surveys, strict=True)]
-        states = [model.project(sums) for model, sums in zip(models, surveys, strict=True)]
+        source, folds = shared(base, GDT(), rows, splits)
+        engine = base._engine()
+        models, states = begun(folds, source, engine, len(base.classes_))
         found: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
         for lam in lams:
             lanes = [
@@ -170,28 +152,3 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inner: Any = GaussianNB() if self.estimator is None else self.estimator
         tags.input_tags = inner.__sklearn_tags__().input_tags
         return tags
-
-
-def _shared(base: Generative, rows: Rows, splits: Sequence[Array]) -> tuple[ArraySource, list[Fold]]:
-    """One source with each fold's own encoding of all rows, and each fold's model and view of it."""
-    columns: dict[str, Array] = {}
-    folds = []
-    for position, held in enumerate(splits):
-        worker: Any = clone(base)
-        worker.classes_, worker._origin = base.classes_, base._origin
-        worker._bind(GDT(), rows.only(~held))
-        columns |= {f"{position}/{name}": array for name, array in worker._encode(rows.table).items()}
-        folds.append(Fold(worker._model, _view(f"{position}/", tuple(worker._model.families), held)))
-    nothing = np.zeros(len(rows.codes))
-    return ArraySource(columns, rows.codes, rows.weight, nothing, k=len(base.classes_)), folds
-
-
-def _view(prefix: str, names: Sequence[str], held: Array) -> Callable[[Block], Block]:
-    """A fold's columns, its training rows with their weight, its held-out rows with none."""
-
-    def see(block: Block) -> Block:
-        mine = held[block.first : block.first + len(block.weight)]
-        columns = {name: block.columns[prefix + name] for name in names}
-        return replace(block, columns=columns, weight=block.weight * ~mine, held_out=block.weight * mine)
-
-    return see

@@ -24,6 +24,7 @@ from calibayes.families.shapes import (
 )
 from calibayes.families.structures import AtLeast, Every, OneTree, PerClass, Significant
 from calibayes.families.tree import Tree
+from calibayes.families.within import WithinClasses
 
 __all__ = [
     "AtLeast",
@@ -59,4 +60,5 @@ __all__ = [
     "TiedDiagonal",
     "TiedSpherical",
     "Tree",
+    "WithinClasses",
 ]

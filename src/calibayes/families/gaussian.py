@@ -15,6 +15,7 @@ from calibayes.families.regularisers import Plain, Regulariser
 from calibayes.families.resolved_prior import ResolvedPrior, resolved
 from calibayes.families.shapes import Expected, Full, Shape
 from calibayes.families.singular import SingularCovarianceWarning, where, why
+from calibayes.families.within import WithinClasses
 
 ROUNDING = 1e-14
 """A scatter that is a smaller share of the second moment is rounding, not scatter."""
@@ -34,7 +35,7 @@ class Gaussian:
     ----------
     shape : Shape
         `Full`, `Diagonal`, `Spherical`, or their tied kin.
-    prior : NormalInverseWishart, "auto" or None
+    prior : NormalInverseWishart, WithinClasses, "auto" or None
         ``None`` is strict maximum likelihood; "auto" is maximum likelihood where it is valid and, for a class whose
         covariance is singular, the default prior with a warning.
     regulariser : Regulariser
@@ -45,7 +46,7 @@ class Gaussian:
     """
 
     shape: Shape = field(default_factory=Full)
-    prior: NormalInverseWishart | Literal["auto"] | None = None
+    prior: NormalInverseWishart | WithinClasses | Literal["auto"] | None = None
     regulariser: Regulariser = field(default_factory=Plain)
     exactly: bool = False
     layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
@@ -54,9 +55,11 @@ class Gaussian:
     reads = "numbers"
 
     def __post_init__(self) -> None:
-        if not (self.prior is None or isinstance(self.prior, NormalInverseWishart) or self.prior == "auto"):
+        priors = NormalInverseWishart | WithinClasses
+        if not (self.prior is None or isinstance(self.prior, priors) or self.prior == "auto"):
             raise ValueError(
-                f"the prior of a Gaussian is a NormalInverseWishart(), 'auto' or None, got {self.prior!r}"
+                "the prior of a Gaussian is a NormalInverseWishart(), WithinClasses(), 'auto' or None, "
+                f"got {self.prior!r}"
             )
 
     def bind(self, layout: Layout) -> Gaussian:
@@ -174,11 +177,23 @@ class Gaussian:
         bare = replace(self, shape=shape, regulariser=regulariser, resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
             prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
+        elif isinstance(self.prior, WithinClasses):
+            found = self.prior.conjugate_to(bare._within(start), variances)
+            prepared = replace(bare, resolved=bare._resolve(found, mean, variances))
         elif self.prior == "auto":
             prepared = bare._resolve_where_singular(start, mean, variances)
         else:
             prepared = bare
         return prepared._checked(start)
+
+    def _within(self, start: Arrays) -> Array:
+        """The scatter of all rows about the means of their classes, in the form of one covariance."""
+        count = _rows(start["count"])
+        some = np.where(count > 0, count, 1.0)
+        squares = self.shape.square(start["first"] / some)
+        scatter = start["second"].sum(axis=0) - np.sum(_like(count, squares) * squares, axis=0)
+        total = count.sum(axis=0)
+        return np.asarray(scatter / np.where(total > 0, total, 1.0))
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
         return resolved(prior, self.shape, self.layout, mean, variances)

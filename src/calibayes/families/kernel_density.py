@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.smoothed import Smoothed
 from calibayes.kernels import counts
-from calibayes.kernels.smoothing import smooth
+from calibayes.kernels.smoothing import matrices, smooth
+
+MOST_KEPT = 2**22
+"""Most cells of kernels that are kept as matrices: 32 MiB."""
+
+
+class Kept(NamedTuple):
+    """Kernels of columns with ordered cells."""
+
+    cells: Array
+    """Where the cells of each column lie, (columns, most); behind the last of all where a column has fewer."""
+    there: Array
+    matrices: Array
 
 
 @dataclass(frozen=True)
@@ -35,15 +49,39 @@ class KernelDensity(Smoothed):
 
     def _smooth(self, count: Array) -> Array:
         result = np.array(count, dtype=np.float64)
-        for columns, cells in self._runs():
-            result[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
+        kept = self._kept
+        if kept is None:
+            for columns, cells in self._runs:
+                result[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
+            return result
+        wide = np.concatenate(
+            [result, np.zeros((len(count), 1))], axis=1
+        )  # what a column lacks is the last cell
+        smoothed = np.matmul(wide[:, kept.cells].transpose(1, 0, 2), kept.matrices)
+        result[:, kept.cells[kept.there]] = smoothed.transpose(1, 0, 2)[:, kept.there]
         return result
 
-    def _runs(self) -> Iterator[tuple[Array, Array]]:
+    @cached_property
+    def _kept(self) -> Kept | None:
+        """The kernels as matrices, where all classes have the same ones and they are small."""
+        columns = np.flatnonzero(self._ordered > 0)
+        sizes, widths = self._ordered[columns], self.bandwidths[:, columns]
+        most = int(sizes.max(initial=0))
+        if not len(columns) or (widths != widths[:1]).any() or len(columns) * most**2 > MOST_KEPT:
+            return None
+        there = np.arange(most) < sizes[:, None]
+        cells = np.where(there, self._first[columns][:, None] + np.arange(most), self._first[-1])
+        return Kept(cells, there, matrices(widths[0], sizes))
+
+    @cached_property
+    def _runs(self) -> list[tuple[Array, Array]]:
         """Columns with equally many ordered cells, and these, (columns, cells)."""
-        for size in np.unique(self._ordered[self._ordered > 0]):
-            columns = np.flatnonzero(self._ordered == size)
-            yield columns, self._first[columns][:, None] + np.arange(size)
+        sizes = np.unique(self._ordered[self._ordered > 0])
+        chosen = [np.flatnonzero(self._ordered == size) for size in sizes]
+        return [
+            (columns, self._first[columns][:, None] + np.arange(size))
+            for columns, size in zip(chosen, sizes, strict=True)
+        ]
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": self._cells.counts(columns, weights)}
@@ -63,7 +101,11 @@ class KernelDensity(Smoothed):
         return rows if given is None else np.where(self._cells.missing(given), rows, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        tables = self._tables(parameters)
+        gaps = self.layout.gappy or (False,) * len(self.layout.levels)
+        tables = [  # what is missing is to be guessed: that it is missing would be no guess
+            table[:, : max(table.shape[1] - gap, 1)]
+            for table, gap in zip(self._tables(parameters), gaps, strict=True)
+        ]
         likely = [self._cells.middle(posterior @ table, j) for j, table in enumerate(tables)]
         return np.where(self._cells.missing(columns), np.stack(likely, axis=1), columns)
 

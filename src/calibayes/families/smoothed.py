@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -81,19 +82,19 @@ class Smoothed(ABC):
     _dimension: ClassVar[int] = 1
     """Number of columns of each density."""
 
-    @property
+    @cached_property
     def _first(self) -> Array:
         return counts.offsets(self.layout.levels)
 
-    @property
+    @cached_property
     def _ordered(self) -> Array:
         return np.array(self.layout.ordered or (0,) * len(self.layout.levels))
 
-    @property
+    @cached_property
     def _log_volume(self) -> Array:
         return self.layout.log_volume if len(self.layout.log_volume) else np.zeros(self._first[-1])
 
-    @property
+    @cached_property
     def _cells(self) -> Cells:
         return cells_of(self.layout)
 

@@ -27,6 +27,20 @@ def smooth(table: Array, bandwidth: Array) -> Array:
     return np.asarray(result)
 
 
+def matrices(bandwidth: Array, cells: Array) -> Array:
+    """What each cell gives to each other, (d, most, most), for d tables of ``cells`` (d,) cells and bandwidths (d,).
+
+    ``table @ matrix`` is `smooth` of the table; cells beyond a table's last give nothing and get nothing.
+    """
+    most = int(cells.max(initial=0))
+    found = np.zeros((len(cells), most, most))
+    gap = np.abs(np.arange(most)[:, None] - np.arange(most))
+    for own, width, size in zip(found, np.asarray(bandwidth, dtype=np.float64), cells, strict=True):
+        weight = _weights(width, int(size))
+        own[:size, :size] = weight[gap[:size, :size]] / _reach(weight)[:, None]
+    return found
+
+
 def _weights(bandwidth: Array, cells: int) -> Array:
     """Weight of a neighbour at each distance, against 1 for the cell itself, (..., cells)."""
     gap = np.arange(cells)

@@ -3,6 +3,7 @@
 from calibayes.learn.history import Entry, as_arrays
 from calibayes.learn.lane import Lane
 from calibayes.learn.loop import brought_statistics, learn, mini_batches, start_statistics, survey
+from calibayes.learn.path import TAUS, walk
 from calibayes.learn.progress import PrintProgress, Progress
 from calibayes.learn.starts import Bootstrap, Data, Even, Likelihood, RandomLabels, Start, start_named
 from calibayes.learn.stops import (
@@ -20,6 +21,7 @@ from calibayes.learn.stops import (
 )
 
 __all__ = [
+    "TAUS",
     "AnyOf",
     "Bootstrap",
     "Data",
@@ -48,4 +50,5 @@ __all__ = [
     "start_statistics",
     "stop_named",
     "survey",
+    "walk",
 ]

@@ -30,6 +30,8 @@ class Point:
     parameters: Trees
     step: float = 0.0
     frozen: int = 0
+    tau: float = 0.0
+    """The sum of all steps that led to it."""
 
 
 Sweep = Callable[["Lane", Trees, float], tuple[Trees, int]]
@@ -78,6 +80,7 @@ class Lane:
         self.size = math.nan
         self._direction: Trees = {}
         self._previous: float | None = None
+        self._wanted = 0.0
         self._tries = self._passes = 0
         self._began = time.perf_counter()
 
@@ -89,6 +92,19 @@ class Lane:
     def last(self) -> bool:
         """Whether the candidate's measurements are needed but no direction from it."""
         return len(self.history) >= self.limit or self.sweep is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it was the horizon alone that has stopped it."""
+        short = not self.converged and not self.diverged and self.updates < self.limit
+        return self.done and short and self.accepted.tau >= self.horizon
+
+    def aim(self, horizon: float) -> None:
+        """Move the horizon; a lane that waits there goes on, with steps as long as if it had not been stopped."""
+        waits, self.horizon = self.waiting, horizon
+        if waits and self.accepted.tau < horizon:
+            self.done = False
+            self._propose(self.rule.control.step(self.updates + 1, self._previous))
 
     def receive(self, totals: Mapping[str, Any]) -> Entry | None:
         """Take the sums of a pass at the candidate; the new entry, or None where the step was refused."""
@@ -118,7 +134,7 @@ class Lane:
             **averages,
             objective=objective,
             step=point.step,
-            tau=point.step + (self.history[-1].tau if self.history else 0.0),
+            tau=point.tau,
             frozen=point.frozen,
             passes=self._passes,
             seconds=time.perf_counter() - self._began,
@@ -149,7 +165,9 @@ class Lane:
     def _accept(self, entry: Entry, direction: Trees) -> None:
         self.history.append(entry)
         self.accepted, self._direction, self._tries = self.candidate, direction, 0
-        self._previous = entry.step or None
+        self._previous = (
+            self._wanted or None
+        )  # a step that was cut at the horizon says nothing of the next one
         if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
             self.best, self.best_iter = self.accepted, self.updates
         self.converged = self.stop.met(self.history)
@@ -164,7 +182,9 @@ class Lane:
         return -entry.objective if self.rule.climbs else entry.soft_error
 
     def _propose(self, step: float) -> None:
-        step = min(step, self.horizon - self.history[-1].tau)
+        self._wanted, before = step, self.accepted.tau
+        step = min(step, self.horizon - before)
+        tau = self.horizon if step < self._wanted else before + step
         state = self.accepted.state
         if self.sweep is not None:
             state, frozen = self.sweep(self, state, step)
@@ -173,7 +193,7 @@ class Lane:
         else:
             direction = combine(1.0, self._direction, -self.rule.shrink, self.brought)
             state, frozen = self.rule.advance(self.model, state, direction, step, self.size, share=0.0)
-        self.candidate = Point(state, self.rule.parameters(self.model, state), step, frozen)
+        self.candidate = Point(state, self.rule.parameters(self.model, state), step, frozen, tau)
 
 
 def _ratio(total: float, weight: float) -> float:

@@ -5,6 +5,7 @@ from calibayes.plots.boxes import boxes
 from calibayes.plots.components import plot_components
 from calibayes.plots.curves import panels
 from calibayes.plots.dependence import plot_dependence
+from calibayes.plots.members import plot_members
 from calibayes.plots.ranks import plot_ranks
 from calibayes.plots.reasons import plot_overall, plot_reasons
 from calibayes.plots.trade_off import plot_trade_off
@@ -16,6 +17,7 @@ __all__ = [
     "plot_boundaries",
     "plot_components",
     "plot_dependence",
+    "plot_members",
     "plot_overall",
     "plot_ranks",
     "plot_reasons",

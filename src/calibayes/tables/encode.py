@@ -62,6 +62,22 @@ class Remarking(Protocol):
         """A short phrase for each column."""
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """Missing cells are values of their own."""
+
+    def silent(self) -> Encoder:
+        """The same with missing cells left open: for rows of which they are to be guessed."""
+
+
+@runtime_checkable
+class Derived(Protocol):
+    """Encoded columns that are not the table's own."""
+
+    sources: tuple[int, ...]
+    """Which of the family's columns each encoded one was made of."""
+
+
 class Unshaped:
     """What encoders share that say the same of a row whatever the other rows are."""
 

@@ -120,7 +120,7 @@ def as_cells(rows: list[Any]) -> Array:
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """The columns of an array of numbers, strings or objects, or of a sparse one of numbers."""
-    named = tuple(names) if names is not None else numbered(array.shape[1])
+    named = tuple(names) if names is not None else array_names(array.shape[1])
     if array.dtype.kind in "mM":
         raise ValueError(f"column {named[0]!r} {DATES}")
     if is_sparse(array):
@@ -131,7 +131,7 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
 
 
 @lru_cache(maxsize=8)
-def numbered(d: int) -> tuple[str, ...]:
+def array_names(d: int) -> tuple[str, ...]:
     """Names of columns that have none."""
     return tuple(f"x{j}" for j in range(d))
 

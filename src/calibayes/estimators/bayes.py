@@ -1,0 +1,148 @@
+"""The classifier that a person should use without thinking."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.generative import Generative
+from calibayes.estimators.members import Member, Path, Setting
+from calibayes.estimators.mixing import unnamed
+from calibayes.estimators.mixture_reasons import Reasoning
+from calibayes.estimators.posterior_mixture import named
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.standard_members import STANDARD, member_of, standard_members
+
+DENSITY = "kernel"
+"""The member that models every column in its own terms, and so can draw whole rows."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BayesClassifier(Reasoning):
+    """Generative models trained to decide well, averaged: a table as it is goes in, probabilities come out.
+
+    The members are kernel naive Bayes ("kernel"), Gaussian classes with one covariance ("tied") and with a covariance
+    each, shrunk ("full"), and from 1,000 rows on naive Bayes in which each column may hang on one other ("tree"). Each
+    is trained by risk-based calibration as far as inner folds say; what they say of held-out rows also says how much
+    each counts. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
+    booleans, categories, missing cells and weights are taken as they come.
+
+    Parameters
+    ----------
+    families : list, optional
+        Members instead of the standard ones: names of those ("kernel", "tied", "full", "tree"),
+        (name, family), (name, family, encoder), or (name, estimator of this package).
+    density : str, optional
+        The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default "kernel", or the first
+        where that is none.
+    cv : int, splitter or list of splits, optional
+        Inner folds; by default five, three from 3,000 rows on. Equal rows are never on both sides of a fold.
+    costs : (k, k) array, optional
+        ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
+    class_weight : dict or "balanced", optional
+        Multiplies ``sample_weight``, as in scikit-learn.
+    time_limit : float, optional
+        Seconds after which paths end where they are and further members are left out.
+    random_state : int or RandomState, optional
+        Seeds the folds; by default they are the same every time.
+    n_jobs : int, optional
+        Threads over blocks of rows. The result is the same for any number, bit for bit.
+    verbose : int, default=0
+        Whether to print a line for each value of tau.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    weights_ : mapping
+        Name -> how much a member counts; "class frequencies" is the last. A weight below 0.01 is taken for none.
+    models_ : mapping
+        Name -> trained estimator, of the members that count.
+    paths_ : mapping
+        Name -> held-out log loss and error along the member's path, and the tau that was taken.
+    skipped_ : mapping
+        Name -> why a member was left out.
+    density_ : estimator
+        The member of ``density`` before calibration, at tau 0: calibration makes decisions better and densities worse.
+    out_of_fold_log_loss_, out_of_fold_error_ : float
+        Of the mixture on the rows it was weighted on.
+
+    Examples
+    --------
+    >>> from calibayes import BayesClassifier
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
+    >>> list(model.weights_)
+    ['tied', 'full', 'kernel', 'class frequencies']
+    """
+
+    families: Sequence[Any] | None = None
+    density: str | None = None
+
+    def _members(self, rows: Rows) -> Mapping[str, Member | str]:
+        k = len(self.classes_)
+        if self.families is None:
+            return standard_members(None, rows, k)
+        names = [entry for entry in self.families if isinstance(entry, str)]
+        strange = [name for name in names if name not in STANDARD]
+        if strange:
+            raise ValueError(f"unknown member {strange[0]!r}; the members are {', '.join(STANDARD)}")
+        listed = named([(entry, None) if isinstance(entry, str) else entry for entry in self.families])
+        made = standard_members(names, rows, k) if names else {}
+        return {name: made[name] if name in made else member_of(name, *parts) for name, *parts in listed}
+
+    def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
+        super()._finish(setting, members)
+        name = self.density or (DENSITY if DENSITY in members else next(iter(members)))
+        if name not in members:
+            raise ValueError(f"density={name!r} is not among the members {', '.join(members)}")
+        start = Path(np.zeros(1), np.zeros(1), np.zeros(1), 0)
+        used = self.models_.get(name) or members[name].trained(setting, start)
+        unnamed(used, setting.rows.table)
+        self.density_ = uncalibrated(used)
+
+    # -- the density of one member ---------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,), by the member of ``density_``: an average of posteriors has no density of its own."""
+        return self._dense().score_samples(self._table(X))
+
+    def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
+        """The log density below which a further row falls with probability ``share``; see `GenerativeClassifier`."""
+        return float(self._dense().outlier_threshold(self._table(X), share))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: Any = None,
+        given: Mapping[Any, Any] | None = None,
+        random_state: Any = None,
+    ) -> tuple[Any, Array]:
+        """New rows and their classes, drawn from ``density_``; see `GenerativeClassifier.sample`."""
+        rows, classes = self._dense().sample(n_samples, y, given, random_state)
+        return rows, classes
+
+    def fill(self, X: Any) -> Any:
+        """The rows with missing cells filled by ``density_``; see `GenerativeClassifier.fill`."""
+        return self._dense().fill(self._table(X))
+
+    def _dense(self) -> Any:
+        check_is_fitted(self)
+        shift = getattr(self, "_shift", None)
+        return self.density_ if shift is None else self.density_.with_priors(self._now)
+
+
+def uncalibrated(model: Any) -> Any:
+    """A trained model where its path began, if it has come along one."""
+    if not isinstance(model, Generative) or getattr(model, "data_statistics_", None) is None:
+        return model
+    start = copy.copy(model)
+    start.statistics_ = start._state = model._model.project(model.data_statistics_)
+    start.parameters_ = model._model.parameters(start.statistics_)
+    return start

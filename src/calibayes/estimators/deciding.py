@@ -1,0 +1,89 @@
+"""From probabilities to decisions, for whatever has probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.decision import above_thresholds, checked_costs, least_cost, most_probable, rejected
+from calibayes.estimators.checks import number
+
+
+class Deciding:
+    """Decisions at least cost, by thresholds, or abstained from."""
+
+    costs: Array | None = None
+    classes_: Array
+
+    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
+        """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
+
+        The last may be anything where no density is asked for.
+        """
+        raise TypeError(f"{type(self).__name__} has no probabilities")
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
+        return np.asarray(self.decide(X).data)
+
+    def decide(
+        self,
+        X: Any,
+        *,
+        costs: Array | None = None,
+        thresholds: Array | None = None,
+        least_posterior: float = 0.0,
+        least_density: float = -np.inf,
+    ) -> np.ma.MaskedArray[Any, Any]:
+        """Classes of the rows, masked where the model abstains.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        costs : (k, k) array, optional
+            ``costs[i, j]`` is the cost of deciding class j where i is true; by default the estimator's own.
+        thresholds : (k,) array, optional
+            The class whose probability is the largest multiple of its threshold is chosen.
+        least_posterior : float
+            Abstain where no class is this probable.
+        least_density : float
+            Abstain where log p(x) is lower, see `outlier_threshold`.
+
+        Returns
+        -------
+        masked array of shape (n,)
+            A row that is abstained from is masked; its data hold the class that would have been chosen.
+        """
+        dense = bool(least_density > -np.inf)
+        if np.isnan(least_density) or (dense and not hasattr(self, "score_samples")):
+            raise ValueError("least_density must be a number, of a model that has a density")
+        scores, posterior, evidence = self._judged(X, density=dense)
+        chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
+        abstain = rejected(
+            posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
+        )
+        return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
+
+    def _choose(
+        self, scores: Array, posterior: Array, costs: Array | None, thresholds: Array | None
+    ) -> Array:
+        if costs is not None and thresholds is not None:
+            raise ValueError("give costs or thresholds, not both")
+        if costs is not None:
+            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
+        if thresholds is None:
+            return most_probable(scores)
+        multiples = np.asarray(thresholds, dtype=np.float64)
+        if multiples.shape != (len(self.classes_),) or not (multiples > 0).all():
+            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
+        return above_thresholds(posterior, multiples)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        raise TypeError(f"{type(self).__name__} has no probabilities")

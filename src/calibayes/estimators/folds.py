@@ -1,0 +1,68 @@
+"""Folds that share the reading of the data: each sees the blocks of all rows with weight zero on those it holds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array, Engine, Rule, Trees
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.training import Training
+from calibayes.families import Product
+from calibayes.learn import Data
+from calibayes.tables.sources import ArraySource
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold's model, and how it sees the blocks that all folds share."""
+
+    model: Product
+    view: Callable[[Block], Block]
+    held: Array
+    """Which rows it holds out, (n,) booleans."""
+
+
+def shared(base: Training, rule: Rule, rows: Rows, splits: Sequence[Array]) -> tuple[ArraySource, list[Fold]]:
+    """One source with each fold's own encoding of all rows, and the folds. Encoders see training rows alone."""
+    columns: dict[str, Array] = {}
+    folds = []
+    for position, held in enumerate(splits):
+        worker: Any = clone(base)
+        worker.classes_, worker._origin = base.classes_, base._origin
+        worker._bind(rule, rows.only(~held))
+        columns |= {f"{position}/{name}": array for name, array in worker._encode(rows.table).items()}
+        folds.append(Fold(worker._model, _view(f"{position}/", tuple(worker._model.families), held), held))
+    nothing = np.zeros(len(rows.codes))
+    return ArraySource(columns, rows.codes, rows.weight, nothing, k=len(base.classes_)), folds
+
+
+def _view(prefix: str, names: Sequence[str], held: Array) -> Callable[[Block], Block]:
+    """A fold's columns, its training rows with their weight, its held-out rows with none."""
+
+    def see(block: Block) -> Block:
+        mine = held[block.first : block.first + len(block.weight)]
+        columns = {name: block.columns[prefix + name] for name in names}
+        return replace(block, columns=columns, weight=block.weight * ~mine, held_out=block.weight * mine)
+
+    return see
+
+
+def begun(
+    folds: Sequence[Fold], source: ArraySource, engine: Engine, k: int
+) -> tuple[list[Product], list[Trees]]:
+    """The models of all folds, prepared, and the statistics they begin with, from one pass."""
+
+    def surveys(block: Block) -> Mapping[str, Trees]:
+        seen = [fold.view(block) for fold in folds]
+        sums = [fold.model.survey(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)]
+        return {str(number): statistics for number, statistics in enumerate(sums)}
+
+    found = list(engine.total(surveys, source).values())
+    models = [fold.model.prepare(sums) for fold, sums in zip(folds, found, strict=True)]
+    return models, [model.project(sums) for model, sums in zip(models, found, strict=True)]

@@ -1,0 +1,294 @@
+"""An average of the posteriors of several models, weighted by what they said of rows they had not seen."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array, Layout
+from calibayes.decision import log_odds
+from calibayes.engines import engine_for
+from calibayes.engines.blas import one_thread
+from calibayes.estimators import checks
+from calibayes.estimators.deciding import Deciding
+from calibayes.estimators.members import Member, Path, Setting, Tried, held_out_scores
+from calibayes.estimators.reading import Reading, Rows
+from calibayes.estimators.splits import held_out
+from calibayes.families import ClassPrior
+from calibayes.kernels.mixing import mix, mixture_weights
+from calibayes.posterior import log_normalise
+from calibayes.tables.read import Table, array_names
+
+FREQUENCIES = "class frequencies"
+"""The member that says the same of every row."""
+LEAST_WEIGHT = 0.01
+"""A member that would count less does not count, and need not be trained on all rows."""
+
+
+class SkippedMemberWarning(UserWarning):
+    """A member of a mixture was left out, and why."""
+
+
+class Clock:
+    """The time since the beginning, and whether it is more than was given."""
+
+    def __init__(self, limit: Any) -> None:
+        self.limit = np.inf if limit is None else checks.number("time_limit", limit, 0.0, 1e300)
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def late(self) -> bool:
+        return self.seconds >= self.limit
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
+    """Training and probabilities of mixtures of posteriors."""
+
+    cv: Any = None
+    costs: Array | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    time_limit: float | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
+
+    def _members(self, rows: Rows) -> Mapping[str, Member | str]:
+        """Name -> member, or the reason why it is left out."""
+        raise TypeError(f"{type(self).__name__} names no members")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the members and find their weights. A fit that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Missing cells are NaN, None or NA.
+        y : (n,) labels
+        sample_weight : (n,) floats, optional
+        """
+        with one_thread():
+            trained = self._blank()._fit(X, y, sample_weight)
+        self.__dict__.clear()
+        self.__dict__.update(vars(trained))
+        return self
+
+    def _blank(self) -> Self:
+        """A copy with the constructor parameters alone."""
+        blank = copy.copy(self)
+        for name in [
+            name for name in vars(self) if name.endswith("_") or name in ("_origin", "_shift", "_now")
+        ]:
+            delattr(blank, name)
+        return blank
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        checks.jobs(self.n_jobs)
+        clock = Clock(self.time_limit)
+        self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
+        seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
+        splits = held_out(self.cv, rows, len(np.asarray(y)), int(seed))
+        self.class_prior_ = _frequencies(rows, self.classes_)
+        setting = self._setting(rows, splits, clock)
+        self.skipped_: dict[str, str] = {}
+        tried: dict[str, tuple[Member, Tried]] = {}
+        for name, member in self._members(rows).items():
+            if isinstance(member, str):
+                self._skip(name, member)
+            elif tried and clock.late:
+                self._skip(name, "the time limit was reached")
+            else:
+                own = replace(setting, tell=self._teller(name, clock), useless=_idle(tried, rows))
+                tried[name] = member, member.tried(own)
+        self._weigh({name: found for name, (_, found) in tried.items()}, setting)
+        used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
+        self.models_ = {name: member.trained(setting, found.path) for name, (member, found) in used.items()}
+        self._finish(setting, {name: member for name, (member, _) in tried.items()})
+        return self
+
+    def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
+        """What is left to do after training."""
+        if not hasattr(self, "feature_names_in_"):
+            for model in self.models_.values():  # they too are asked about arrays
+                unnamed(model, setting.rows.table)
+
+    def _setting(self, rows: Rows, splits: Sequence[Array], clock: Clock) -> Setting:
+        return Setting(
+            rows,
+            self.classes_[rows.codes],
+            self.classes_,
+            self._origin,
+            splits,
+            _constant(rows, splits, self.classes_),
+            engine_for(self.n_jobs),
+            late=lambda: clock.late,
+        )
+
+    def _teller(self, name: str, clock: Clock) -> Callable[[str], None]:
+        def tell(text: str) -> None:
+            said = f"[{type(self).__name__}] {name}, {text}  {clock.seconds:.1f} s"
+            print(said, file=sys.stderr, flush=True)
+
+        return tell if self.verbose else lambda text: None
+
+    def _skip(self, name: str, reason: str) -> None:
+        self.skipped_[name] = reason
+        warnings.warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning, stacklevel=4)
+
+    def _weigh(self, tried: Mapping[str, Tried], setting: Setting) -> None:
+        """Weights by what was said of held-out rows; a member with next to none is not used."""
+        if not tried:
+            raise ValueError(f"no member is left: {'; '.join(self.skipped_.values())}")
+        rows, names = setting.rows, [*tried, FREQUENCIES]
+        self.paths_: dict[str, Path] = {name: found.path for name, found in tried.items()}
+        said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
+        true = _of_true_class(said, rows)
+        some = ~np.isnan(true).any(axis=1)
+        weights = mixture_weights(true[some], rows.weight[some])
+        used = weights >= LEAST_WEIGHT
+        used[-1] = True  # however small, it is what rows are left with that all others call impossible
+        weights[~used] = 0.0
+        weights[used] = mixture_weights(true[some][:, used], rows.weight[some])
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
+        self.out_of_fold_log_loss_, self.out_of_fold_error_ = held_out_scores(
+            mix(said[:, some], weights), rows.only(some)
+        )
+
+    # -- probabilities ---------------------------------------------------------------------------------------------
+
+    def _log_posteriors(self, table: Table) -> Array:
+        """What each member says, class frequencies last, (members, n, k)."""
+        said = [model.predict_log_proba(table) for model in self.models_.values()]
+        constant = np.broadcast_to(np.log(self.class_prior_), (table.n, len(self.classes_)))
+        return np.stack([*said, constant])
+
+    @property
+    def _weights(self) -> Array:
+        """Of the members that are used, class frequencies last."""
+        return np.array([self.weights_[name] for name in (*self.models_, FREQUENCIES)])
+
+    def _averaged(self, said: Array) -> Array:
+        """log p(class | x) by all members together, where classes are as frequent as they are now, (n, k)."""
+        log_posterior, shift = mix(said, self._weights), getattr(self, "_shift", None)
+        return log_normalise(log_posterior if shift is None else log_posterior + shift)[0]
+
+    def _table(self, X: Any) -> Table:
+        check_is_fitted(self)
+        return self._read(X, reset=False)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        return self._averaged(self._log_posteriors(self._table(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes; else log p(class | x), (n, k)."""
+        log_posterior = self.predict_log_proba(X)
+        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
+
+    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
+        log_posterior = self.predict_log_proba(X)
+        evidence = self.score_samples(X) if density else np.zeros(len(log_posterior))
+        return log_posterior, np.exp(log_posterior), evidence
+
+    def with_priors(self, priors: Array) -> Self:
+        """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit.
+
+        Posterior odds are multiplied by how the new frequencies differ from those of training.
+        """
+        check_is_fitted(self)
+        names = tuple(str(name) for name in self.classes_)
+        new = ClassPrior(fixed=priors).bind(Layout(names, ())).parameters({})["log_probability"]
+        shifted = copy.copy(self)
+        shifted._now, shifted._shift = np.exp(new), new - np.log(self.class_prior_)
+        return shifted
+
+    def summary(self) -> str:
+        """A plain-text table: weight, tau, held-out log loss and error of each member, and what was left out."""
+        check_is_fitted(self)
+        lines: list[tuple[str, ...]] = [("member", "weight", "tau", "log loss", "error")]
+        for name, weight in self.weights_.items():
+            path = self.paths_.get(name)
+            told = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
+            lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in told)))
+        lines.append(
+            ("together", "1.000", "", f"{self.out_of_fold_log_loss_:.4g}", f"{self.out_of_fold_error_:.4g}")
+        )
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        texts = [
+            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([*texts, *(f"{name} was left out: {why}" for name, why in self.skipped_.items())])
+
+    def shares(self, X: Any) -> Array:
+        """How much of the probability of the most probable class each member brings, (n, members); rows sum to one.
+
+        The members are those of ``models_``, in its order, and the class frequencies.
+        """
+        said = self._log_posteriors(self._table(X))
+        weighted = said + log_weights(self._weights)[:, None, None]
+        best = np.argmax(self._averaged(said), axis=1)
+        own = weighted[:, np.arange(said.shape[1]), best].T
+        return np.exp(own - np.logaddexp.reduce(own, axis=1, keepdims=True))
+
+
+def _of_true_class(said: Array, rows: Rows) -> Array:
+    """What members (m, n, k) say of the class that each row has, (n, m)."""
+    return np.asarray(said[:, np.arange(len(rows.codes)), rows.codes].T)
+
+
+def _idle(tried: Mapping[str, tuple[Member, Tried]], rows: Rows) -> Callable[[Array], bool]:
+    """Whether a further member would have next to no weight beside those that were tried already."""
+    before = [found.out_of_fold for _, found in tried.values()]
+
+    def useless(out_of_fold: Array) -> bool:
+        true = _of_true_class(np.stack([*before, out_of_fold]), rows)
+        some = ~np.isnan(true).any(axis=1)
+        return bool(before) and mixture_weights(true[some], rows.weight[some])[-1] < LEAST_WEIGHT
+
+    return useless
+
+
+def unnamed(model: Any, table: Table) -> None:
+    """A model of an array's columns, which have no names that a person gave."""
+    if table.names == array_names(len(table.names)):
+        model.__dict__.pop("feature_names_in_", None)
+
+
+def _frequencies(rows: Rows, classes: Array) -> Array:
+    mass = np.bincount(rows.codes, rows.weight, minlength=len(classes))
+    if not (mass > 0).all():
+        lost = ", ".join(repr(str(label)) for label in classes[~(mass > 0)])
+        raise ValueError(f"no rows (or no weight) in class {lost}, or none outside of one of the folds")
+    return np.asarray(mass / mass.sum())
+
+
+def _constant(rows: Rows, splits: Sequence[Array], classes: Array) -> Array:
+    """log class frequencies in the training rows of each row's fold, (n, k); NaN for a row in no fold."""
+    found = np.full((len(rows.codes), len(classes)), np.nan)
+    for held in splits:
+        found[held] = np.log(_frequencies(rows.only(~held), classes))
+    return found
+
+
+def log_weights(weights: Array) -> Array:
+    """Logs of weights, of which some may be zero."""
+    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))

@@ -1,0 +1,77 @@
+"""Any models of the package, mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
+from calibayes.estimators.kernel_naive_bayes import KernelNB
+from calibayes.estimators.members import Member
+from calibayes.estimators.mixing import FREQUENCIES
+from calibayes.estimators.mixture_reasons import Reasoning
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.standard_members import member_of
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PosteriorMixture(Reasoning):
+    """Any models of this package, their posteriors averaged: ``p(class | x) = sum of w_m p_m(class | x)``.
+
+    The weights are those of highest likelihood on out-of-fold probabilities, found by expectation maximisation. The class
+    frequencies are a member too: what they weigh is how often rows come out against all that the others say. Models
+    under a rule that climbs (RC, TM, GDT) are stopped at the tau of least held-out log loss, see `calibayes.learn.walk`.
+
+    Parameters
+    ----------
+    models : list of (name, estimator), optional
+        By default `KernelNB` and `LinearDiscriminantAnalysis`, of which the latter needs numbers.
+    cv : int, splitter or list of splits, optional
+        Folds; by default five, three from 3,000 rows on. Equal rows are never on both sides of a fold.
+    costs, class_weight, random_state, n_jobs, verbose
+        As in `GenerativeClassifier`.
+    time_limit : float, optional
+        Seconds after which paths end where they are and further members are left out.
+
+    Attributes
+    ----------
+    weights_ : mapping
+        Name -> weight; "class frequencies" is the last. A weight below 0.01 is taken for none.
+    models_, paths_ : mappings
+        Name -> trained estimator, of the members that count; its held-out log loss along the path.
+    skipped_ : mapping
+        Name -> why it was left out.
+    out_of_fold_log_loss_, out_of_fold_error_ : float
+        Of the mixture on the rows it was weighted on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import KernelNB, PosteriorMixture, QuadraticDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PosteriorMixture(models=[("kernel", KernelNB()), ("qda", QuadraticDiscriminantAnalysis())]).fit(X, y)
+    >>> list(model.weights_)
+    ['kernel', 'qda', 'class frequencies']
+    """
+
+    models: Sequence[tuple[str, Any]] | None = None
+
+    def _members(self, rows: Rows) -> Mapping[str, Member | str]:
+        given = self.models or [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
+        return {name: member_of(name, *parts) for name, *parts in named(given)}
+
+
+def named(given: Any) -> list[tuple[Any, ...]]:
+    """Entries that begin with a name, all names different; a sentence where they do not."""
+    entries = list(given.items()) if isinstance(given, Mapping) else list(given)
+    if not all(
+        isinstance(entry, tuple | list) and len(entry) > 1 and isinstance(entry[0], str) for entry in entries
+    ):
+        raise ValueError(f"give a list of (name, model), got {given!r}")
+    names = [entry[0] for entry in entries]
+    if not names or len(set(names)) < len(names) or FREQUENCIES in names:
+        raise ValueError(
+            f"give names that differ from each other and from {FREQUENCIES!r}: {', '.join(names)}"
+        )
+    return [tuple(entry) for entry in entries]

@@ -1,0 +1,154 @@
+"""The members of `BayesClassifier`: families that see different things in a table, and what people give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibayes.estimators.columns import METHODS, every
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.members import AsItIs, Member, Stopped
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.training import Training
+from calibayes.families import (
+    Full,
+    Gaussian,
+    KernelDensity,
+    OneTree,
+    OverBins,
+    Significant,
+    Tied,
+    Tree,
+    WithinClasses,
+)
+from calibayes.rules import rule_named
+from calibayes.tables.bins import AdaptiveBins
+from calibayes.tables.dense import Dense
+from calibayes.tables.gaps import GapCells
+from calibayes.tables.joined import Joined
+from calibayes.tables.pair_bins import PairBins
+from calibayes.tables.principal import Principal
+
+MOST_WORK = 4e9
+"""Most multiplications in a pass for second moments of all classes, k n d^2."""
+DIRECTIONS = 64
+"""Principal directions that stand for a table of too many columns."""
+MOST_CELLS = 1e7
+"""Most cells of a covariance matrix, d^2."""
+MOST_PAIRS = 1e9
+"""Most cells of pairs of columns that are counted in a pass, n d^2."""
+ROWS_FOR_PAIRS = 1000
+"""Tables of two columns need rows: with fewer a tree has hardly ever had a weight in out-of-fold mixtures."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a table is to a member."""
+
+    n: int
+    k: int
+    d: int
+    """Columns of numbers and indicators."""
+    columns: int
+    """Columns of the table."""
+
+    @property
+    def work(self) -> float:
+        """Multiplications in a pass for second moments of all classes."""
+        return float(self.k) * self.n * self.d**2
+
+
+def _kernel(size: Size) -> GenerativeClassifier:
+    """Kernel densities and levels, column by column; what is missing has its own cell."""
+    family = KernelDensity(OverBins())
+    return GenerativeClassifier(families=[("kernel", family, every, GapCells(Joined(AdaptiveBins())))])
+
+
+def _tied(size: Size) -> GenerativeClassifier:
+    """One covariance for all classes, hardly shrunk: what tells classes apart may lie across close columns."""
+    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
+    return GenerativeClassifier(families=[("tied", family, every, Dense())])
+
+
+def _full(size: Size) -> GenerativeClassifier:
+    """A covariance for each class, shrunk far towards what all classes have in common.
+
+    Where that would be too much work it is one of the directions in which the table varies most.
+    """
+    prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
+    encoder = Dense() if size.work <= MOST_WORK else Principal(DIRECTIONS)
+    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
+
+
+def _tree(size: Size) -> GenerativeClassifier:
+    """Cells as those of the kernels, but coarser, and each column may hang on one other."""
+    family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0, bandwidth=OverBins())
+    return GenerativeClassifier(
+        families=[("tree", family, every, GapCells(Joined(PairBins(few=16, parts=8))))]
+    )
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A member that comes by itself: how it is made, its most passes, when it would take too long, and when it joins."""
+
+    make: Callable[[Size], GenerativeClassifier]
+    passes: int
+    too_much: Callable[[Size], str] = lambda size: ""
+    joins: Callable[[Size], bool] = lambda size: True
+
+
+def _wide(size: Size) -> str:
+    if size.d**2 <= MOST_CELLS:
+        return ""
+    return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
+
+
+def _heavy(size: Size) -> str:
+    few = min(size.d, DIRECTIONS)
+    work = float(size.k) * size.n * few**2
+    if work <= MOST_WORK:
+        return _wide(size)
+    return (
+        f"{size.k} classes x {size.n} rows x {few}^2 directions are {work:.1e} multiplications a pass, "
+        f"more than {MOST_WORK:.0e}"
+    )
+
+
+def _crowded(size: Size) -> str:
+    if float(size.n) * size.columns**2 <= MOST_PAIRS:
+        return ""
+    return f"{size.n} rows x {size.columns}^2 columns are too many pairs of columns to count"
+
+
+STANDARD: Mapping[str, Standard] = {
+    "tied": Standard(_tied, 80, _wide),
+    "full": Standard(_full, 60, _heavy),
+    "kernel": Standard(_kernel, 120),
+    "tree": Standard(_tree, 60, _crowded, lambda size: size.n >= ROWS_FOR_PAIRS),
+}
+"""Name -> member, those first whose paths are short: the long ones end where they have no use beside them."""
+
+
+def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
+    """The members of these names, or those that join by themselves; or why one is left out."""
+    columns = len(rows.table.names)
+    encoded = Dense().fit(rows.table, range(columns), rows.weight)
+    size = Size(len(rows.codes), k, len(encoded.names), columns)
+    if names is None:
+        names = [name for name, member in STANDARD.items() if member.joins(size)]
+    return {
+        name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(size), STANDARD[name].passes)
+        for name in names
+    }
+
+
+def member_of(name: str, given: Any, *rest: Any) -> Member:
+    """A family (with its encoder), or an estimator: along its path where it has one, else as it is."""
+    if not isinstance(given, type) and all(hasattr(given, method) for method in METHODS):
+        return Stopped(GenerativeClassifier(families=[(name, given, every, *rest)]))
+    if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
+        raise ValueError(f"{name!r} must be a family or an estimator with probabilities, got {given!r}")
+    iterative = isinstance(given, Training) and not rule_named(given.rule).closed_form
+    return Stopped(given) if iterative else AsItIs(given)

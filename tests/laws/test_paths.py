@@ -1,0 +1,92 @@
+"""Lanes that stop on their way go on as if they had not."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from calibayes.core.protocols import Layout
+from calibayes.engines import Serial
+from calibayes.families import ClassPrior, Diagonal, Gaussian, Product
+from calibayes.kernels.mixing import logarithmic_mean, mix, mixture_weights, pair_shares
+from calibayes.learn import Data, Lane, ToTheEnd, learn, survey, walk
+from calibayes.rules import RC
+from calibayes.tables.sources import ArraySource
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    labels = np.arange(90) % 3
+    x = rng.normal(size=(90, 2)) * (1 + labels[:, None]) + labels[:, None]
+    source = ArraySource({"x": x}, labels, np.ones(90), np.zeros(90))
+    layout = Layout(("a", "b", "c"), ("u", "v"), centre=x.mean(axis=0), variance=x.var(axis=0))
+    model = Product(ClassPrior(), {"x": Gaussian(Diagonal())}).bind({"x": layout}, layout.classes)
+    start = survey(model, source, Serial(), Data(), 3)
+    return model.prepare(start), start, source
+
+
+def lane(model, start, **options):
+    return Lane(model, RC(), start, stop=ToTheEnd(), limit=60, **options)
+
+
+def test_a_path_lands_on_its_values_and_the_steps_between_keep_growing():
+    model, start, source = problem()
+    path, taus = lane(model, start, horizon=0.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+    landed = [(tau, path.accepted.tau) for tau in walk([path], source, Serial(), taus)]
+    assert landed == [(tau, tau) for tau in taus]
+    steps = np.array([entry.step for entry in path.history])
+    assert_allclose(np.cumsum(steps), [entry.tau for entry in path.history])
+    wanted = 0.5
+    for step, tau in zip(steps[1:], np.cumsum(steps)[:-1], strict=True):
+        room = next(t for t in taus if t > tau + 1e-12) - tau
+        assert step == pytest.approx(min(wanted, room))
+        wanted = min(1.3 * wanted, 8.0)
+    objectives = [entry.objective for entry in path.history]
+    assert np.all(np.diff(objectives) >= 0)
+
+
+def test_a_single_horizon_is_as_before():
+    model, start, source = problem()
+    one, two = lane(model, start, horizon=3.0), lane(model, start, horizon=3.0)
+    learn([one], source, Serial())
+    assert list(walk([two], source, Serial(), (3.0,))) == [3.0]
+    assert one.history[-1].tau == two.history[-1].tau == 3.0
+    assert_array_equal(one.best.state["x"]["first"], two.best.state["x"]["first"])
+    two.aim(2.0)
+    assert two.done
+
+
+def test_a_walk_ends_where_no_lane_moves():
+    model, start, source = problem()
+    short = Lane(model, RC(), start, stop=ToTheEnd(), limit=2, horizon=0.0)
+    assert list(walk([short], source, Serial(), (0.0, 0.5, 1.0, 2.0, 4.0))) == [0.0, 0.5, 1.0]
+    assert short.updates == 2
+
+
+def test_weights_of_a_mixture_are_the_best_there_are():
+    rng = np.random.default_rng(0)
+    log_true, weight = np.log(rng.random((50, 3))), rng.integers(1, 4, 50).astype(float)
+    found = mixture_weights(log_true, weight)
+    repeated = mixture_weights(np.repeat(log_true, weight.astype(int), axis=0), np.ones(int(weight.sum())))
+    assert_allclose(found, repeated, atol=1e-6)
+    loss = -weight @ np.log(np.exp(log_true) @ found)
+    for other in rng.dirichlet(np.ones(3), 500):
+        assert loss <= -weight @ np.log(np.exp(log_true) @ other) + 1e-6
+    assert_array_equal(mixture_weights(np.zeros((0, 2)), np.zeros(0)), [0.5, 0.5])
+
+
+def test_log_odds_of_a_mixture_are_a_sum():
+    rng = np.random.default_rng(0)
+    said = np.log(rng.dirichlet(np.ones(3), (4, 20)))
+    said[0, 0] = np.log([1e-300, 0.5, 0.5])
+    said[1, 1] = np.log([0.4, 0.4, 0.2])
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    weighted = said + np.log(weights)[:, None, None]
+    shares = pair_shares(weighted[:, :, 0], weighted[:, :, 1])
+    mixed = mix(said, weights)
+    assert_allclose(np.exp(mixed).sum(axis=1), 1.0)
+    odds = np.sum(shares * (said[:, :, 0] - said[:, :, 1]), axis=0)
+    assert_allclose(odds, mixed[:, 0] - mixed[:, 1], rtol=1e-9, atol=1e-12)
+    assert (shares >= 0).all()
+    assert shares.sum(axis=0).max() <= 1 + 1e-12
+    assert_allclose(logarithmic_mean(np.log(3.0), np.log(3.0)), np.log(3.0))
+    assert_allclose(np.exp(logarithmic_mean(np.log(5.0), np.log(2.0))), 3.0 / np.log(2.5))
