@@ -16,7 +16,7 @@ from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
 from calibayes.experiments.published import published
 from calibayes.experiments.running import Results
 from calibayes.experiments.settings import Settings
-from calibayes.experiments.signed_ranks import not_worse
+from calibayes.experiments.signed_ranks import can_tell, not_worse
 from calibayes.plots.boxes import boxes
 
 PERCENT = 0.01
@@ -88,7 +88,7 @@ class FoldTable:
 
     def _pairs(self, label: str, errors: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
         printed = published(self.paper, self.against)[label]
-        good = not_worse(errors) if all(errors.values()) else []
+        good = not_worse(errors) if can_tell(min(map(len, errors.values())), len(errors)) else []
         return {
             name: Pair(
                 float(np.mean(values)) / PERCENT if values else None,

@@ -15,7 +15,7 @@ from calibayes.experiments.protocols.networks import NetworkTrials, World
 from calibayes.experiments.published import published
 from calibayes.experiments.running import Results
 from calibayes.experiments.settings import Settings
-from calibayes.experiments.signed_ranks import not_worse
+from calibayes.experiments.signed_ranks import can_tell, not_worse
 from calibayes.plots.boxes import boxes
 
 PERCENT = 0.01
@@ -65,15 +65,20 @@ class NetworkTable:
             for label in self._settings(settings)
         }
         rows = tuple(Row(label, self._pairs(label, errors)) for label, errors in found.items())
-        good = {label: not_worse(errors) for label, errors in found.items()}
-        best = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
-        said = (
-            f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials of each setting (the paper: {self.trials}).",
-            f"Bold: best or not told from the best; of {len(good)} settings: {'; '.join(best)}.",
-            *(claim.told(found) for claim in self.claims),
-        )
+        trials = settings.repetitions(self.trials, QUICK_TRIALS)
+        said = (f"{trials} trials of each setting (the paper: {self.trials}).", *self._said(found, trials))
         figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(found, y="error", columns=5))
         return Report(self.paper, self.name, self.title, rows, (*self.notes, *said), self.reason, (figure,))
+
+    def _said(self, found: Mapping[str, Mapping[str, Sequence[float]]], trials: int) -> list[str]:
+        if not can_tell(trials, len(self.models)):
+            return ["So few trials tell no models apart: nothing is bold, and no claim is tested."]
+        good = {label: not_worse(errors) for label, errors in found.items()}
+        best = [f"{name} {sum(name in names for names in good.values())}" for name in self.models]
+        return [
+            f"Bold: best or not told from the best; of {len(good)} settings: {'; '.join(best)}.",
+            *(claim.told(found) for claim in self.claims),
+        ]
 
     def _settings(self, settings: Settings) -> list[tuple[str, str, int]]:
         sizes = self.training_rows[:1] if settings.quick else self.training_rows
@@ -93,7 +98,9 @@ class NetworkTable:
         return {name: [error for one in found for error in one["error"][name]] for name in self.models}
 
     def _pairs(self, label: str, errors: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
-        printed, good = published(self.paper, self.name)[label], not_worse(errors)
+        printed = published(self.paper, self.name)[label]
+        told = can_tell(min(map(len, errors.values())), len(errors))
+        good = not_worse(errors) if told else []
         return {
             name: Pair(
                 float(np.mean(values)) / PERCENT,

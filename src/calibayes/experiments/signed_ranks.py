@@ -11,6 +11,15 @@ from calibayes.ranks import wilcoxon
 LEVEL = 0.05
 
 
+def can_tell(repetitions: int, models: int) -> bool:
+    """Whether so many paired errors could tell a model from the best at all: the least p-value is 2^(1 - n).
+
+    >>> can_tell(5, 7), can_tell(15, 7)
+    (False, True)
+    """
+    return 2.0 ** (1 - repetitions) <= LEVEL / max(models - 1, 1)
+
+
 def not_worse(errors: Mapping[str, Sequence[float]]) -> list[str]:
     """The model of least mean error and those that two-sided tests, after Bonferroni, do not tell from it.
 

@@ -13,6 +13,9 @@ from calibayes.experiments.experiment import Paper
 from calibayes.experiments.papers import PAPERS
 from calibayes.experiments.writing import drawn, markdown, written
 
+MOST_LISTED = 30
+"""Cells that are named one by one."""
+
 HEAD = """# The papers, reproduced
 
 Each section says which command made it, from the data sets that were at hand. A cell reads *ours / published*; a star
@@ -59,8 +62,13 @@ def _others(reports: Sequence[Report]) -> list[str]:
             if not pair.close:
                 why = row.reason or report.reason or "not explained"
                 far.setdefault(why, []).append(f"{row.label} ({name})")
-        lines += [f"- {report.name}: {', '.join(cells)}: {why}" for why, cells in far.items()]
+        lines += [f"- {report.name}: {_listed(cells)}: {why}" for why, cells in far.items()]
     return lines or ["- nothing"]
+
+
+def _listed(cells: Sequence[str]) -> str:
+    """All of a few cells, else how many there are: the table itself marks those that matter."""
+    return ", ".join(cells) if len(cells) <= MOST_LISTED else f"{len(cells)} error rates"
 
 
 def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
