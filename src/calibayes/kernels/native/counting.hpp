@@ -7,9 +7,6 @@
 
 namespace calibayes {
 
-// Rounded up to even.
-inline Int padded(Int k) { return (k + 1) / 2 * 2; }
-
 // Classes at a time: as even shares of all as can be.
 inline Int share_of(Int k) {
     const Int shares = (k + WIDEST - 1) / WIDEST;
@@ -73,7 +70,7 @@ inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels
             for (Int r = 0; r < n; ++r) work.rows[r] = from + r;
             std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
             for_each_tile(codes, work.rows.data(), n, groups, work.places, [&](const std::uint32_t* at, Int tile) {
-                kernels.gather[pad / 2 - 1](at, n, tile, work.packed.data(), work.sums.data());
+                kernels.gather[width(pad)](at, n, tile, work.packed.data(), work.sums.data());
             });
             for (Int r = 0; r < n; ++r)
                 for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = work.sums[r * pad + i];
@@ -153,7 +150,7 @@ inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>
                                   kernels.scatter_one(at, many, tile, rows.own.data() + from,
                                                       rows.weight.data() + from, work.packed.data());
                               else
-                                  kernels.scatter[pad / 2 - 1](at, many, tile, work.sums.data(), work.packed.data());
+                                  kernels.scatter[width(pad)](at, many, tile, work.sums.data(), work.packed.data());
                           });
         }
         grouping.unpack(work.packed.data(), start, pad, work.own.data());
