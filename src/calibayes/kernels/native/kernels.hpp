@@ -77,8 +77,9 @@ struct Kernels {
     void (*top[TYPES])(const Codes&, std::uint64_t* top);
     // Codes in a narrower signed type, -1 for what is none of `levels` (d,); the same largest codes are told.
     void (*narrow[NARROW][TYPES])(const Codes&, const std::uint32_t* levels, void* narrow, std::uint64_t* top);
-    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row.
-    void (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
+    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row; whether a code was beyond the
+    // last digit of its column.
+    bool (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
     // How many of some rows have each of 1 to 8 levels from `from` on, added to (levels, d). Codes of one byte.
     void (*tally[TALLIED])(const Codes&, const Int* rows, Int n, std::uint8_t from, std::uint32_t* counts);
     void (*gather[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums);
