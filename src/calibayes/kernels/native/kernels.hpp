@@ -15,7 +15,7 @@ constexpr Int SPAN = 512;     // groups whose places are found at a time
 constexpr Int STRETCH = 64;   // rows that are taken at a time
 constexpr Int WIDEST = 16;    // classes that are taken at a time
 constexpr Int WIDTHS = 5;      // packed rows of 2, 4, 8, 12 or 16 numbers
-constexpr Int SCRATCH = 4096; // numbers of rows whose posterior is taken at a time; twice that is their scratch
+constexpr Int ROWS = 64;      // rows whose posterior is taken at a time; their scratch has 2 * ROWS * k numbers
 
 // Odd widths are slow: what is stored across the lines of a cache is slow to be read again.
 constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
