@@ -74,7 +74,10 @@ def figure(curves, path):
 
 def versions(jobs):
     found = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{found}, scikit-learn {sklearn.__version__}; {jobs} threads for ours, as many for the BLAS of the peers"
+    threads = "one thread" if jobs == 1 else f"{jobs} threads"
+    return (
+        f"{found}, scikit-learn {sklearn.__version__}; {threads} for ours, as many for the BLAS of the peers"
+    )
 
 
 def page(results, curves, memory, absent, jobs, rounds):
