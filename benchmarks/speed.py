@@ -1,6 +1,6 @@
 """Ours beside the peers: `python benchmarks/speed.py` prints ratios and writes docs/speed.md.
 
-Everything runs in one process on the same data, contestants in turns, the best of three. `--quick` runs small races
+Everything runs in one process on the same data, contestants in turns, the best of some rounds. `--quick` runs small races
 with ratios of processor time on one thread, writes nothing, and fails where one falls below its floor: the guard against
 getting slower. Ratios are compared, never seconds.
 """
@@ -76,15 +76,15 @@ def main():
             )
             results += found
     if not given.only and given.share == 1.0:
-        write(results, given.jobs)
+        write(results, given.jobs, given.rounds)
 
 
-def write(results, jobs):
+def write(results, jobs, rounds):
     curves = scaling.measured()
     page.figure(curves, ROOT / "docs" / "speed-scaling.svg")
     path = ROOT / "docs" / "speed.md"
     text = path.read_text(encoding="utf-8").split(page.MARK)[0]
-    made = page.page(results, curves, processes.memory(LEVELS, jobs), absent(), jobs)
+    made = page.page(results, curves, processes.memory(LEVELS, jobs), absent(), jobs, rounds)
     path.write_text(f"{text}{page.MARK}\n\n{made}", encoding="utf-8")
     print(made)
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
+from calibayes.kernels.native import use
 
 
 def call(*arguments):
@@ -119,3 +120,12 @@ def test_another_column_of_the_penguins():
 
 def test_version():
     assert __version__ in call("--version").output
+
+
+def test_info_says_which_kernels_are_in_use():
+    result = call("info")
+    assert result.exit_code == 0, result.output
+    lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
+    assert lines["calibayes"] == __version__
+    assert lines["kernels"].startswith("NumPy" if use.module is None else f"native, {use.level}")
+    assert {"numpy", "scikit-learn", "threads", "blas"} <= set(lines)

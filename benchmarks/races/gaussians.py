@@ -78,12 +78,12 @@ def linear(sizes, rounds, jobs):
     """LDA in closed form."""
     X, y = data.numbers(*sizes)
     ours, peer = cb.LinearDiscriminantAnalysis(rule="ml", n_jobs=jobs), LinearDiscriminantAnalysis("lsqr")
-    return race(
-        f"LDA, fit: {sizes[0]:,} x {sizes[1]}, {sizes[2]} classes",
-        lambda: ours.fit(X, y),
-        {"scikit-learn LDA(lsqr)": (lambda: peer.fit(X, y), 1.0)},
-        rounds,
-    )
+    shape, named = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes", "scikit-learn LDA(lsqr)"
+    fits, decisions = (lambda: peer.fit(X, y), 1.0), (lambda: peer.predict(X), None)
+    return [
+        *race(f"LDA, fit: {shape}", lambda: ours.fit(X, y), {named: fits}, rounds),
+        *race(f"LDA, predict: {shape}", lambda: ours.predict(X), {named: decisions}, rounds),
+    ]
 
 
 def logistic(name, table, rounds, jobs):

@@ -74,17 +74,20 @@ def figure(curves, path):
 
 def versions(jobs):
     found = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{found}, scikit-learn {sklearn.__version__}; {jobs} threads for ours, as many for the BLAS of the peers"
+    threads = "one thread" if jobs == 1 else f"{jobs} threads"
+    return (
+        f"{found}, scikit-learn {sklearn.__version__}; {threads} for ours, as many for the BLAS of the peers"
+    )
 
 
-def page(results, curves, memory, absent, jobs):
+def page(results, curves, memory, absent, jobs, rounds):
     used = (
         "not measured here" if memory is None else f"{memory:.0f} MiB at most, beyond the data (150 allowed)"
     )
     parts = [
         (
             f"Made by `python benchmarks/speed.py` with {versions(jobs)}. Every race is run in turns in one process on the same "
-            "data, best of three; a ratio above 1 says how many times as long the peer takes."
+            f"data, best of {rounds}; a ratio above 1 says how many times as long the peer takes."
         ),
         *absent,
         table(results),

@@ -62,8 +62,8 @@ class Growth:
 GROWTHS = (
     Growth(cb.CategoricalNB, data.codes, 20_000, 32, 4),
     Growth(cb.GaussianNB, data.numbers, 20_000, 16, 4),
-    Growth(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 16, 4),
-    Growth(cb.QuadraticDiscriminantAnalysis, data.ellipses, 8_000, 48, 2),
+    Growth(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 32, 4),
+    Growth(cb.QuadraticDiscriminantAnalysis, data.ellipses, 8_000, 96, 2),
 )
 
 

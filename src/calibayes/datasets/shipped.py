@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_iris, load_wine
 
 from calibayes.datasets.dataset import Dataset, load_file
 from calibayes.tables.read import read_array
@@ -24,8 +22,9 @@ def load_penguins(target: str = "species") -> Dataset:
         return load_file(Path(path), target)
 
 
-def _of_scikit_learn(name: str, loader: Callable[[], Any]) -> Dataset:
-    bunch = loader()
+def _of_scikit_learn(name: str) -> Dataset:
+    """Imported when it is asked for: it brings much that nothing else needs."""
+    bunch = getattr(import_module("sklearn.datasets"), f"load_{name}")()
     names = [str(column).removesuffix(" (cm)").replace(" ", "_") for column in bunch.feature_names]
     return Dataset(
         name, read_array(bunch.data, names), np.asarray(bunch.target_names, dtype=object)[bunch.target]
@@ -33,8 +32,8 @@ def _of_scikit_learn(name: str, loader: Callable[[], Any]) -> Dataset:
 
 
 SHIPPED: Mapping[str, Callable[[], Dataset]] = {
-    "iris": lambda: _of_scikit_learn("iris", load_iris),
+    "iris": lambda: _of_scikit_learn("iris"),
     "penguins": load_penguins,
-    "wine": lambda: _of_scikit_learn("wine", load_wine),
+    "wine": lambda: _of_scikit_learn("wine"),
 }
 """Name -> loader; iris and wine come with scikit-learn."""

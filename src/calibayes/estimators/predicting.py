@@ -5,23 +5,27 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes import engines
-from calibayes.core.protocols import Array
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array, Trees
 from calibayes.decision import most_probable, tempered
 from calibayes.estimators.checks import number
 from calibayes.estimators.deciding import Deciding
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
-from calibayes.families.product import PRIOR
+from calibayes.families.product import PRIOR, Product
 from calibayes.kernels.threads import jobs
 from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
+
+Joint: TypeAlias = Callable[[Product, Block, Trees], Array]
+"""What a model says of a block of rows, (n, k)."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -34,7 +38,7 @@ class Predicting(Deciding, Training):
         """The class of each row, (n,): the most probable one, or the one of least expected cost with ``costs``."""
         if self.costs is not None:
             return super().predict(X)
-        chosen = np.concatenate(self._of_rows(X, most_probable))
+        chosen = np.concatenate(self._of_rows(X, most_probable, Product.contrast))
         return np.asarray(self.classes_[chosen])
 
     def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
@@ -55,18 +59,22 @@ class Predicting(Deciding, Training):
         """log p(x, class), (n, k)."""
         return np.concatenate(self._of_rows(X, lambda log_joint: log_joint))
 
-    def _of_rows(self, X: Any, function: Callable[[Array], Array]) -> list[Array]:
+    def _of_rows(
+        self, X: Any, function: Callable[[Array], Array], joint: Joint = Product.log_joint
+    ) -> list[Array]:
         """What a function says of the joint log densities (n, k) of each block of rows."""
         self._check_learned()
-        return self._of_table(self._read(X, reset=False), function)
+        return self._of_table(self._read(X, reset=False), function, joint)
 
-    def _of_table(self, table: Table, function: Callable[[Array], Array]) -> list[Array]:
+    def _of_table(
+        self, table: Table, function: Callable[[Array], Array], joint: Joint = Product.log_joint
+    ) -> list[Array]:
         nothing, threads = np.zeros(table.n), engines.jobs(self.n_jobs)
         blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
         with jobs(threads):
             source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
         return engines.engine_for(threads).each(
-            lambda block: function(self._model.log_joint(block, self.parameters_)), source
+            lambda block: function(joint(self._model, block, self.parameters_)), source
         )
 
     def _check_learned(self) -> None:

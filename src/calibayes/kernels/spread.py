@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.diagonal import power_sums
+from calibayes.kernels.threads import by_stretch
 
 CELLS = 2**16
 """Numbers in a block of rows: half a megabyte in float64."""
@@ -21,15 +23,19 @@ def extent(x: Array) -> tuple[float, float]:
     """Least and largest number, both NaN where there is a NaN; of no numbers 0 and 0."""
     if not x.size:
         return 0.0, 0.0
-    pairs = [(np.min(block), np.max(block)) for block in _blocks(x)]
+    pairs = [pair for some in by_stretch(lambda rows: _ends(x[rows]), len(x), x[:1].nbytes) for pair in some]
     return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
+
+
+def _ends(x: Array) -> list[tuple[float, float]]:
+    return [(np.min(block), np.max(block)) for block in _blocks(x)]
 
 
 def variances(x: Array, near: Array) -> Array:
     """Variance of each column, (d,), of rows (n, d) without missing cells; ``near`` is a point in their midst."""
-    first, second = np.zeros(x.shape[1]), np.zeros(x.shape[1])
-    for block in _blocks(x):
-        away = np.subtract(block, near, dtype=np.float64)
-        first += away.sum(axis=0)
-        second += np.square(away, out=away).sum(axis=0)
+
+    def of(rows: slice) -> Array:
+        return np.stack(power_sums(x[rows], near, np.ones((len(x[rows]), 1))))
+
+    _, first, second = np.sum(by_stretch(of, len(x), x[:1].nbytes), axis=0)[:, 0]
     return np.maximum(second / len(x) - (first / len(x)) ** 2, 0.0)

@@ -12,8 +12,8 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Array
 from calibayes.kernels.sparse import bytes_a_row, some_rows
 
-BYTES_PER_BLOCK = 2**21
-"""A block is read several times in a pass: it should be found in the caches of a core, or near them."""
+BYTES_PER_BLOCK = 2**22
+"""A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
 FEWEST_ROWS = 256
 BYTES_A_CLASS = 32
 """Temporary numbers of a row for each class: log density, posterior, weights."""
@@ -26,7 +26,7 @@ class ArraySource:
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block holds about two megabytes, whatever the number of jobs.
+        By default a block holds about four megabytes, whatever the number of jobs.
     """
 
     columns: Mapping[str, Array]

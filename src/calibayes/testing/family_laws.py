@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 from calibayes.core.abilities import (
     Conjugate,
+    Contrasting,
     Counts,
     Filling,
     Incomplete,
@@ -358,6 +359,17 @@ def reasons_sum_to_the_density(case: FamilyCase) -> None:
         assert_allclose(off, np.repeat(off[:, :1], case.k, axis=1), atol=1e-9)
 
 
+def contrasts_differ_as_densities_do(case: FamilyCase) -> None:
+    """From class to class, with missing cells and without."""
+    family = case.prepared()
+    if isinstance(family, Contrasting):
+        parameters = family.parameters(case.start())
+        tables = [case.columns, _with_gaps(case)] if isinstance(family, Incomplete) else [case.columns]
+        for columns in tables:
+            off = family.contrast(columns, parameters) - family.log_density(columns, parameters)
+            assert_allclose(off, np.repeat(off[:, :1], case.k, axis=1), atol=1e-9)
+
+
 def filling_keeps_what_is_known(case: FamilyCase) -> None:
     family = case.prepared()
     if isinstance(family, Filling):
@@ -410,6 +422,7 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     missing_cells_are_marginalised,
     statistics_with_missing_cells_are_sums,
     reasons_sum_to_the_density,
+    contrasts_differ_as_densities_do,
     filling_keeps_what_is_known,
     given_cells_stay_in_samples,
     moments_can_move,

@@ -84,8 +84,9 @@ CALIBAYES_INLINE std::uint32_t digit(T entry, std::uint32_t last) {
 }
 
 template <class T>
-void places_of(const Codes& codes, const Int* rows, Int n, const Groups& groups, Int from, Int to,
+bool places_of(const Codes& codes, const Int* rows, Int n, const Groups& groups, Int from, Int to,
                std::uint32_t* places) {
+    std::uint32_t beyond = 0;
     for (Int r = 0; r < n; ++r) {
         std::uint32_t* CALIBAYES_ALONE place = places + r * LINE;
         const std::uint32_t* CALIBAYES_ALONE first = groups.first + from;
@@ -94,9 +95,14 @@ void places_of(const Codes& codes, const Int* rows, Int n, const Groups& groups,
             const Int j = m * groups.groups + from, many = codes.d - j < to - from ? codes.d - j : to - from;
             const T* CALIBAYES_ALONE row = static_cast<const T*>(codes.data) + rows[r] * codes.stride + j;
             const std::uint32_t *CALIBAYES_ALONE last = groups.last + j, *CALIBAYES_ALONE step = groups.step + j;
-            for (Int p = 0; p < many; ++p) place[p] += digit(row[p], last[p]) * step[p];
+            for (Int p = 0; p < many; ++p) {
+                const std::uint32_t kept = digit(row[p], last[p]);
+                beyond |= unsigned_code(row[p]) ^ kept;
+                place[p] += kept * step[p];
+            }
         }
     }
+    return beyond != 0;
 }
 
 template <int K>

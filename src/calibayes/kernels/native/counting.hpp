@@ -7,9 +7,6 @@
 
 namespace calibayes {
 
-// Rounded up to even.
-inline Int padded(Int k) { return (k + 1) / 2 * 2; }
-
 // Classes at a time: as even shares of all as can be.
 inline Int share_of(Int k) {
     const Int shares = (k + WIDEST - 1) / WIDEST;
@@ -22,16 +19,18 @@ inline std::vector<std::uint64_t> tops(const Codes& codes) {
     return top;
 }
 
-// Calls `use(places of a tile, groups in it)` for all groups of some rows.
+// Calls `use(places of a tile, groups in it)` for all groups of some rows; whether a code was beyond its column's digits.
 template <class Use>
-void for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups& groups,
+bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups& groups,
                    std::vector<std::uint32_t>& places, const Use& use) {
+    bool beyond = false;
     for (Int from = 0; from < groups.groups; from += SPAN) {
         const Int to = std::min(from + SPAN, groups.groups);
-        chosen().places[codes.type](codes, rows, n, groups, from, to, places.data());
+        beyond |= chosen().places[codes.type](codes, rows, n, groups, from, to, places.data());
         for (Int p = from; p < to; p += TILE)
             use(places.data() + p - from, std::min(TILE, to - p));
     }
+    return beyond;
 }
 
 // Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
@@ -54,11 +53,10 @@ inline Workspace& workspace() {
     return mine;
 }
 
-// Sum over columns of the entries of a table (k, cells), into (n, k).
-inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* table, Int k,
-                    const Int* start, Int cells, double* out) {
+// `look_up` by some grouping; false, and nonsense, where that has no digit for codes that are no level and there are such.
+inline bool look_up_by(Grouping&& grouping, const Codes& codes, const double* table, Int k, const Int* start, Int cells,
+                       double* out) {
     const Kernels& kernels = chosen();
-    Grouping grouping(levels, tops(codes), codes.n);
     Workspace& work = workspace();
     work.make(grouping.cells(), cells, padded(share_of(k)));
     for (Int c = 0; c < k; c += share_of(k)) {
@@ -72,13 +70,23 @@ inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels
             const Int n = std::min(STRETCH, codes.n - from);
             for (Int r = 0; r < n; ++r) work.rows[r] = from + r;
             std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
-            for_each_tile(codes, work.rows.data(), n, groups, work.places, [&](const std::uint32_t* at, Int tile) {
-                kernels.gather[pad / 2 - 1](at, n, tile, work.packed.data(), work.sums.data());
-            });
+            const auto gather = [&](const std::uint32_t* at, Int tile) {
+                kernels.gather[width(pad)](at, n, tile, work.packed.data(), work.sums.data());
+            };
+            const bool beyond = for_each_tile(codes, work.rows.data(), n, groups, work.places, gather);
+            if (beyond && !grouping.gaps) return false;
             for (Int r = 0; r < n; ++r)
                 for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = work.sums[r * pad + i];
         }
     }
+    return true;
+}
+
+// Sum over columns of the entries of a table (k, cells), into (n, k).
+inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* table, Int k,
+                    const Int* start, Int cells, double* out) {
+    if (!look_up_by(Grouping(levels, codes.n), codes, table, k, start, cells, out))
+        look_up_by(Grouping(levels, tops(codes), codes.n), codes, table, k, start, cells, out);
 }
 
 // Rows that have weight, and whether each of them has it in one class only.
@@ -123,16 +131,11 @@ inline void tallied(const Codes& codes, const std::vector<std::uint32_t>& levels
         }
 }
 
-// Sum of the weights (n, k) for each class and cell, into (k, cells).
-inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* weights,
-                            Int k, const Int* start, Int cells, double* out) {
+// `weighted_counts` by some grouping; false, and nonsense, as above.
+inline bool weighted_counts_by(Grouping&& grouping, const Codes& codes, const Weighted& rows, const double* weights,
+                               Int k, const Int* start, Int cells, double* out) {
     const Kernels& kernels = chosen();
-    const Weighted rows(weights, codes.n, k);
     const Int n = static_cast<Int>(rows.rows.size());
-    const bool bytes = codes.type == INT8 || codes.type == UINT8;
-    if (rows.single && rows.alike && bytes && *std::max_element(levels.begin(), levels.end()) <= FEW_LEVELS)
-        return tallied(codes, levels, rows, k, start, cells, out);
-    Grouping grouping(levels, tops(codes), n);
     // Rows with one class each go to their class alone, all classes at a time.
     const Int share = rows.single ? k : share_of(k);
     Workspace& work = workspace();
@@ -147,19 +150,34 @@ inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>
             for (Int r = 0; r < many && !rows.single; ++r)
                 for (Int i = 0; i < pad; ++i)
                     work.sums[r * pad + i] = i < own ? weights[rows.rows[from + r] * k + c + i] : 0.0;
-            for_each_tile(codes, rows.rows.data() + from, many, groups, work.places,
-                          [&](const std::uint32_t* at, Int tile) {
-                              if (rows.single)
-                                  kernels.scatter_one(at, many, tile, rows.own.data() + from,
-                                                      rows.weight.data() + from, work.packed.data());
-                              else
-                                  kernels.scatter[pad / 2 - 1](at, many, tile, work.sums.data(), work.packed.data());
-                          });
+            const auto scatter = [&](const std::uint32_t* at, Int tile) {
+                if (rows.single)
+                    kernels.scatter_one(at, many, tile, rows.own.data() + from, rows.weight.data() + from,
+                                        work.packed.data());
+                else
+                    kernels.scatter[width(pad)](at, many, tile, work.sums.data(), work.packed.data());
+            };
+            const bool beyond =
+                for_each_tile(codes, rows.rows.data() + from, many, groups, work.places, scatter);
+            if (beyond && !grouping.gaps) return false;
         }
         grouping.unpack(work.packed.data(), start, pad, work.own.data());
         for (Int i = 0; i < own; ++i)
             for (Int cell = 0; cell < cells; ++cell) out[(c + i) * cells + cell] = work.own[cell * pad + i];
     }
+    return true;
+}
+
+// Sum of the weights (n, k) for each class and cell, into (k, cells).
+inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* weights,
+                            Int k, const Int* start, Int cells, double* out) {
+    const Weighted rows(weights, codes.n, k);
+    const Int n = static_cast<Int>(rows.rows.size());
+    const bool bytes = codes.type == INT8 || codes.type == UINT8;
+    if (rows.single && rows.alike && bytes && *std::max_element(levels.begin(), levels.end()) <= FEW_LEVELS)
+        return tallied(codes, levels, rows, k, start, cells, out);
+    if (!weighted_counts_by(Grouping(levels, n), codes, rows, weights, k, start, cells, out))
+        weighted_counts_by(Grouping(levels, tops(codes), n), codes, rows, weights, k, start, cells, out);
 }
 
 }  // namespace calibayes

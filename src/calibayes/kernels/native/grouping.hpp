@@ -17,9 +17,18 @@ constexpr Int WORTH = 8;        // rows for each cell of a group from which on i
 
 class Grouping {
   public:
-    // `levels` of each column, and the largest code `top` that occurs in it.
+    const bool gaps;  // whether codes that are no level have a digit where they occur
+
+    // `levels` of each column, for codes that are all levels.
+    Grouping(const std::vector<std::uint32_t>& levels, Int n)
+        : Grouping(levels, std::vector<std::uint64_t>(levels.size()), n, false) {}
+
+    // For codes with gaps, where `top` is the largest code that occurs in each column.
     Grouping(const std::vector<std::uint32_t>& levels, const std::vector<std::uint64_t>& top, Int n)
-        : d(static_cast<Int>(levels.size())), levels(levels) {
+        : Grouping(levels, top, n, true) {}
+
+    Grouping(const std::vector<std::uint32_t>& levels, const std::vector<std::uint64_t>& top, Int n, bool gaps)
+        : gaps(gaps), d(static_cast<Int>(levels.size())), levels(levels) {
         std::uint32_t most = 1;
         std::vector<std::uint32_t> own(levels.size());
         for (std::size_t j = 0; j < levels.size(); ++j) {

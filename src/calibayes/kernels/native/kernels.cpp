@@ -16,7 +16,7 @@ namespace CALIBAYES_LEVEL {
 #define CALIBAYES_ALL_TYPES(f)                                                                              \
     {f<std::int8_t>, f<std::uint8_t>, f<std::int16_t>, f<std::uint16_t>, f<std::int32_t>, f<std::uint32_t>, \
      f<std::int64_t>, f<std::uint64_t>, f<float>, f<double>}
-#define CALIBAYES_ALL_WIDTHS(f) {f<2>, f<4>, f<6>, f<8>, f<10>, f<12>, f<14>, f<16>}
+#define CALIBAYES_ALL_WIDTHS(f) {f<2>, f<4>, f<8>, f<12>, f<16>}
 
 const Kernels& kernels() {
     static constexpr Kernels all = {

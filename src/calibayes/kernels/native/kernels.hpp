@@ -1,5 +1,6 @@
 // What each level of instructions offers: plain functions over plain arrays. The arrays were checked before they come
-// here. Sizes: n rows, d columns, k classes; `pad` is k rounded up to even, the width of a row of a packed table.
+// here. Sizes: n rows, d columns, k classes; `pad` is k rounded up to the width of a row of a packed
+// table: 2, 4, 8, 12 or 16.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,12 @@ constexpr Int TILE = 16;      // groups of columns whose tables are in the neare
 constexpr Int SPAN = 512;     // groups whose places are found at a time
 constexpr Int STRETCH = 64;   // rows that are taken at a time
 constexpr Int WIDEST = 16;    // classes that are taken at a time
-constexpr Int WIDTHS = WIDEST / 2;
-constexpr Int SCRATCH = 4096; // numbers of rows whose posterior is taken at a time; twice that is their scratch
+constexpr Int WIDTHS = 5;      // packed rows of 2, 4, 8, 12 or 16 numbers
+constexpr Int ROWS = 64;      // rows whose posterior is taken at a time; their scratch has 2 * ROWS * k numbers
+
+// Odd widths are slow: what is stored across the lines of a cache is slow to be read again.
+constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
+constexpr Int width(Int pad) { return pad / 4; }  // its place among the widths
 
 constexpr int TALLIED = 8;  // levels that are told apart at a time
 constexpr int NARROW = 3;  // int8, int16, int32
@@ -72,8 +77,9 @@ struct Kernels {
     void (*top[TYPES])(const Codes&, std::uint64_t* top);
     // Codes in a narrower signed type, -1 for what is none of `levels` (d,); the same largest codes are told.
     void (*narrow[NARROW][TYPES])(const Codes&, const std::uint32_t* levels, void* narrow, std::uint64_t* top);
-    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row.
-    void (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
+    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row; whether a code was beyond the
+    // last digit of its column.
+    bool (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
     // How many of some rows have each of 1 to 8 levels from `from` on, added to (levels, d). Codes of one byte.
     void (*tally[TALLIED])(const Codes&, const Int* rows, Int n, std::uint8_t from, std::uint32_t* counts);
     void (*gather[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums);

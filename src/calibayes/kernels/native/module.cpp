@@ -99,7 +99,7 @@ static void narrow(Table codes, In<std::uint32_t, 1> levels, nb::ndarray<nb::ndi
 }
 
 static std::vector<double> scratch_of(Int k) {
-    return std::vector<double>(static_cast<std::size_t>(2 * std::max(k, calibayes::SCRATCH)));
+    return std::vector<double>(static_cast<std::size_t>(2 * calibayes::ROWS * k));
 }
 
 static nb::tuple as_tuple(const calibayes::Scores& scores) {

@@ -55,7 +55,7 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
         }
         for (Int from = 0; from < x.n; from += STRETCH) {
             const Numbers<X> part{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
-            distances(kernels, pad / 2 - 1, part, middle.data(), root.data(), term.data(), sums.data(), gaps.data());
+            distances(kernels, width(pad), part, middle.data(), root.data(), term.data(), sums.data(), gaps.data());
             for (Int r = 0; r < part.n; ++r)
                 for (Int i = 0; i < own; ++i)
                     out[(from + r) * k + c + i] = -0.5 * (sums[r * pad + i] + (gaps[r] ? 0.0 : constant[i]));
@@ -81,7 +81,7 @@ inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* 
         }
         for (Int from = 0; from < x.n; from += STRETCH) {
             const Numbers<double> part{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
-            chosen().binned_sums[pad / 2 - 1](part, points, start, density.data(), scale.data(), sums.data());
+            chosen().binned_sums[width(pad)](part, points, start, density.data(), scale.data(), sums.data());
             for (Int r = 0; r < part.n; ++r)
                 for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = sums[r * pad + i];
         }
@@ -100,7 +100,7 @@ inline void binned_counts(const Numbers<double>& x, const Int* points, const Int
             const Numbers<double> rows{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
             for (Int r = 0; r < rows.n; ++r)
                 for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < own ? weights[(from + r) * k + c + i] : 0.0;
-            chosen().binned_counts[pad / 2 - 1](rows, points, start, part.data(), table.data());
+            chosen().binned_counts[width(pad)](rows, points, start, part.data(), table.data());
         }
         for (Int i = 0; i < own; ++i)
             for (Int cell = 0; cell < cells; ++cell) out[(c + i) * cells + cell] = table[cell * pad + i];
@@ -132,7 +132,7 @@ void power_sums(const Numbers<X>& x, const double* centre, const double* weights
             const Numbers<X> rows{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
             for (Int r = 0; r < rows.n; ++r)
                 for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < mine ? weights[(from + r) * k + c + i] : 0.0;
-            powers(kernels, pad / 2 - 1, rows, centre, part.data(), zero, one, two);
+            powers(kernels, width(pad), rows, centre, part.data(), zero, one, two);
         }
         for (Int i = 0; i < mine; ++i)
             for (Int j = 0; j < x.d; ++j) {

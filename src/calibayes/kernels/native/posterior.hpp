@@ -40,40 +40,70 @@ CALIBAYES_INLINE double exp_of(double x) {
     return x > -708.0 ? p : 0.0;
 }
 
-// Rows at a time: their exponentials stay in the nearest cache.
-constexpr Int FEW = 64;
-
-inline Int rows_at_once(Int k) {
-    const Int rows = SCRATCH / (k > 0 ? k : 1);
-    return rows < 1 ? 1 : rows > FEW ? FEW : rows;
+// log x for normal x > 0: x = 2^m y with y about 1, and the series of the inverse hyperbolic tangent of (y - 1) / (y + 1).
+CALIBAYES_INLINE double log_of(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, 8);
+    // Moved so that y lies between sqrt(1/2) and sqrt(2).
+    const std::uint64_t moved = bits - 0x3fe6a09e667f3bcdull;
+    const double m = static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(moved) >> 52));
+    const std::uint64_t own = bits - (moved & 0xfff0000000000000ull);
+    double y;
+    std::memcpy(&y, &own, 8);
+    const double f = (y - 1.0) / (y + 1.0), z = f * f;
+    double p = 1.0 / 23.0;
+    p = p * z + 1.0 / 21.0;
+    p = p * z + 1.0 / 19.0;
+    p = p * z + 1.0 / 17.0;
+    p = p * z + 1.0 / 15.0;
+    p = p * z + 1.0 / 13.0;
+    p = p * z + 1.0 / 11.0;
+    p = p * z + 1.0 / 9.0;
+    p = p * z + 1.0 / 7.0;
+    p = p * z + 1.0 / 5.0;
+    p = p * z + 1.0 / 3.0;
+    return m * 6.93147180559945309417e-01 + (2.0 * f + 2.0 * f * (z * p));
 }
 
-// A row about its largest entry. One that no class can explain, or with NaN, is flat.
-CALIBAYES_INLINE double shift(const double* row, Int k, double* to) {
-    double top = row[0], odd = 0.0;
-    for (Int c = 0; c < k; ++c) top = row[c] > top ? row[c] : top;
-    for (Int c = 0; c < k; ++c) odd += row[c] != row[c];
-    const bool flat = !(top - top == 0.0) || odd != 0.0;
-    for (Int c = 0; c < k; ++c) to[c] = flat ? 0.0 : row[c] - top;
-    return odd != 0.0 ? row[0] + odd * NAN : top;
-}
+// Some rows side by side, a class after the other: loops over rows become vectors, whatever the number of classes.
+struct Stretch {
+    double *shifted, *power;  // (k, ROWS) each: log joint densities about the largest one, and their exponentials
+    double top[ROWS], sum[ROWS], log_sum[ROWS];
 
-CALIBAYES_INLINE double total(const double* row, Int k) {
-    double sum = 0.0;
-    for (Int c = 0; c < k; ++c) sum += row[c];
-    return sum;
-}
+    // A row that no class can explain, or with NaN, is flat.
+    CALIBAYES_INLINE void read(const double* log_joint, Int n, Int k, double* scratch) {
+        shifted = scratch, power = scratch + k * ROWS;
+        for (Int c = 0; c < k; ++c) {
+            double* to = shifted + c * ROWS;
+            for (Int r = 0; r < n; ++r) to[r] = log_joint[r * k + c];
+            for (Int r = n; r < ROWS; ++r) to[r] = 0.0;
+        }
+        double odd[ROWS];
+        for (Int r = 0; r < ROWS; ++r) top[r] = shifted[r], odd[r] = 0.0, sum[r] = 0.0;
+        for (Int c = 0; c < k; ++c) {
+            const double* CALIBAYES_ALONE own = shifted + c * ROWS;
+            for (Int r = 0; r < ROWS; ++r) {
+                top[r] = own[r] > top[r] ? own[r] : top[r];
+                odd[r] += own[r] - own[r] == 0.0 || own[r] < 0.0 ? 0.0 : own[r];  // NaN and inf
+            }
+        }
+        for (Int r = 0; r < ROWS; ++r) top[r] = odd[r] == 0.0 ? top[r] : odd[r];
+        for (Int c = 0; c < k; ++c) {
+            double *CALIBAYES_ALONE own = shifted + c * ROWS, *CALIBAYES_ALONE out = power + c * ROWS;
+            for (Int r = 0; r < ROWS; ++r) {
+                own[r] = top[r] - top[r] == 0.0 ? own[r] - top[r] : 0.0;
+                out[r] = exp_of(own[r]);
+                sum[r] += out[r];
+            }
+        }
+        for (Int r = 0; r < ROWS; ++r) log_sum[r] = log_of(sum[r]);
+    }
+};
 
-CALIBAYES_INLINE Int first_largest(const double* row, Int k) {
-    Int which = 0;
-    for (Int c = 1; c < k; ++c) which = row[which] == row[which] && !(row[c] <= row[which]) ? c : which;
-    return which;
-}
-
-CALIBAYES_INLINE void count(Scores& scores, double weight, bool wrong, double soft, double log_true) {
+CALIBAYES_INLINE void count(Scores& scores, double weight, double wrong, double soft, double log_true) {
     if (weight == 0.0) return;  // what is not counted may be anything
     scores.weight += weight;
-    scores.error += wrong ? weight : 0.0;
+    scores.error += weight * wrong;
     scores.soft_error += weight * soft;
     scores.log_loss -= weight * log_true;
 }
@@ -81,55 +111,67 @@ CALIBAYES_INLINE void count(Scores& scores, double weight, bool wrong, double so
 inline Assessment assess(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
                          const double* held_out, double generative, double decided, double* weights, double* scratch) {
     Assessment found{};
-    double *shifted = scratch, *power = scratch + (k > SCRATCH ? k : SCRATCH);
-    const Int step = rows_at_once(k);
-    for (Int from = 0; from < n; from += step) {
-        const Int rows = n - from < step ? n - from : step;
-        for (Int r = 0; r < rows; ++r) shift(log_joint + (from + r) * k, k, shifted + r * k);
-        for (Int i = 0; i < rows * k; ++i) power[i] = exp_of(shifted[i]);
-        for (Int r = 0; r < rows; ++r) {
-            const Int y = labels[from + r];
-            const double own = weight[from + r], *e = power + r * k;
-            const double sum = total(e, k);
-            if (y >= 0 && y < k) {
-                const double log_true = shifted[r * k + y] - std::log(sum);
-                const double others = total(e, y) + total(e + y + 1, k - y - 1);
-                const bool wrong = first_largest(shifted + r * k, k) != y;
-                count(found.train, own, wrong, others / sum, log_true);
-                count(found.held_out, held_out[from + r], wrong, others / sum, log_true);
-                double gain = generative != 1.0 ? (1.0 - generative) * log_true : 0.0;
-                if (generative != 0.0) gain += generative * log_joint[(from + r) * k + y];
-                if (own != 0.0) found.objective += own * gain;
+    Stretch rows;
+    for (Int from = 0; from < n; from += ROWS) {
+        const Int many = n - from < ROWS ? n - from : ROWS;
+        rows.read(log_joint + from * k, many, k, scratch);
+        double others[ROWS], truth[ROWS], best[ROWS], own[ROWS];
+        Int label[ROWS], first[ROWS];
+        for (Int r = 0; r < ROWS; ++r) {
+            label[r] = r < many ? labels[from + r] : -1;
+            own[r] = r < many ? weight[from + r] : 0.0;
+            others[r] = truth[r] = 0.0, best[r] = rows.shifted[r], first[r] = 0;
+        }
+        for (Int c = 0; c < k; ++c) {
+            const double *CALIBAYES_ALONE e = rows.power + c * ROWS, *CALIBAYES_ALONE x = rows.shifted + c * ROWS;
+            for (Int r = 0; r < ROWS; ++r) {
+                others[r] += label[r] == c ? 0.0 : e[r];
+                truth[r] = label[r] == c ? x[r] : truth[r];
+                first[r] = x[r] > best[r] ? c : first[r];
+                best[r] = x[r] > best[r] ? x[r] : best[r];
             }
-            if (weights) {
-                double* to = weights + (from + r) * k;
-                const double share = (1.0 - generative) / sum;
-                for (Int c = 0; c < k; ++c) to[c] = share * e[c] > decided ? -own * (share * e[c]) : 0.0;
-                if (y >= 0 && y < k) {
-                    const double others = total(e, y) + total(e + y + 1, k - y - 1);
-                    const double left = generative + (1.0 - generative) * (others / sum);
-                    to[y] = left > decided ? own * left : 0.0;
-                }
+        }
+        for (Int r = 0; r < many; ++r) {
+            const Int y = label[r];
+            if (y < 0 || y >= k) continue;
+            const double log_true = truth[r] - rows.log_sum[r], soft = others[r] / rows.sum[r], wrong = first[r] != y;
+            count(found.train, own[r], wrong, soft, log_true);
+            count(found.held_out, held_out[from + r], wrong, soft, log_true);
+            double gain = generative != 1.0 ? (1.0 - generative) * log_true : 0.0;
+            if (generative != 0.0) gain += generative * log_joint[(from + r) * k + y];
+            if (own[r] != 0.0) found.objective += own[r] * gain;
+        }
+        if (!weights) continue;
+        for (Int c = 0; c < k; ++c) {
+            double* CALIBAYES_ALONE e = rows.power + c * ROWS;
+            for (Int r = 0; r < ROWS; ++r) {
+                const double share = (1.0 - generative) / rows.sum[r];
+                const double left = label[r] == c ? generative + others[r] * share : -share * e[r];
+                e[r] = (left < 0.0 ? -left : left) > decided ? own[r] * left : 0.0;
             }
+            for (Int r = 0; r < many; ++r) weights[(from + r) * k + c] = e[r];
         }
     }
     return found;
 }
 
-inline void normalise(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence,
-                      double* power) {
-    const Int step = rows_at_once(k);
-    for (Int from = 0; from < n; from += step) {
-        const Int rows = n - from < step ? n - from : step;
-        for (Int r = 0; r < rows; ++r)
-            evidence[from + r] = shift(log_joint + (from + r) * k, k, log_posterior + (from + r) * k);
-        for (Int i = 0; i < rows * k; ++i) power[i] = exp_of(log_posterior[from * k + i]);
-        for (Int r = 0; r < rows; ++r) {
-            const double log_sum = std::log(total(power + r * k, k));
-            evidence[from + r] += log_sum;
-            for (Int c = 0; c < k; ++c) log_posterior[(from + r) * k + c] -= log_sum;
-        }
+inline void normalise(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence, double* scratch) {
+    Stretch rows;
+    for (Int from = 0; from < n; from += ROWS) {
+        const Int many = n - from < ROWS ? n - from : ROWS;
+        rows.read(log_joint + from * k, many, k, scratch);
+        for (Int r = 0; r < many; ++r) evidence[from + r] = rows.top[r] + rows.log_sum[r];
+        for (Int c = 0; c < k; ++c)
+            for (Int r = 0; r < many; ++r)
+                log_posterior[(from + r) * k + c] = rows.shifted[c * ROWS + r] - rows.log_sum[r];
     }
+}
+
+// NaN is larger than anything, as for NumPy.
+CALIBAYES_INLINE Int first_largest(const double* row, Int k) {
+    Int which = 0;
+    for (Int c = 1; c < k; ++c) which = row[which] == row[which] && !(row[c] <= row[which]) ? c : which;
+    return which;
 }
 
 inline void largest(const double* rows, Int n, Int k, Int* which) {
