@@ -17,10 +17,11 @@ from calibayes.decision import tempered
 from calibayes.engines.blas import one_thread
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.generative import Generative
+from calibayes.estimators.targets import distinct
 from calibayes.estimators.training import regrouped
 from calibayes.kernels.sparse import columns_where, is_sparse
 from calibayes.learn import Data, survey
-from calibayes.posterior import log_normalise, scores
+from calibayes.posterior import assess, log_normalise
 from calibayes.rules import rule_named
 from calibayes.tables.sources import ArraySource
 
@@ -80,15 +81,16 @@ def cross_validate_closed_form(
     model._bind(rule, rows)
     _refuse_shaped(model)
     source = model._source(rows)
-    members = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
+    members = _members(fold)
     _refuse_empty(model, source, members)
     parts = [_part(source, mine) for mine in members]
-    sums = [survey(model._model, part, model._engine(), Data(), source.k) for part in parts]
-    total: Trees = reduce(add, sums)
-    judged = [
-        _judged(model, subtract(total, own), part, number)
-        for number, (own, part) in enumerate(zip(sums, parts, strict=True))
-    ]
+    with one_thread():  # once for all folds: it takes its time
+        sums = [survey(model._model, part, model._engine(), Data(), source.k) for part in parts]
+        total: Trees = reduce(add, sums)
+        judged = [
+            _judged(model, subtract(total, own), part, number)
+            for number, (own, part) in enumerate(zip(sums, parts, strict=True))
+        ]
     log_probability, folds = np.full((len(y), source.k), np.nan), np.full(len(y), -1)
     log_probability[rows.where[np.concatenate(members)]] = np.concatenate([found for found, _ in judged])
     folds[rows.where] = fold
@@ -127,7 +129,7 @@ def _refuse_empty(model: Generative, source: ArraySource, members: list[Array]) 
 
 def _folds(y: Any, cv: Any, groups: Any) -> Array:
     """The fold of each row, (n,) integers."""
-    labels = np.unique(np.asarray(y), return_inverse=True)[1]
+    labels = distinct(np.asarray(y))[1]
     if hasattr(cv, "split"):
         splits = cv.split(labels, labels, groups)
     elif groups is not None:
@@ -144,10 +146,21 @@ def _folds(y: Any, cv: Any, groups: Any) -> Array:
     return fold
 
 
+def _members(fold: Array) -> list[Array]:
+    """The rows of each fold, ascending."""
+    order = np.argsort(_narrow(fold), kind="stable")
+    return np.split(order, np.cumsum(np.bincount(fold))[:-1])
+
+
+def _narrow(numbers: Array) -> Array:
+    """Small numbers in a narrow type, which NumPy sorts without comparing them."""
+    return numbers.astype(np.int16) if numbers.max(initial=0) < 2**15 else numbers
+
+
 def _stratified(labels: Array, count: int) -> Array:
     """Folds that share out each class's rows evenly, in random order with seed 0."""
     order = np.random.default_rng(0).permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
+    order = order[np.argsort(_narrow(labels[order]), kind="stable")]
     fold = np.empty(len(labels), dtype=np.intp)
     fold[order] = np.arange(len(labels)) % count
     return fold
@@ -166,7 +179,10 @@ def _negative(codes: Array) -> Array:
 
 def _part(source: ArraySource, rows: Array) -> ArraySource:
     """Some rows of a source."""
-    columns = {name: array[rows] for name, array in source.columns.items()}
+    columns = {
+        name: array[rows] if is_sparse(array) else np.take(array, rows, axis=0)
+        for name, array in source.columns.items()
+    }
     labels, weight, held_out = source.labels[rows], source.weight[rows], source.held_out[rows]
     return replace(source, columns=columns, labels=labels, weight=weight, held_out=held_out)
 
@@ -190,7 +206,8 @@ def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> t
     log_posterior, _ = log_normalise(log_joint)
     if model.temperature != 1.0:
         log_posterior = tempered(log_posterior, float(model.temperature))
-    return log_posterior, scores(log_posterior, np.eye(part.k)[part.labels], part.weight)
+    found = assess(log_posterior, part.labels, part.weight, part.held_out, 0.0, weights=False)
+    return log_posterior, found.train._asdict()
 
 
 def _of_seen_levels(model: Generative, left: Trees, part: ArraySource) -> tuple[Any, Trees, dict[str, Array]]:

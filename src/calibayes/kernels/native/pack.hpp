@@ -14,7 +14,7 @@ constexpr int LANES = 4;
 constexpr int LANES = 2;
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(CALIBAYES_PLAIN)
 #define CALIBAYES_INLINE inline __attribute__((always_inline))
 #define CALIBAYES_ALONE __restrict__
 template <int N>

@@ -6,7 +6,7 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(CALIBAYES_PLAIN)
 constexpr Int BYTES = LANES * 8;
 typedef signed char Bytes __attribute__((vector_size(LANES * 8)));
 typedef signed char LooseBytes __attribute__((vector_size(LANES * 8), aligned(1), may_alias));
