@@ -20,7 +20,7 @@ POINT = 1.0
 CLOSE = 0.02
 
 
-def write_page(results, models, page):
+def write_page(results, models, page, apart, images):
     """Write the page, and beside it the diagrams."""
     page.parent.mkdir(parents=True, exist_ok=True)
     whole = {data: found for data, found in results.items() if all(model in found for model in models)}
@@ -33,6 +33,7 @@ def write_page(results, models, page):
         parts.append(ranks(tables[metric], models, metric, page))
     parts += [by_size(whole, tables, models), losses(whole, tables, models)]
     parts += [each(whole, tables, models, metric) for metric in METRICS]
+    parts += [of_apart(apart, models), of_images(images)]
     page.write_text("\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -175,3 +176,26 @@ def each(results, tables, models, metric):
         line = tables[metric][number]
         lines.append([data, *(shown(factor * v, pattern, v == np.nanmin(line)) for v in line)])
     return f"## Each data set: {name}\n\n{markdown(['data', *models], lines)}"
+
+
+def of_apart(results, models):
+    """Large tables by themselves, with the models that have been run on them."""
+    lines = []
+    for data, found in results.items():
+        for model in (name for name in models if name in found):
+            cells = [shown(f * value(found[model], metric), p) for metric, (_, f, p) in METRICS.items()]
+            lines.append([data, model, *cells])
+    if not lines:
+        return ""
+    return f"## Larger tables\n\n{markdown(['data', 'model', *(METRICS[m][0] for m in METRICS)], lines)}"
+
+
+def of_images(results):
+    if not results:
+        return ""
+    lines = []
+    for model, result in results.items():
+        cells = [shown(f * value([result], metric), p) for metric, (_, f, p) in METRICS.items()]
+        lines.append([model, *cells])
+    text = "MNIST, raw pixels: 10,000 training rows, 10,000 test rows."
+    return f"## Images\n\n{text}\n\n{markdown(['model', *(METRICS[m][0] for m in METRICS)], lines)}"
