@@ -47,7 +47,7 @@ class Levels:
         return Pooling(self.rare, self.most)
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Levels:
-        absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
+        absent = np.stack([table.absent(j) for j in indices], axis=1)
         refuse_empty(table, indices, absent)
         found = [distinct_inverse(table, j) for j in indices]
         kept = [self.pooling.kept(np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
@@ -188,11 +188,19 @@ def distinct(table: Table, j: int) -> Array:
 
 def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
     """Sorted values of a column and where each cell's value is among them; behind the last for a missing cell."""
-    column, name = table.column(j), table.names[j]
+    if j in table.found:
+        return table.found[j]
+    column = table.column(j)
+    answer = _sorted(column, table.names[j])
+    if column.dtype.kind == "O":
+        table.found[j] = answer
+    return answer
+
+
+def _sorted(column: Array, name: str) -> tuple[Array, Array]:
     absent = missing(column)
     if absent.any():
-        there = Table((name,), (column[~absent],))
-        values, inverse = distinct_inverse(there, 0)
+        values, inverse = _sorted(column[~absent], name)
         whole = np.full(len(column), len(values))
         whole[~absent] = inverse
         return values, whole
