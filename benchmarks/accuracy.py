@@ -3,7 +3,8 @@
 `python benchmarks/accuracy.py --store FOLDER` runs what is not in the folder yet, one file for each data set, fold and
 model, and then writes docs/accuracy.md from what is there. Data sets are the files NAME.csv.gz (last column: target)
 in the folder that CALIBAYES_DATA names. ``--quick`` is a run of everything on the penguins that ship. ``--tuned`` and
-``--ebm`` add tuned peers, and the EBM of interpret-core.
+``--ebm`` add tuned peers, and the EBM of interpret-core. ``--images`` adds MNIST (mnist.npz in the folder, raw pixels, the
+first 10,000 training rows and the test rows).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import calibayes
 from calibayes.datasets import load_penguins
 
 FOLDS, BINS = 5, 15
+IMAGES, IMAGE_MODELS = 10_000, ("BayesClassifier", "LDA", "QDA", "SVC")
 LEAST = 1e-15
 """Probabilities are held to at least this, as scikit-learn's log loss does."""
 APART = ("adult", "connect-4", "splice-uci", "hill-valley-noise")
@@ -61,6 +63,16 @@ def frequent(table):
 def splits(target):
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     return list(splitter.split(np.zeros(len(target)), target))
+
+
+def images():
+    """Columns, target, and the one split of MNIST."""
+    with np.load(Path(os.environ["CALIBAYES_DATA"]) / "mnist.npz") as file:
+        parts = [(file[f"x_{part}"][:IMAGES], file[f"y_{part}"][:IMAGES]) for part in ("train", "test")]
+    pixels = np.concatenate([x.reshape(len(x), -1) for x, _ in parts])
+    frame = pd.DataFrame(pixels, columns=[f"p{j}" for j in range(pixels.shape[1])])
+    rows = np.arange(len(frame))
+    return frame, np.concatenate([y for _, y in parts]), (rows[:IMAGES], rows[IMAGES:])
 
 
 def measured(make, frame, target, split):
@@ -119,15 +131,29 @@ def run(store, models, loaders, digest):
         frame, target = load()
         for fold, split in enumerate(splits(target)):
             for model in models:
-                path = place(store, data, model, fold, digest)
-                if path.exists():
-                    continue
-                result = measured(EVERYTHING[model], frame, target, split)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                half = path.with_suffix(".half")
-                half.write_text(json.dumps(result))
-                half.replace(path)
-                print(f"{data} {model} fold {fold}: {100 * result['error']:.2f} %", flush=True)
+                keep(place(store, data, model, fold, digest), model, frame, target, split)
+
+
+def keep(path, model, frame, target, split):
+    """Compute one result, unless it is there."""
+    if path.exists():
+        return
+    result = measured(EVERYTHING[model], frame, target, split)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_suffix(".half")
+    half.write_text(json.dumps(result))
+    half.replace(path)
+    print(f"{path.parent.parent.name} {model} fold {path.stem}: {100 * result['error']:.2f} %", flush=True)
+
+
+def of_images(store, digest, compute):
+    """Model -> its result on the images, where there is one."""
+    paths = {model: place(store, "mnist", model, 0, digest) for model in IMAGE_MODELS}
+    if compute:
+        given = images()
+        for model, path in paths.items():
+            keep(path, model, *given)
+    return {model: json.loads(path.read_text()) for model, path in paths.items() if path.exists()}
 
 
 def gathered(store, models, names, digest):
@@ -150,6 +176,7 @@ def main():
     parser.add_argument("--models", nargs="*", choices=list(EVERYTHING))
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--ebm", action="store_true")
+    parser.add_argument("--images", action="store_true")
     parser.add_argument("--digest", help="code whose results to show; by default the code as it is")
     given = parser.parse_args()
     models = given.models or [*OURS, *PEERS, *(TUNED if given.tuned else ()), *(EBM if given.ebm else ())]
@@ -158,7 +185,8 @@ def main():
     run(given.store, models, loaders, digest)
     results = gathered(given.store, models, loaders, digest)
     page = given.page or given.store / "accuracy.md"
-    write_page(results, models, page)
+    apart = gathered(given.store, models, APART, digest)
+    write_page(results, models, page, apart, of_images(given.store, digest, given.images))
     print(page)
 
 

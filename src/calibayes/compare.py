@@ -55,8 +55,9 @@ MODELS: Mapping[str, Callable[[], Any]] = {
     "Mixture": _mixture,
     "BayesClassifier": BayesClassifier,
 }
-"""Name -> the model. The last is an average of three, each under a rule of its own ("rc"). The others differ in the columns of numbers: kernel densities (as `NaiveBayes` has them by itself), the
-papers' five bins, bins in a tree, a Gaussian of some shape, or a mixture of three."""
+"""Name -> the model. The last is an average of several, each trained by "rc". The others differ in the columns of
+numbers: kernel densities (as `NaiveBayes` has them by itself), the papers' five bins, bins in a tree, a Gaussian of some
+shape, or a mixture of three."""
 
 AVERAGES = ("BayesClassifier",)
 

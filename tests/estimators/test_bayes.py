@@ -71,11 +71,13 @@ class TestMixture:
             ("closed", cb.GaussianNB(rule="ml")),
             ("path", cb.QuadraticDiscriminantAnalysis()),
             ("cv", cb.TradeOffCV()),
+            ("components", cb.MixtureDiscriminantAnalysis(n_components=2)),
         ]
         model = PosteriorMixture(models=models).fit(X, y)
-        assert list(model.weights_) == ["closed", "path", "cv", "class frequencies"]
+        assert list(model.weights_) == ["closed", "path", "cv", "components", "class frequencies"]
         assert np.isnan(model.paths_["closed"].stop)
         assert model.paths_["path"].stop >= 0
+        assert all(np.isnan(model.paths_[name].stop) for name in ("cv", "components"))
         assert model.score(X, y) > 0.95
 
     def test_families_can_be_given(self):

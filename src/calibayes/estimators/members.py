@@ -1,31 +1,18 @@
-"""Members of a mixture: trained on all rows, and what they say of rows that they were not trained on."""
+"""Members of a mixture: what they say of rows that they were not trained on, and then trained on all rows."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.core.protocols import Array, Engine, Rule
-from calibayes.estimators.folds import Fold, begun, shared
+from calibayes.core.protocols import Array, Engine
 from calibayes.estimators.reading import Rows
-from calibayes.estimators.training import Training
-from calibayes.learn import TAUS, AnyOf, Data, Lane, MaxPasses, ToTheEnd, as_arrays, survey, walk
-from calibayes.posterior import log_normalise, scores
-from calibayes.rules import rule_named
+from calibayes.posterior import scores
 from calibayes.tables.origin import Origin
-from calibayes.tables.sources import ArraySource
-
-LEAST_GAIN = 1e-3
-"""A path ends at the first value of tau whose held-out log loss is not lower by this share: losses fall, then rise, and
-the way to the next value is as long as all before."""
-EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
-"""A path also ends where its member, from this tau on, was of no use beside the others at so many values in a row while
-its log loss fell by less than this share from one to the next."""
 
 
 @dataclass(frozen=True)
@@ -100,107 +87,6 @@ class AsItIs:
 
     def _fitted(self, rows: Rows, labels: Array) -> Any:
         return clone(self.estimator).fit(rows.table, labels, sample_weight=rows.weight)
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """An estimator whose path is stopped at the tau of least held-out log loss; the folds walk it together.
-
-    Parameters
-    ----------
-    estimator : Training
-    passes : int
-        Most passes over the data on the whole path.
-    """
-
-    estimator: Training
-    passes: int = 120
-    taus: Sequence[float] = TAUS
-
-    def tried(self, setting: Setting) -> Tried:
-        rows, (base, rule) = setting.rows, self._begun(setting)
-        found = np.full((len(rows.codes), len(setting.classes)), np.nan)
-        if not setting.splits:
-            return Tried(found, Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
-        source, folds = shared(base, rule, rows, setting.splits)
-        lanes = self._lanes(folds, rule, source, setting)
-        taus: list[float] = []
-        losses: list[float] = []
-        errors: list[float] = []
-        idle = 0
-        for tau in walk(lanes, source, setting.engine, self.taus):
-            said = _held_out(folds, lanes, source, found.shape)
-            loss, error = held_out_scores(said, rows)
-            least = min(losses, default=np.inf)
-            found = said if loss < least else found
-            taus.append(tau)
-            losses.append(loss)
-            errors.append(error)
-            setting.tell(f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows")
-            slow = tau >= EARLY and not loss < (1.0 - SLOW) * least
-            idle = idle + 1 if slow and setting.useless(said) else 0
-            if setting.late() or idle >= PATIENCE or not loss < (1.0 - LEAST_GAIN) * least:
-                break
-        return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))))
-
-    def trained(self, setting: Setting, path: Path) -> Any:
-        taus = [tau for tau in self.taus if tau <= path.stop]
-        return trained_to(*self._begun(setting), setting, taus, self.passes)
-
-    def _begun(self, setting: Setting) -> tuple[Training, Rule]:
-        base = copy.copy(self.estimator)
-        base.classes_, base._origin = setting.classes, setting.origin
-        return base, rule_named(base.rule)
-
-    def _lanes(self, folds: Sequence[Fold], rule: Rule, source: ArraySource, setting: Setting) -> list[Lane]:
-        models, states = begun(folds, source, setting.engine, len(setting.classes))
-        return [
-            path_lane(model, rule, rule.begin(model, state), self.passes, fold.view)
-            for model, state, fold in zip(models, states, folds, strict=True)
-        ]
-
-
-def path_lane(model: Any, rule: Rule, state: Any, passes: int, view: Any = lambda block: block) -> Lane:
-    """A lane at the beginning of a path."""
-    stop = AnyOf((ToTheEnd(), MaxPasses(passes)))
-    return Lane(model, rule, state, stop=stop, limit=passes, horizon=0.0, view=view)
-
-
-def trained_to(base: Training, rule: Rule, setting: Setting, taus: Sequence[float], passes: int) -> Any:
-    """The estimator, trained on all rows as far as the last tau."""
-    model: Any = clone(base)
-    model._match_names(setting.rows.table, reset=True)
-    model.classes_, model._origin = setting.classes, base._origin
-    model._bind(rule, setting.rows)
-    source = model._source(setting.rows)
-    model.data_statistics_ = survey(model._model, source, setting.engine, Data(), len(setting.classes))
-    model._prepare(source, setting.engine)
-    state = rule.begin(model._model, model._model.project(model.data_statistics_))
-    lane = path_lane(model._model, rule, state, passes)
-    for _ in walk([lane], source, setting.engine, taus):
-        pass
-    model._keep(rule, lane)
-    model.history_, model.best_iter_ = as_arrays(lane.history), lane.best_iter
-    model.n_iter_, model.temperature_, model._added_up = max(lane.updates, 1), 1.0, False
-    return model
-
-
-def _held_out(
-    folds: Sequence[Fold], lanes: Sequence[Lane], source: ArraySource, shape: tuple[int, ...]
-) -> Array:
-    """What the lanes of the folds say now of the rows that these hold out, (n, k); NaN for a row in no fold."""
-    found = np.full(shape, np.nan)
-    for load in source.parts():
-        shown = load()
-        for fold, lane in zip(folds, lanes, strict=True):
-            mine = fold.held[shown.first : shown.first + len(shown.weight)]
-            if mine.any():
-                block = fold.view(shown)
-                columns = {name: array[mine] for name, array in block.columns.items()}
-                held = replace(block, columns=columns, weight=block.weight[mine])
-                log_joint = lane.model.log_joint(held, lane.accepted.parameters)
-                found[shown.first + np.flatnonzero(mine)] = log_normalise(log_joint)[0]
-    return found
 
 
 def held_out_scores(log_posterior: Array, rows: Rows) -> tuple[float, float]:

@@ -11,26 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.protocols import Array, Layout
-from calibayes.decision import log_odds
+from calibayes.core.protocols import Array
 from calibayes.engines import engine_for
 from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
-from calibayes.estimators.deciding import Deciding
-from calibayes.estimators.members import Member, Path, Setting, Tried, held_out_scores
-from calibayes.estimators.reading import Reading, Rows
+from calibayes.estimators.averaged import FREQUENCIES, Averaged
+from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
+from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import held_out
-from calibayes.families import ClassPrior
 from calibayes.kernels.mixing import mix, mixture_weights
-from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table, array_names
 
-FREQUENCIES = "class frequencies"
-"""The member that says the same of every row."""
 LEAST_WEIGHT = 0.01
 """A member that would count less does not count, and need not be trained on all rows."""
 
@@ -56,8 +49,8 @@ class Clock:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
-    """Training and probabilities of mixtures of posteriors."""
+class Mixing(Averaged):
+    """Training of mixtures of posteriors."""
 
     cv: Any = None
     costs: Array | None = None
@@ -66,11 +59,6 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     verbose: int = 0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = True
-        return tags
 
     def _members(self, rows: Rows) -> Mapping[str, Member | str]:
         """Name -> member, or the reason why it is left out."""
@@ -109,7 +97,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         splits = held_out(self.cv, rows, len(np.asarray(y)), int(seed))
         self.class_prior_ = _frequencies(rows, self.classes_)
         setting = self._setting(rows, splits, clock)
-        self.skipped_: dict[str, str] = {}
+        self.skipped_ = {}
         tried: dict[str, tuple[Member, Tried]] = {}
         for name, member in self._members(rows).items():
             if isinstance(member, str):
@@ -159,7 +147,7 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         if not tried:
             raise ValueError(f"no member is left: {'; '.join(self.skipped_.values())}")
         rows, names = setting.rows, [*tried, FREQUENCIES]
-        self.paths_: dict[str, Path] = {name: found.path for name, found in tried.items()}
+        self.paths_ = {name: found.path for name, found in tried.items()}
         said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
         true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
@@ -172,82 +160,6 @@ class Mixing(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         self.out_of_fold_log_loss_, self.out_of_fold_error_ = held_out_scores(
             mix(said[:, some], weights), rows.only(some)
         )
-
-    # -- probabilities ---------------------------------------------------------------------------------------------
-
-    def _log_posteriors(self, table: Table) -> Array:
-        """What each member says, class frequencies last, (members, n, k)."""
-        said = [model.predict_log_proba(table) for model in self.models_.values()]
-        constant = np.broadcast_to(np.log(self.class_prior_), (table.n, len(self.classes_)))
-        return np.stack([*said, constant])
-
-    @property
-    def _weights(self) -> Array:
-        """Of the members that are used, class frequencies last."""
-        return np.array([self.weights_[name] for name in (*self.models_, FREQUENCIES)])
-
-    def _averaged(self, said: Array) -> Array:
-        """log p(class | x) by all members together, where classes are as frequent as they are now, (n, k)."""
-        log_posterior, shift = mix(said, self._weights), getattr(self, "_shift", None)
-        return log_normalise(log_posterior if shift is None else log_posterior + shift)[0]
-
-    def _table(self, X: Any) -> Table:
-        check_is_fitted(self)
-        return self._read(X, reset=False)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(class | x), (n, k)."""
-        return self._averaged(self._log_posteriors(self._table(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(class | x), (n, k)."""
-        log_posterior = self.predict_log_proba(X)
-        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
-
-    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
-        log_posterior = self.predict_log_proba(X)
-        evidence = self.score_samples(X) if density else np.zeros(len(log_posterior))
-        return log_posterior, np.exp(log_posterior), evidence
-
-    def with_priors(self, priors: Array) -> Self:
-        """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit.
-
-        Posterior odds are multiplied by how the new frequencies differ from those of training.
-        """
-        check_is_fitted(self)
-        names = tuple(str(name) for name in self.classes_)
-        new = ClassPrior(fixed=priors).bind(Layout(names, ())).parameters({})["log_probability"]
-        shifted = copy.copy(self)
-        shifted._now, shifted._shift = np.exp(new), new - np.log(self.class_prior_)
-        return shifted
-
-    def summary(self) -> str:
-        """A plain-text table: weight, tau, held-out log loss and error of each member, and what was left out."""
-        check_is_fitted(self)
-        lines: list[tuple[str, ...]] = [("member", "weight", "tau", "log loss", "error")]
-        for name, weight in self.weights_.items():
-            path = self.paths_.get(name)
-            told = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
-            lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in told)))
-        lines.append(
-            ("together", "1.000", "", f"{self.out_of_fold_log_loss_:.4g}", f"{self.out_of_fold_error_:.4g}")
-        )
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        texts = [
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        return "\n".join([*texts, *(f"{name} was left out: {why}" for name, why in self.skipped_.items())])
-
-    def shares(self, X: Any) -> Array:
-        """How much of the probability of the most probable class each member brings, (n, members); rows sum to one.
-
-        The members are those of ``models_``, in its order, and the class frequencies.
-        """
-        said = self._log_posteriors(self._table(X))
-        weighted = said + log_weights(self._weights)[:, None, None]
-        best = np.argmax(self._averaged(said), axis=1)
-        own = weighted[:, np.arange(said.shape[1]), best].T
-        return np.exp(own - np.logaddexp.reduce(own, axis=1, keepdims=True))
 
 
 def _of_true_class(said: Array, rows: Rows) -> Array:
@@ -287,8 +199,3 @@ def _constant(rows: Rows, splits: Sequence[Array], classes: Array) -> Array:
     for held in splits:
         found[held] = np.log(_frequencies(rows.only(~held), classes))
     return found
-
-
-def log_weights(weights: Array) -> Array:
-    """Logs of weights, of which some may be zero."""
-    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.averaged import log_weights
 from calibayes.estimators.explaining import Explaining, Explanation, code_of, pairs
-from calibayes.estimators.mixing import Mixing, log_weights
+from calibayes.estimators.mixing import Mixing
 from calibayes.kernels.mixing import pair_shares
 from calibayes.tables.read import Table
 

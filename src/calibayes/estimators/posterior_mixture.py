@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibayes.estimators.averaged import FREQUENCIES
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.members import Member
-from calibayes.estimators.mixing import FREQUENCIES
 from calibayes.estimators.mixture_reasons import Reasoning
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.standard_members import member_of

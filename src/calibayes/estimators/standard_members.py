@@ -8,8 +8,9 @@ from typing import Any
 
 from calibayes.estimators.columns import METHODS, every
 from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.members import AsItIs, Member, Stopped
+from calibayes.estimators.members import AsItIs, Member
 from calibayes.estimators.reading import Rows
+from calibayes.estimators.stopped import Stopped
 from calibayes.estimators.training import Training
 from calibayes.families import (
     Full,
@@ -150,5 +151,10 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
         return Stopped(GenerativeClassifier(families=[(name, given, every, *rest)]))
     if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
         raise ValueError(f"{name!r} must be a family or an estimator with probabilities, got {given!r}")
-    iterative = isinstance(given, Training) and not rule_named(given.rule).closed_form
-    return Stopped(given) if iterative else AsItIs(given)
+    return Stopped(given) if isinstance(given, Training) and _has_path(given) else AsItIs(given)
+
+
+def _has_path(estimator: Training) -> bool:
+    """Whether it is trained by full updates from the statistics of the data, so that tau says how far."""
+    plain = estimator.start == "data" and estimator.batch_size is None
+    return plain and estimator.validation_fraction is None and not rule_named(estimator.rule).closed_form

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.mixing import FREQUENCIES, Mixing
+from calibayes.estimators.averaged import FREQUENCIES, Averaged
 from calibayes.plots.axes import axes_or_new
 
 
-def plot_members(model: Mixing, X: Any, *, ax: Any = None) -> Any:
+def plot_members(model: Averaged, X: Any, *, ax: Any = None) -> Any:
     """For each class, how much of the probability with which it was decided the members brought, on average.
 
     Rows are counted with the class that is most probable for them; a class that none has is left out. Returns the axes.

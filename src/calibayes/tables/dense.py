@@ -12,7 +12,7 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.weighted_quantiles import quantiles
 from calibayes.tables.encode import Unshaped, numbers
 from calibayes.tables.levels import Levels
-from calibayes.tables.read import Table, missing
+from calibayes.tables.read import Table
 
 NORMAL_QUARTILES = 1.35
 """The interquartile range of a normal density with standard deviation 1."""
@@ -61,7 +61,7 @@ class Gap:
     """Whether a cell is missing."""
 
     def encode(self, table: Table, j: int) -> Array:
-        return missing(table.column(j)).astype(np.float64)[:, None]
+        return table.absent(j).astype(np.float64)[:, None]
 
     def named(self, name: str) -> list[str]:
         return [f"{name} missing"]
@@ -126,7 +126,7 @@ class Dense(Unshaped):
 
 
 def _parts(table: Table, j: int, weight: Array) -> list[Part]:
-    absent = missing(table.column(j))
+    absent = table.absent(j)
     if absent.all():
         return [Gap()]
     gap: list[Part] = [Gap()] if absent.any() else []

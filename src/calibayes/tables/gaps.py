@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.encode import Encoder, Remarking
 from calibayes.tables.joined import Joined
-from calibayes.tables.read import Table, missing
+from calibayes.tables.read import Table
 
 Codes = Sequence[Array] | None
 
@@ -40,7 +40,7 @@ class GapCells:
     def fit(
         self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
     ) -> GapCells:
-        absent = [missing(table.column(j)) for j in indices]
+        absent = [table.absent(j) for j in indices]
         known = tuple(place for place, gone in enumerate(absent) if not gone.all())
         chosen = [indices[place] for place in known]
         inner = self.inner.fit(table, chosen, weight, codes) if chosen else self.inner
@@ -65,7 +65,7 @@ class GapCells:
             codes[:, list(self.known)] = self.inner.encode(table)
         for place, (j, size, gappy) in enumerate(zip(self.indices, self._sizes, self.gappy, strict=True)):
             if gappy and self.told:
-                codes[missing(table.column(j)), place] = size
+                codes[table.absent(j), place] = size
         return codes
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:

@@ -217,7 +217,7 @@ def _mass(codes: Array, weight: Array, first: Array) -> Array:
 
 def _masses(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:
     """Distinct values of each column, ascending, and the weight of the rows that have them."""
-    absent = np.stack([missing(table.column(j)) for j in indices], axis=1)
+    absent = np.stack([table.absent(j) for j in indices], axis=1)
     refuse_empty(table, indices, absent)
     found = [distinct_inverse(table, j) for j in indices]
     return [(values, np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
@@ -263,11 +263,19 @@ def distinct(table: Table, j: int) -> Array:
 
 def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
     """Sorted values of a column and where each cell's value is among them; behind the last for a missing cell."""
-    column, name = table.column(j), table.names[j]
+    if j in table.found:
+        return table.found[j]
+    column = table.column(j)
+    answer = _sorted(column, table.names[j])
+    if column.dtype.kind == "O":
+        table.found[j] = answer
+    return answer
+
+
+def _sorted(column: Array, name: str) -> tuple[Array, Array]:
     absent = missing(column)
     if absent.any():
-        there = Table((name,), (column[~absent],))
-        values, inverse = distinct_inverse(there, 0)
+        values, inverse = _sorted(column[~absent], name)
         whole = np.full(len(column), len(values))
         whole[~absent] = inverse
         return values, whole

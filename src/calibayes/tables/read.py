@@ -6,7 +6,7 @@ import csv
 import datetime
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ class Table:
     content: Array | tuple[Array, ...]
     given: tuple[np.dtype[Any], ...] = ()
     """Types of the columns before they were put side by side."""
+    found: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    """Distinct values of columns of objects and where each cell's value is among them (behind the last for a missing
+    cell), as soon as somebody has asked: sorting text takes longer than most of what is done with it."""
 
     @property
     def n(self) -> int:
@@ -91,9 +94,17 @@ class Table:
         """The rows where ``keep`` is true."""
         if keep.all():
             return self
+        found = {j: _only(*entry, keep) for j, entry in self.found.items()}
         if isinstance(self.content, tuple):
-            return replace(self, content=tuple(column[keep] for column in self.content))
-        return replace(self, content=self.content[keep])
+            return replace(self, content=tuple(column[keep] for column in self.content), found=found)
+        return replace(self, content=self.content[keep], found=found)
+
+    def absent(self, j: int) -> Array:
+        """Which cells of a column are missing, (n,) booleans."""
+        if j not in self.found:
+            return missing(self.column(j))
+        values, place = self.found[j]
+        return np.asarray(place == len(values))
 
     def numeric(self, j: int) -> bool:
         """Whether a column holds numbers (booleans are levels, not numbers)."""
@@ -102,6 +113,14 @@ class Table:
 
 def _stored(matrix: Array) -> Array:
     return matrix.data if is_sparse(matrix) else matrix
+
+
+def _only(values: Array, place: Array, keep: Array) -> tuple[Array, Array]:
+    """The distinct values of some rows, and where each of theirs is among them."""
+    kept = place[keep]
+    there = np.bincount(kept, minlength=len(values) + 1)[:-1] > 0
+    moved = np.append(np.cumsum(there) - 1, there.sum())
+    return values[there], moved[kept]
 
 
 def is_frame(table: Any) -> bool:

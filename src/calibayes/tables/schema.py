@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from calibayes.tables.encode import Encoder, Remarking
-from calibayes.tables.read import Table, holds_booleans, missing
+from calibayes.tables.read import Table, holds_booleans
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 NUMBERS = "numbers"
@@ -77,5 +77,5 @@ def schema(
         for j, remark in zip(chosen[kind], remarks, strict=True):
             source = "given" if j in given else content(table, j)
             reason = f"{source}: {remark}" if remark else source
-            columns[j] = Column(table.names[j], kind, reason, int(missing(table.column(j)).sum()))
+            columns[j] = Column(table.names[j], kind, reason, int(table.absent(j).sum()))
     return Schema(tuple(columns[j] for j in sorted(columns)))
