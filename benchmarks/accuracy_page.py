@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib import rc_context
 
 from calibayes.plots import plot_ranks
 from calibayes.ranks import rank_summary
@@ -119,8 +120,8 @@ def ranks(values, models, metric, page):
         return ""
     summary = rank_summary(values[:, there], names)
     picture = page.with_name(f"{page.stem}-{metric.replace('_', '-')}.svg")
-    figure = plot_ranks(summary).figure
-    figure.savefig(picture, metadata={"Date": None})
+    with rc_context({"svg.hashsalt": "ranks"}):  # the same picture every time
+        plot_ranks(summary).figure.savefig(picture, metadata={"Date": None})
     order = np.argsort(summary.average_ranks, kind="stable")
     told = ", ".join(f"{names[j]} {summary.average_ranks[j]:.2f}" for j in order)
     test = f"Friedman's test: p = {summary.friedman_p:.2g}; critical difference {summary.critical_difference:.2f}."
