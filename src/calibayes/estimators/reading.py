@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     """Positions among the rows that were passed."""
 
     def only(self, keep: Array) -> Rows:
-        if keep.all():
+        if keep.dtype == np.bool_ and keep.all():
             return self
         return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.where[keep])
 

@@ -91,8 +91,8 @@ class Table:
         return spread.extent(_stored(self.content))
 
     def rows(self, keep: Array) -> Table:
-        """The rows where ``keep`` is true."""
-        if keep.all():
+        """The rows where ``keep`` is true, or at these positions."""
+        if keep.dtype == np.bool_ and keep.all():
             return self
         found = {j: _only(*entry, keep) for j, entry in self.found.items()}
         if isinstance(self.content, tuple):
