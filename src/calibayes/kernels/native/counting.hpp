@@ -1,6 +1,7 @@
 // Drivers of the kernels over levels: rows in stretches whose sums stay in the nearest cache, classes sixteen at a time.
 #pragma once
 
+#include <new>
 #include <vector>
 
 #include "grouping.hpp"
@@ -33,9 +34,26 @@ bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups& gro
     return beyond;
 }
 
+// Memory whose first number begins a line of the cache: rows as wide as a line then never lie across two.
+template <class T>
+struct OnLines {
+    using value_type = T;
+    static constexpr std::align_val_t LINE_BYTES{64};
+    OnLines() = default;
+    template <class U>
+    OnLines(const OnLines<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), LINE_BYTES)); }
+    void deallocate(T* memory, std::size_t) { ::operator delete(memory, LINE_BYTES); }
+    template <class U>
+    bool operator==(const OnLines<U>&) const { return true; }
+    template <class U>
+    bool operator!=(const OnLines<U>&) const { return false; }
+};
+using Lines = std::vector<double, OnLines<double>>;
+
 // Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
 struct Workspace {
-    std::vector<double> packed, own, sums;
+    Lines packed, own, sums;
     std::vector<std::uint32_t> places;
     std::vector<Int> rows;
 
