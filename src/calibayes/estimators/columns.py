@@ -17,6 +17,7 @@ from calibayes.tables.grid import Grid
 from calibayes.tables.levels import Levels
 from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
+from calibayes.tables.read import positions as all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
 """Names, positions, a slice of positions, or a function of the table that answers with positions."""
@@ -47,12 +48,12 @@ def categorical(table: Table) -> list[int]:
     return [j for j in range(len(table.names)) if not table.numeric(j)]
 
 
-def positions(selection: Selection, table: Table) -> list[int]:
+def positions(selection: Selection, table: Table) -> Sequence[int]:
     """The positions that a selection means in a table."""
     if callable(selection):
         chosen = selection(table)
         whole = isinstance(chosen, range) and chosen == range(len(table.names))
-        return list(chosen) if whole else [position(name, table) for name in chosen]
+        return all_positions(len(table.names)) if whole else [position(name, table) for name in chosen]
     if isinstance(selection, slice):
         return list(range(len(table.names)))[selection]
     if isinstance(selection, str) or np.ndim(selection) != 1:
@@ -141,9 +142,12 @@ def bind(
     taken: dict[int, str] = {}
     for name, family, selection, *rest in specifications:
         indices = positions(selection, table)
-        if len(set(indices)) < len(indices) or not taken.keys().isdisjoint(indices):
+        whole = indices is all_positions(len(table.names))
+        twice = not whole and len(set(indices)) < len(indices)
+        if twice or (taken and not taken.keys().isdisjoint(indices)):
             _refuse_twice(name, indices, taken, table)
-        taken |= dict.fromkeys(indices, name)
+        if len(specifications) > 1:
+            taken |= dict.fromkeys(indices, name)
         if indices:
             encoder = _encoder(family, *rest)
             families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)

@@ -38,6 +38,10 @@ class Multinomial(EventCounts):
         coefficient = gammaln(columns.sum(axis=1) + 1.0) - events.log_factorials(columns)
         return events.scores(columns, parameters["log_probability"]) + coefficient[:, None]
 
+    def contrast(self, columns: Array, parameters: Arrays) -> Array:
+        """Without the coefficient, which all classes share."""
+        return np.asarray(events.scores(columns, parameters["log_probability"]))
+
     def weights_of(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])
 

@@ -54,7 +54,7 @@ class Table:
         """Some columns side by side, (n, d)."""
         if isinstance(self.content, tuple):
             return np.stack([self.content[j] for j in indices], axis=1)
-        everything = list(indices) == list(range(self.content.shape[1]))
+        everything = tuple(indices) == positions(self.content.shape[1])
         return self.content if everything else self.content[:, list(indices)]
 
     def without(self, name: str) -> tuple[Table, Array]:
@@ -147,6 +147,12 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     if array.dtype.kind != "O":
         return Table(named, array)
     return Table(named, tuple(_narrowed(column, name) for column, name in zip(array.T, named, strict=True)))
+
+
+@lru_cache(maxsize=8)
+def positions(d: int) -> tuple[int, ...]:
+    """All positions of d columns, of which there may be very many."""
+    return tuple(range(d))
 
 
 @lru_cache(maxsize=8)
