@@ -60,12 +60,16 @@ def figure(curves, path):
     matplotlib.rcParams["svg.hashsalt"] = "speed"
     from matplotlib import pyplot
 
-    picture, panels = pyplot.subplots(1, 3, figsize=(10, 3.2), sharey=True)
+    picture, panels = pyplot.subplots(1, 3, figsize=(10, 3.8), sharey=True)
     for panel, grows in zip(panels, "ndk", strict=True):
-        for curve in (curve for curve in curves if curve.grows == grows):
+        mine = [curve for curve in curves if curve.grows == grows]
+        for curve in mine:
             panel.loglog(curve.sizes, curve.seconds, "o-", label=f"{curve.model} ({curve.exponent:.2f})")
+        sizes = sorted({size for curve in mine for size in curve.sizes})
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=60, fontsize=7)
+        panel.set_xticks([], minor=True)
         panel.set_xlabel({"n": "rows", "d": "columns", "k": "classes"}[grows])
-        panel.legend(fontsize=6)
+        panel.legend(fontsize=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     panels[0].set_ylabel("processor seconds a pass")
     picture.tight_layout()
     picture.savefig(path, metadata={"Date": None})

@@ -60,12 +60,13 @@ class Growth:
 
 
 GROWTHS = (
-    Growth(cb.CategoricalNB, data.codes, 20_000, 32, 4),
-    Growth(cb.GaussianNB, data.numbers, 20_000, 16, 4),
-    Growth(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 32, 4),
+    Growth(cb.CategoricalNB, data.codes, 20_000, 64, 8),
+    Growth(cb.GaussianNB, data.numbers, 20_000, 32, 8),
+    Growth(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 64, 8),
     Growth(cb.QuadraticDiscriminantAnalysis, data.ellipses, 8_000, 96, 2),
 )
+"""Sizes at which a pass is long against what it takes to begin one."""
 
 
-def measured(scale=1.0, repeats=2):
+def measured(scale=1.0, repeats=3):
     return [curve for growth in GROWTHS for curve in growth.curves(scale, repeats)]
