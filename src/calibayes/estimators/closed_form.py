@@ -54,7 +54,7 @@ class FoldScores:
 def cross_validate_closed_form(
     estimator: Generative, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, sample_weight: Any = None
 ) -> FoldScores:
-    """Exact K-fold or leave-one-group-out results of ML and MAP, from one pass for the sums of all folds and one look at each row.
+    """Exact K-fold or leave-one-group-out results of ML and MAP, all folds from one pass for their sums.
 
     Each row is read once for the sums and once for its prediction, whatever the number of folds; priors and smoothing
     are settled fold by fold from what is left. Refused for rules without a closed form, for full covariances with

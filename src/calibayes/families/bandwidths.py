@@ -71,19 +71,24 @@ class SheatherJones:
 
 
 @dataclass(frozen=True)
-class Given:
-    """A bandwidth in the column's own units, for cells of equal width alone.
-
-    Parameters
-    ----------
-    width : float
-    """
+class _Width:
+    """A bandwidth that is a number."""
 
     width: float
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.width) and self.width >= 0):
             raise ValueError(f"a bandwidth must be finite and must not be negative, got {self.width}")
+
+
+@dataclass(frozen=True)
+class Given(_Width):
+    """A bandwidth in the column's own units, for cells of equal width alone.
+
+    Parameters
+    ----------
+    width : float
+    """
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         if self.width == 0:
@@ -98,19 +103,13 @@ class Given:
 
 
 @dataclass(frozen=True)
-class InCells:
+class InCells(_Width):
     """A bandwidth in cells, the same for all columns.
 
     Parameters
     ----------
     width : float
     """
-
-    width: float
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.width) and self.width >= 0):
-            raise ValueError(f"a bandwidth must be finite and must not be negative, got {self.width}")
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         return np.full(len(counts), float(self.width))
