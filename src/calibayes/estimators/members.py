@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.protocols import Array, Engine
+from calibayes.estimators.patience import Judge
 from calibayes.estimators.reading import Rows
 from calibayes.posterior import scores
 from calibayes.tables.origin import Origin
@@ -54,8 +55,9 @@ class Setting:
     tell: Callable[[str], None] = lambda text: None
     late: Callable[[], bool] = lambda: False
     """Whether time is up: then a path ends where it is."""
-    useless: Callable[[Array], bool] = lambda out_of_fold: False
-    """Whether what a member says of held-out rows adds nothing to what others have said."""
+    beside: Judge = lambda out_of_fold: None
+    """What a member is worth beside those that were tried before it, by what it says of held-out rows; None for the
+    first."""
 
 
 class Member(Protocol):

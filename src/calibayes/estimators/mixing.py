@@ -19,13 +19,11 @@ from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.averaged import FREQUENCIES, Averaged
 from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
+from calibayes.estimators.patience import LEAST_WEIGHT, Beside, Judge, lower
 from calibayes.estimators.reading import Rows
-from calibayes.estimators.splits import held_out
-from calibayes.kernels.mixing import mix, mixture_weights
+from calibayes.estimators.splits import Trial, trial
+from calibayes.kernels.mixing import log_loss, mix, mixture_weights
 from calibayes.tables.read import Table, array_names
-
-LEAST_WEIGHT = 0.01
-"""A member that would count less does not count, and need not be trained on all rows."""
 
 
 class SkippedMemberWarning(UserWarning):
@@ -94,9 +92,9 @@ class Mixing(Averaged):
         clock = Clock(self.time_limit)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
-        splits = held_out(self.cv, rows, len(np.asarray(y)), int(seed))
+        found = trial(self.cv, rows, len(np.asarray(y)), int(seed))
         self.class_prior_ = _frequencies(rows, self.classes_)
-        setting = self._setting(rows, splits, clock)
+        whole, setting = self._setting(Trial(rows, []), clock), self._setting(found, clock)
         self.skipped_ = {}
         tried: dict[str, tuple[Member, Tried]] = {}
         for name, member in self._members(rows).items():
@@ -105,12 +103,12 @@ class Mixing(Averaged):
             elif tried and clock.late:
                 self._skip(name, "the time limit was reached")
             else:
-                own = replace(setting, tell=self._teller(name, clock), useless=_idle(tried, rows))
+                own = replace(setting, tell=self._teller(name, clock), beside=_beside(tried, found.rows))
                 tried[name] = member, member.tried(own)
         self._weigh({name: found for name, (_, found) in tried.items()}, setting)
         used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
-        self.models_ = {name: member.trained(setting, found.path) for name, (member, found) in used.items()}
-        self._finish(setting, {name: member for name, (member, _) in tried.items()})
+        self.models_ = {name: member.trained(whole, found.path) for name, (member, found) in used.items()}
+        self._finish(whole, {name: member for name, (member, _) in tried.items()})
         return self
 
     def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
@@ -119,7 +117,8 @@ class Mixing(Averaged):
             for model in self.models_.values():  # they too are asked about arrays
                 unnamed(model, setting.rows.table)
 
-    def _setting(self, rows: Rows, splits: Sequence[Array], clock: Clock) -> Setting:
+    def _setting(self, given: Trial, clock: Clock) -> Setting:
+        rows, splits = given
         return Setting(
             rows,
             self.classes_[rows.codes],
@@ -151,15 +150,29 @@ class Mixing(Averaged):
         said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
         true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
-        weights = mixture_weights(true[some], rows.weight[some])
-        used = weights >= LEAST_WEIGHT
-        used[-1] = True  # however small, it is what rows are left with that all others call impossible
-        weights[~used] = 0.0
-        weights[used] = mixture_weights(true[some][:, used], rows.weight[some])
+        weights = sparing_weights(true[some], rows.weight[some])
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.out_of_fold_log_loss_, self.out_of_fold_error_ = held_out_scores(
             mix(said[:, some], weights), rows.only(some)
         )
+
+
+def sparing_weights(log_true: Array, weight: Array) -> Array:
+    """Weights of members, class frequencies last: the best ones, without members that hardly count.
+
+    Those have next to no weight, or all others together are as good; the lightest goes first.
+    """
+    best = mixture_weights(log_true, weight)
+    least = log_loss(log_true, best, weight)
+    for light in np.argsort(best[:-1], kind="stable"):
+        others = np.flatnonzero(best * (np.arange(len(best)) != light) > 0)
+        others = np.union1d(others, len(best) - 1)  # frequencies: all that is left to rows that others call impossible
+        rest = np.zeros(len(best))
+        rest[others] = mixture_weights(log_true[:, others], weight)
+        without = log_loss(log_true, rest, weight)
+        if best[light] < LEAST_WEIGHT or not lower(least, without):
+            best = rest
+    return best
 
 
 def _of_true_class(said: Array, rows: Rows) -> Array:
@@ -167,16 +180,17 @@ def _of_true_class(said: Array, rows: Rows) -> Array:
     return np.asarray(said[:, np.arange(len(rows.codes)), rows.codes].T)
 
 
-def _idle(tried: Mapping[str, tuple[Member, Tried]], rows: Rows) -> Callable[[Array], bool]:
-    """Whether a further member would have next to no weight beside those that were tried already."""
+def _beside(tried: Mapping[str, tuple[Member, Tried]], rows: Rows) -> Judge:
+    """What a further member is worth beside those that were tried already."""
     before = [found.out_of_fold for _, found in tried.values()]
 
-    def useless(out_of_fold: Array) -> bool:
+    def beside(out_of_fold: Array) -> Beside | None:
         true = _of_true_class(np.stack([*before, out_of_fold]), rows)
         some = ~np.isnan(true).any(axis=1)
-        return bool(before) and mixture_weights(true[some], rows.weight[some])[-1] < LEAST_WEIGHT
+        weights = mixture_weights(true[some], rows.weight[some])
+        return Beside(float(weights[-1]), log_loss(true[some], weights, rows.weight[some]))
 
-    return useless
+    return beside if before else lambda out_of_fold: None
 
 
 def unnamed(model: Any, table: Table) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -15,44 +15,61 @@ from calibayes.tables.read import Table
 
 MANY_ROWS = 3000
 FOLDS, FEWER_FOLDS = 5, 3
+TRIAL_ROWS = 20_000
+"""Rows that are enough to say how far to train and how much each member counts."""
+LEAST_OF_CLASS = 50
+"""Rows of a class that a trial has at least, if there are so many."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)
+NOT_TRIED, NEVER_HELD = -2, -1
 
 
-def held_out(cv: Any, rows: Rows, n: int, seed: int) -> list[Array]:
-    """Which rows each fold holds out, booleans each, of n rows that were passed.
+class Trial(NamedTuple):
+    """Rows to try members on, and which of them each fold holds out, booleans each."""
 
-    ``cv`` is a number of folds, a splitter, a list of splits, or None: five folds, three from 3,000 rows on.
+    rows: Rows
+    splits: list[Array]
+
+
+def trial(cv: Any, rows: Rows, n: int, seed: int) -> Trial:
+    """Folds of the rows, of n that were passed.
+
+    ``cv`` is a number of folds, a splitter, a list of splits, or None: five folds, three from 3,000 rows on, and of
+    more than 20,000 rows folds of about so many.
     """
     if cv is None or isinstance(cv, WHOLE):
         count = whole_number("cv", _folds_for(len(rows.codes)) if cv is None else cv, 2)
-        fold = by_content(rows.table, rows.codes, count, seed)
-        return [fold == number for number in range(count) if (fold == number).any()]
+        share = min(TRIAL_ROWS / len(rows.codes), 1.0) if cv is None else 1.0
+        fold = by_content(rows.table, rows.codes, count, seed, share)
+        chosen = fold != NOT_TRIED
+        splits = [fold[chosen] == number for number in range(count) if (fold == number).any()]
+        return Trial(rows.only(chosen), splits)
     codes = np.zeros(n, dtype=int)
     codes[rows.where] = rows.codes
     tests = [test for _, test in check_cv(cv, codes, classifier=True).split(codes, codes)]
-    return [np.isin(rows.where, test) for test in tests]
+    return Trial(rows, [np.isin(rows.where, test) for test in tests])
 
 
 def _folds_for(n: int) -> int:
     return FEWER_FOLDS if n >= MANY_ROWS else FOLDS
 
 
-def by_content(table: Table, codes: Array, count: int, seed: int) -> Array:
+def by_content(table: Table, codes: Array, count: int, seed: int, share: float = 1.0) -> Array:
     """The fold of each row, (n,): within each class distinct rows in turn; -1 where a class has only one.
 
     So every fold has rows of each class to learn from, a row that is there twice is never on both sides, and a row of
-    weight 2 does as two rows do.
+    weight 2 does as two rows do. Of distinct rows only a share takes part; the others have -2.
     """
     marks = digest(table, seed)
-    fold = np.full(len(codes), -1)
+    fold = np.full(len(codes), NEVER_HELD)
     begin = 0
     for code in np.unique(codes):
         mine = np.flatnonzero(codes == code)
         found, which = np.unique(marks[mine], return_inverse=True)
         if len(found) > 1:
-            fold[mine] = (which.ravel() + begin) % count
-            begin += len(found)  # small classes do not all begin with the first fold
+            most = max(int(np.ceil(share * len(found))), LEAST_OF_CLASS)
+            fold[mine] = np.where(which.ravel() < most, (which.ravel() + begin) % count, NOT_TRIED)
+            begin += min(most, len(found))  # small classes do not all begin with the first fold
     return fold
 
 

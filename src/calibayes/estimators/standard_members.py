@@ -35,6 +35,8 @@ MOST_WORK = 4e9
 """Most multiplications in a pass for second moments of all classes, k n d^2."""
 DIRECTIONS = 64
 """Principal directions that stand for a table of too many columns."""
+COSTLY = 1e8
+"""Multiplications from which on a pass takes long: about a hundredth of a second."""
 MOST_CELLS = 1e7
 """Most cells of a covariance matrix, d^2."""
 MOST_PAIRS = 1e9
@@ -98,6 +100,11 @@ class Standard:
     passes: int
     too_much: Callable[[Size], str] = lambda size: ""
     joins: Callable[[Size], bool] = lambda size: True
+    work: Callable[[Size], float] = lambda size: 0.0
+    """Multiplications in a pass, where these are what takes time."""
+
+    def member(self, size: Size) -> Stopped:
+        return Stopped(self.make(size), self.passes, costly=self.work(size) > COSTLY)
 
 
 def _wide(size: Size) -> str:
@@ -106,9 +113,13 @@ def _wide(size: Size) -> str:
     return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
 
 
+def _least_work(size: Size) -> float:
+    """Multiplications in a pass for second moments of all columns, or of their directions where those are too many."""
+    return size.work if size.work <= MOST_WORK else float(size.k) * size.n * min(size.d, DIRECTIONS) ** 2
+
+
 def _heavy(size: Size) -> str:
-    few = min(size.d, DIRECTIONS)
-    work = float(size.k) * size.n * few**2
+    few, work = min(size.d, DIRECTIONS), _least_work(size)
     if work <= MOST_WORK:
         return _wide(size)
     return (
@@ -125,11 +136,12 @@ def _crowded(size: Size) -> str:
 
 STANDARD: Mapping[str, Standard] = {
     "tied": Standard(_tied, 80, _wide),
-    "full": Standard(_full, 60, _heavy),
+    "full": Standard(_full, 60, _heavy, work=_least_work),
     "kernel": Standard(_kernel, 120),
     "tree": Standard(_tree, 60, _crowded, lambda size: size.n >= ROWS_FOR_PAIRS),
 }
-"""Name -> member, those first whose paths are short: the long ones end where they have no use beside them."""
+"""Name -> member, those first whose paths are short: the long ones end where they have no use beside them. One whose
+passes take long comes last of all."""
 
 
 def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
@@ -139,10 +151,8 @@ def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[st
     size = Size(len(rows.codes), k, len(encoded.names), columns)
     if names is None:
         names = [name for name, member in STANDARD.items() if member.joins(size)]
-    return {
-        name: STANDARD[name].too_much(size) or Stopped(STANDARD[name].make(size), STANDARD[name].passes)
-        for name in names
-    }
+    costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)
+    return {name: STANDARD[name].too_much(size) or STANDARD[name].member(size) for name in costly_last}
 
 
 def member_of(name: str, given: Any, *rest: Any) -> Member:

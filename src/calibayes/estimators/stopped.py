@@ -13,18 +13,12 @@ from sklearn.base import clone
 from calibayes.core.protocols import Array, Rule
 from calibayes.estimators.folds import Fold, begun, shared
 from calibayes.estimators.members import Path, Setting, Tried, held_out_scores
+from calibayes.estimators.patience import Patience
 from calibayes.estimators.training import Training
 from calibayes.learn import TAUS, AnyOf, Data, Lane, MaxPasses, ToTheEnd, as_arrays, survey, walk
 from calibayes.posterior import log_normalise
 from calibayes.rules import rule_named
 from calibayes.tables.sources import ArraySource
-
-LEAST_GAIN = 1e-3
-"""A path ends at the first value of tau whose held-out log loss is not lower by this share: losses fall, then rise, and
-the way to the next value is as long as all before."""
-EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
-"""A path also ends where its member, from this tau on, was of no use beside the others at so many values in a row while
-its log loss fell by less than this share from one to the next."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +30,16 @@ class Stopped:
     estimator : Training
     passes : int
         Most passes over the data on the whole path.
+    taus : sequence
+        Where the path is looked at.
+    costly : bool
+        Whether passes take so long that it is followed only while the mixture gains by it.
     """
 
     estimator: Training
     passes: int = 120
     taus: Sequence[float] = TAUS
+    costly: bool = False
 
     def tried(self, setting: Setting) -> Tried:
         rows, (base, rule) = setting.rows, self._begun(setting)
@@ -49,22 +48,19 @@ class Stopped:
             return Tried(found, Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
         source, folds = shared(base, rule, rows, setting.splits)
         lanes = self._lanes(folds, rule, source, setting)
+        patience = Patience(setting.beside, self.costly)
         taus: list[float] = []
         losses: list[float] = []
         errors: list[float] = []
-        idle = 0
         for tau in walk(lanes, source, setting.engine, self.taus):
             said = _held_out(folds, lanes, source, found.shape)
             loss, error = held_out_scores(said, rows)
-            least = min(losses, default=np.inf)
-            found = said if loss < least or not losses else found
+            found = said if loss < patience.least or not losses else found
             taus.append(tau)
             losses.append(loss)
             errors.append(error)
             setting.tell(f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows")
-            slow = tau >= EARLY and not loss < (1.0 - SLOW) * least
-            idle = idle + 1 if slow and setting.useless(said) else 0
-            if setting.late() or idle >= PATIENCE or not loss < (1.0 - LEAST_GAIN) * least:
+            if patience.over(tau, loss, said) or setting.late():
                 break
         return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))))
 

@@ -49,11 +49,21 @@ class Branching:
         starts = np.concatenate([[0], np.cumsum(self._distributions)[:-1]])
         return np.repeat(np.add.reduceat(table, starts, axis=1), self._distributions, axis=1)
 
+    @cached_property
+    def _hanging(self) -> tuple[Array, Array]:
+        """Each column's parent, any for a root, and how many cells a level of it stands for, 0 for a root."""
+        parents = np.array(self.parents, dtype=np.intp)
+        return np.maximum(parents, 0), np.where(parents < 0, 0, np.array(self.levels, dtype=np.int32))
+
     def codes(self, columns: Array) -> Array:
         """The cell of each column within its table, (n, d); -1 where it or its parent is missing."""
-        above = np.where(np.array(self.parents) < 0, 0, columns[:, self.parents])
-        cells = above * np.array(self.levels) + columns
-        return np.where((above < 0) | (columns < 0), -1, cells)
+        parents, factors = self._hanging
+        above = columns.take(parents, axis=1)
+        cells = above * factors
+        cells += columns
+        if np.min(columns, initial=0) < 0:
+            cells[((above < 0) & (factors > 0)) | (columns < 0)] = -1
+        return cells
 
     def split(self, table: Array) -> list[Array]:
         """The tables of the columns, (k, levels of the parent, levels) each."""

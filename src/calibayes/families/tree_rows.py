@@ -33,16 +33,26 @@ class TreeRows:
         return False  # a pair of which one is missing is not counted, whatever the parameters
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        if np.min(columns, initial=0) < 0:
+            return self._with_gaps(columns, parameters) - self._log_volume(columns)
+        return self._of_whole(columns, parameters) - self._log_volume(columns)
+
+    def _of_whole(self, columns: Array, parameters: Arrays) -> Array:
+        """Of rows without gaps."""
+        density = np.empty((len(columns), len(self.layout.classes)))
+        for branch in self.branches:
+            table, codes = branch.own(parameters["log_probability"]), branch.tree.codes(columns)
+            density[:, branch.classes] = counts.look_up(codes, table, branch.tree.first)
+        return density
+
+    def _with_gaps(self, columns: Array, parameters: Arrays) -> Array:
         density = np.empty((len(columns), len(self.layout.classes)))
         whole = (columns >= 0).all(axis=1)
+        density[whole] = self._of_whole(columns[whole], parameters)
         for branch in self.branches:
-            table = branch.own(parameters["log_probability"])
-            found = np.empty((len(columns), len(branch.classes)))
-            found[whole] = counts.look_up(branch.tree.codes(columns[whole]), table, branch.tree.first)
-            if not whole.all():
-                found[~whole] = upward(columns[~whole], branch.filled(parameters)).total.T
-            density[:, branch.classes] = found
-        return density - self._log_volume(columns)
+            found = upward(columns[~whole], branch.filled(parameters)).total.T
+            density[np.ix_(~whole, branch.classes)] = found
+        return density
 
     def _log_volume(self, columns: Array) -> Array:
         """log of the volume of the known cells of each row, (n, 1)."""
