@@ -18,7 +18,7 @@ from calibayes.families.priors import Dirichlet
 from calibayes.families.pseudo_counts import cell_by_cell, floored
 from calibayes.families.structures import OneTree, Parents, Search
 from calibayes.families.tree_rows import TreeRows
-from calibayes.families.tree_smoothing import borrowed, smoothed, widths
+from calibayes.families.tree_smoothing import borrowed, kernels, smoothed, widths
 from calibayes.kernels import counts, simplex
 from calibayes.kernels.pairs import table_of
 
@@ -150,8 +150,14 @@ class Tree(TreeRows, PairSurvey):
     def _smoothed(self, branch: Branch, count: Array) -> Array:
         if self.widths is None or not self.widths.any():
             return count
-        own = self.widths[branch.classes]
-        return branch.tree.joined(smoothed(branch.tree.split(count), branch.tree, own, self.layout.ordered))
+        kernel = self._kernels[int(branch.classes[0])]
+        return branch.tree.joined(smoothed(branch.tree.split(count), branch.tree, kernel))
+
+    @cached_property
+    def _kernels(self) -> dict[int, list[Array | None]]:
+        """By the first class of each branch."""
+        found, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
+        return {int(b.classes[0]): kernels(b.tree, found[b.classes], ordered) for b in self.branches}
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         return cell_by_cell(current, proposed)

@@ -10,7 +10,7 @@ from calibayes.core.protocols import Array, Layout
 from calibayes.families.bandwidths import FEWEST, Bandwidth
 from calibayes.families.branching import Branching
 from calibayes.kernels.counts import offsets
-from calibayes.kernels.smoothing import smooth
+from calibayes.kernels.smoothing import matrices
 
 
 def borrowed(tree: Branching, per_level: Array, singles: Sequence[Array], back_off: float) -> Array:
@@ -43,22 +43,28 @@ def widths(rule: Bandwidth, layout: Layout, singles: Sequence[Array]) -> Array:
     return found
 
 
-def smoothed(
-    tables: Sequence[Array], tree: Branching, bandwidth: Array, ordered: Sequence[int]
-) -> list[Array]:
-    """The tables (k, levels of the parent, levels), smoothed along cells in order by bandwidths (k, d)."""
+def kernels(tree: Branching, bandwidth: Array, ordered: Sequence[int]) -> list[Array | None]:
+    """What each level of a column gives to each other, (k, levels, levels) a column, for bandwidths (k, d).
+
+    Levels that lie in no order keep what they have. None for a column in which all do.
+    """
+    return [
+        _kernel(own, cells, levels) if own.any() else None
+        for own, cells, levels in zip(bandwidth.T, ordered, tree.levels, strict=True)
+    ]
+
+
+def _kernel(bandwidth: Array, cells: int, levels: int) -> Array:
+    found = np.repeat(np.eye(levels)[None], len(bandwidth), axis=0)
+    found[:, :cells, :cells] = matrices(bandwidth, np.full(len(bandwidth), cells))
+    return found
+
+
+def smoothed(tables: Sequence[Array], tree: Branching, kernel: Sequence[Array | None]) -> list[Array]:
+    """The tables (k, levels of the parent, levels), smoothed along both by the kernels of their columns."""
     done = []
-    for j, (parent, table) in enumerate(zip(tree.parents, tables, strict=True)):
-        along = _along(table, bandwidth[:, j], ordered[j])
-        if parent >= 0:
-            along = np.swapaxes(_along(np.swapaxes(along, 1, 2), bandwidth[:, parent], ordered[parent]), 1, 2)
-        done.append(along)
+    for parent, table, own in zip(tree.parents, tables, kernel, strict=True):
+        along = table if own is None else np.matmul(table, own)
+        above = None if parent < 0 else kernel[parent]
+        done.append(along if above is None else np.matmul(np.swapaxes(above, 1, 2), along))
     return done
-
-
-def _along(table: Array, bandwidth: Array, cells: int) -> Array:
-    """The table (k, ..., levels) smoothed over its first cells; never below zero, where rounding might take it."""
-    if not bandwidth.any():
-        return table
-    line = np.maximum(smooth(table[..., :cells], bandwidth[:, None]), 0.0)
-    return np.concatenate([line, table[..., cells:]], axis=-1)

@@ -13,6 +13,8 @@ LEAST_GAIN = 1e-10
 RIDGE = 1e-9
 """Keeps apart members that say the same."""
 SHORTEST = 1e-9
+MOST_FALL = 1e-3
+"""What a step leaves of the probability of any row at least: a quadratic says nothing of what lies beyond."""
 
 
 def mixture_weights(log_true: Array, weight: Array) -> Array:
@@ -50,9 +52,11 @@ def _newton(relative: Array, weight: Array, slope: Array, shares: Array) -> Arra
     The curvature times the weights is the slope, and a price of one for each unit of weight makes weights add up to
     one at the top.
     """
-    curvature = (relative * weight[:, None]).T @ relative + RIDGE * np.eye(len(shares))
-    root = np.linalg.cholesky(curvature)
-    found, _ = nnls(root.T, np.linalg.solve(root, 2.0 * slope - 1.0 + RIDGE * shares))
+    curvature = (relative * weight[:, None]).T @ relative
+    scale = np.sqrt(np.diagonal(curvature)) + np.finfo(float).tiny  # a model without weight may be far above the mixture
+    root = np.linalg.cholesky(curvature / np.outer(scale, scale) + RIDGE * np.eye(len(shares)))
+    wanted = (2.0 * slope - 1.0) / scale + RIDGE * scale * shares
+    found = nnls(root.T, np.linalg.solve(root, wanted))[0] / scale
     return np.asarray(found / found.sum()) if found.sum() > 0 else shares
 
 
@@ -61,7 +65,7 @@ def _length(change: Array, weight: Array) -> float:
     rise, length = float(weight @ change), 1.0
     while length > SHORTEST:
         factor = 1.0 + length * change
-        if (factor > 0).all() and weight @ np.log(factor) >= 1e-4 * length * rise:
+        if factor.min() > MOST_FALL and weight @ np.log(factor) >= 1e-4 * length * rise:
             return length
         length /= 2
     return 0.0
