@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,6 +11,7 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Source
 from calibayes.core.tree import add
 from calibayes.engines.blas import one_thread
+from calibayes.kernels.threads import each, jobs
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,9 @@ class Threads:
     jobs: int = 2
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
-        with one_thread(), ThreadPoolExecutor(self.jobs) as pool:
-            return reduce(add, pool.map(lambda load: function(load()), source.parts()))
+        return reduce(add, self.each(function, source))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
-        """What a function says of each block, in the order of the rows."""
-        with one_thread(), ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(lambda load: function(load()), source.parts()))
+        """What a function says of each block, in the order of the rows. One block has all threads to itself."""
+        with one_thread(), jobs(self.jobs):
+            return each(lambda load: function(load()), source.parts())

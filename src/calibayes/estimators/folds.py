@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,19 @@ def shared(base: Training, rule: Rule, rows: Rows, splits: Sequence[Array]) -> t
 
 
 def _view(prefix: str, names: Sequence[str], held: Array) -> Callable[[Block], Block]:
-    """A fold's columns, its training rows with their weight, its held-out rows with none."""
+    """A fold's columns, its training rows with their weight, its held-out rows with none.
+
+    The blocks are the same in every pass, so that their weights are worked out once.
+    """
+    known: dict[tuple[int, int], tuple[Array, Array]] = {}
 
     def see(block: Block) -> Block:
-        mine = held[block.first : block.first + len(block.weight)]
+        place = block.first, len(block.weight)
+        if place not in known:
+            mine = held[block.first : block.first + len(block.weight)]
+            known[place] = block.weight * ~mine, block.weight * mine
         columns = {name: block.columns[prefix + name] for name in names}
-        return replace(block, columns=columns, weight=block.weight * ~mine, held_out=block.weight * mine)
+        return Block(columns, block.labels, *known[place], block.first)
 
     return see
 

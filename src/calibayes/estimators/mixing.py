@@ -23,6 +23,7 @@ from calibayes.estimators.patience import LEAST_WEIGHT, Beside, Judge, lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import Trial, trial
 from calibayes.kernels.mixing import log_loss, mix, mixture_weights
+from calibayes.kernels.threads import kept_threads
 from calibayes.tables.read import Table, array_names
 
 
@@ -72,7 +73,7 @@ class Mixing(Averaged):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        with one_thread():
+        with one_thread(), kept_threads():
             trained = self._blank()._fit(X, y, sample_weight)
         self.__dict__.clear()
         self.__dict__.update(vars(trained))

@@ -15,10 +15,11 @@ LEAST_WEIGHT = 0.01
 LEAST_GAIN = 1e-3
 """A held-out log loss that is not lower by this share is not lower."""
 EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
-"""A path ends where its member, from this tau on, was of no use beside the others at so many values in a row while
-its log loss fell by less than this share from one to the next."""
+"""From this tau on a path ends where, at so many values in a row, its member's log loss fell by less than this share and
+all members together gained nothing. Before, or while its own loss falls fast, a member may yet become of use."""
 COSTLY_FROM = 1.0
-"""From this tau on a member whose passes are long must make the mixture better at each value."""
+"""A member whose passes take long must make all together better at each value from this tau on, however fast its own
+loss falls."""
 
 
 class Beside(NamedTuple):
@@ -49,21 +50,25 @@ class Patience:
     least: float = np.inf
     """Least log loss so far, of the member alone."""
     together: float = field(default=np.inf, init=False)
+    """Log loss of all members at the tau before."""
     idle: int = field(default=0, init=False)
 
     def over(self, tau: float, loss: float, said: Array) -> bool:
         """Whether the path ends here: losses fall, then rise, and the way to the next value is as long as all before."""
-        risen, slow = not lower(loss, self.least), tau >= EARLY and not loss < (1.0 - SLOW) * self.least
-        self.least = min(loss, self.least)
-        found = self.judge(said) if not risen and (slow or self.costly) else None
-        self.idle = self.idle + 1 if slow and found is not None and found.weight < LEAST_WEIGHT else 0
-        return risen or self.idle >= PATIENCE or self._in_vain(tau, found)
+        if not lower(loss, self.least):
+            return True
+        slow = tau >= EARLY and not loss < (1.0 - SLOW) * self.least
+        in_vain = self._in_vain(said)
+        self.idle = self.idle + 1 if in_vain and slow else 0
+        self.least = loss
+        return self.idle >= PATIENCE or (in_vain and self.costly and tau >= COSTLY_FROM)
 
-    def _in_vain(self, tau: float, found: Beside | None) -> bool:
-        if not self.costly or found is None:
+    def _in_vain(self, said: Array) -> bool:
+        found = self.judge(said)
+        if found is None:
             return False
         before, self.together = self.together, found.log_loss
-        return tau >= COSTLY_FROM and not lower(found.log_loss, before)
+        return not lower(found.log_loss, before)
 
 
 def lower(loss: float, before: float) -> bool:

@@ -55,7 +55,7 @@ class Stopped:
         for tau in walk(lanes, source, setting.engine, self.taus):
             said = _held_out(folds, lanes, source, found.shape)
             loss, error = held_out_scores(said, rows)
-            found = said if loss < patience.least or not losses else found
+            found = said if loss < min(losses, default=np.inf) or not losses else found
             taus.append(tau)
             losses.append(loss)
             errors.append(error)

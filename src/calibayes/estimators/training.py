@@ -22,7 +22,7 @@ from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.kernels.sparse import columns_where
-from calibayes.kernels.threads import jobs
+from calibayes.kernels.threads import jobs, kept_threads
 from calibayes.learn import (
     Data,
     Even,
@@ -129,7 +129,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), kept_threads(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -234,7 +234,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        with one_thread(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), kept_threads(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
             return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import cast
 
 import numpy as np
@@ -16,6 +16,12 @@ from calibayes.families.class_prior import ClassPrior
 
 PRIOR = "class_prior"
 """Name of the class prior among the families."""
+
+
+@cache
+def _contrasting(kind: type) -> bool:
+    """Asked in each pass over a block, and of a protocol that is not quick to tell."""
+    return issubclass(kind, Contrasting)
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Product:
 
     def contrast(self, block: Block, parameters: Trees) -> Array:
         parts = [
-            (f.contrast if isinstance(f, Contrasting) else f.log_density)(
+            (cast(Contrasting, f).contrast if _contrasting(type(f)) else f.log_density)(
                 block.columns[name], parameters[name]
             )
             for name, f in self.families.items()

@@ -11,12 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
+from calibayes.kernels.threads import each
 from calibayes.learn.lane import Lane, Sweep
 from calibayes.learn.measuring import measure
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
 from calibayes.posterior import log_normalise
 
+MANY_CELLS = 2**20
+"""Cells of a block from which on threads are worth being called."""
 FALL = 1.0
 """A fall of the objective by so much a row is no wobble: the rule ran off."""
 
@@ -51,12 +54,7 @@ def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequ
     while active := {str(i): lane for i, lane in enumerate(lanes) if not lane.done}:
 
         def visit(block: Block, active: Mapping[str, Lane] = active) -> Mapping[str, Any]:
-            return {
-                name: measure(
-                    lane.view(block), lane.model, lane.rule, lane.candidate.parameters, last=lane.last
-                )
-                for name, lane in active.items()
-            }
+            return dict(zip(active, _looks(block, list(active.values())), strict=True))
 
         totals = engine.total(visit, source)
         for name, lane in active.items():
@@ -66,6 +64,16 @@ def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequ
                 lane.done = lane.converged = True
     for lane in lanes:
         _warn(lane)
+
+
+def _looks(block: Block, lanes: Sequence[Lane]) -> list[Mapping[str, Any]]:
+    """What the lanes see in a block; in threads, where these are free and it is large."""
+
+    def look(lane: Lane) -> Mapping[str, Any]:
+        return measure(lane.view(block), lane.model, lane.rule, lane.candidate.parameters, last=lane.last)
+
+    large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
+    return each(look, lanes) if large else [look(lane) for lane in lanes]
 
 
 def _warn(lane: Lane) -> None:
