@@ -28,14 +28,20 @@ class Fold:
     """Which rows it holds out, (n,) booleans."""
 
 
-def shared(base: Training, rule: Rule, rows: Rows, splits: Sequence[Array]) -> tuple[ArraySource, list[Fold]]:
-    """One source with each fold's own encoding of all rows, and the folds. Encoders see training rows alone."""
+def shared(
+    base: Training, rule: Rule, rows: Rows, splits: Sequence[Array], training: Sequence[Rows] | None = None
+) -> tuple[ArraySource, list[Fold]]:
+    """One source with each fold's own encoding of all rows, and the folds. Encoders see training rows alone.
+
+    ``training`` are those of each fold, where somebody has them already.
+    """
+    training = [rows.only(~held) for held in splits] if training is None else training
     columns: dict[str, Array] = {}
     folds = []
-    for position, held in enumerate(splits):
+    for position, (held, own) in enumerate(zip(splits, training, strict=True)):
         worker: Any = clone(base)
         worker.classes_, worker._origin = base.classes_, base._origin
-        worker._bind(rule, rows.only(~held))
+        worker._bind(rule, own)
         columns |= {f"{position}/{name}": array for name, array in worker._encode(rows.table).items()}
         folds.append(Fold(worker._model, _view(f"{position}/", tuple(worker._model.families), held), held))
     nothing = np.zeros(len(rows.codes))

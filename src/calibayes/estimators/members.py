@@ -49,6 +49,8 @@ class Setting:
     classes: Array
     origin: Origin
     splits: Sequence[Array]
+    training: Sequence[Rows]
+    """The rows that each fold does not hold out."""
     constant: Array
     """log class frequencies out of each row's fold, (n, k); NaN for a row in no fold."""
     engine: Engine
@@ -78,8 +80,8 @@ class AsItIs:
 
     def tried(self, setting: Setting) -> Tried:
         rows, found = setting.rows, np.full((len(setting.rows.codes), len(setting.classes)), np.nan)
-        for held in setting.splits:
-            model = self._fitted(rows.only(~held), setting.labels[~held])
+        for held, training in zip(setting.splits, setting.training, strict=True):
+            model = self._fitted(training, setting.labels[~held])
             found[held] = model.predict_log_proba(rows.table.rows(held))
         loss, error = held_out_scores(found, rows)
         return Tried(found, Path(np.array([np.nan]), np.array([loss]), np.array([error]), 0))

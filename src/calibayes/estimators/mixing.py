@@ -92,6 +92,7 @@ class Mixing(Averaged):
         checks.jobs(self.n_jobs)
         clock = Clock(self.time_limit)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
+        rows = rows._replace(table=rows.table.noting())
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         found = trial(self.cv, rows, len(np.asarray(y)), int(seed))
         self.class_prior_ = _frequencies(rows, self.classes_)
@@ -120,13 +121,15 @@ class Mixing(Averaged):
 
     def _setting(self, given: Trial, clock: Clock) -> Setting:
         rows, splits = given
+        training = [rows.only(~held) for held in splits]
         return Setting(
             rows,
             self.classes_[rows.codes],
             self.classes_,
             self._origin,
             splits,
-            _constant(rows, splits, self.classes_),
+            training,
+            _constant(given, training, self.classes_),
             engine_for(self.n_jobs),
             late=lambda: clock.late,
         )
@@ -208,9 +211,9 @@ def _frequencies(rows: Rows, classes: Array) -> Array:
     return np.asarray(mass / mass.sum())
 
 
-def _constant(rows: Rows, splits: Sequence[Array], classes: Array) -> Array:
+def _constant(given: Trial, training: Sequence[Rows], classes: Array) -> Array:
     """log class frequencies in the training rows of each row's fold, (n, k); NaN for a row in no fold."""
-    found = np.full((len(rows.codes), len(classes)), np.nan)
-    for held in splits:
-        found[held] = np.log(_frequencies(rows.only(~held), classes))
+    found = np.full((len(given.rows.codes), len(classes)), np.nan)
+    for held, own in zip(given.splits, training, strict=True):
+        found[held] = np.log(_frequencies(own, classes))
     return found

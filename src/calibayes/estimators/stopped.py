@@ -46,7 +46,7 @@ class Stopped:
         found = np.full((len(rows.codes), len(setting.classes)), np.nan)
         if not setting.splits:
             return Tried(found, Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
-        source, folds = shared(base, rule, rows, setting.splits)
+        source, folds = shared(base, rule, rows, setting.splits, setting.training)
         lanes = self._lanes(folds, rule, source, setting)
         patience = Patience(setting.beside, self.costly)
         taus: list[float] = []

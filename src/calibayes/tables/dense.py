@@ -92,6 +92,9 @@ class Dense(Unshaped):
     shaped = "medians and deviations are found in the training rows"
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Dense:
+        return table.noted((Dense, tuple(indices)), weight, lambda: self._fitted(table, indices, weight))
+
+    def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
         parts = tuple((j, part) for j in indices for part in _parts(table, j, weight))
         raw = _side_by_side(table, parts)
         mean = weight @ raw / weight.sum()
@@ -112,7 +115,13 @@ class Dense(Unshaped):
         )
 
     def encode(self, table: Table) -> Array:
-        return (_side_by_side(table, self.parts)[:, self.varying] - self.mean) / self.deviation
+        return table.noted(("encoded", id(self)), self, lambda: self._encoded(table))
+
+    def _encoded(self, table: Table) -> Array:
+        raw = _side_by_side(table, self.parts)[:, self.varying]
+        raw -= self.mean
+        raw /= self.deviation
+        return raw
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("indicators and bent numbers are not turned back into a table: sample another model")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import datetime
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,6 +18,8 @@ from scipy.sparse import csr_array
 from calibayes.core.protocols import Array
 from calibayes.kernels import spread
 from calibayes.kernels.sparse import is_sparse
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Table:
     found: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
     """Distinct values of columns of objects and where each cell's value is among them (behind the last for a missing
     cell), as soon as somebody has asked: sorting text takes longer than most of what is done with it."""
+    notes: dict[Any, tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
+    """What encoders made of this table, where several models will ask for the same."""
 
     @property
     def n(self) -> int:
@@ -90,14 +94,27 @@ class Table:
         """That of the whole table, looked for once though several ask."""
         return spread.extent(_stored(self.content))
 
+    def noting(self) -> Table:
+        """The same table, and those made of its rows, with notes of what encoders make of them."""
+        return replace(self, notes={})
+
+    def noted(self, name: Any, owner: Any, make: Callable[[], Result]) -> Result:
+        """What ``make`` gives, or has given before to the same owner under that name."""
+        if self.notes is None:
+            return make()
+        if name not in self.notes or self.notes[name][0] is not owner:
+            self.notes[name] = owner, make()
+        found: Result = self.notes[name][1]
+        return found
+
     def rows(self, keep: Array) -> Table:
         """The rows where ``keep`` is true, or at these positions."""
         if keep.dtype == np.bool_ and keep.all():
             return self
         found = {j: _only(*entry, keep) for j, entry in self.found.items()}
-        if isinstance(self.content, tuple):
-            return replace(self, content=tuple(column[keep] for column in self.content), found=found)
-        return replace(self, content=self.content[keep], found=found)
+        several = isinstance(self.content, tuple)
+        content = tuple(column[keep] for column in self.content) if several else self.content[keep]
+        return replace(self, content=content, found=found, notes=None if self.notes is None else {})
 
     def absent(self, j: int) -> Array:
         """Which cells of a column are missing, (n,) booleans."""
@@ -219,7 +236,9 @@ def _narrowed(column: Array, name: str) -> Array:
 
     A column that is all missing is one of numbers, since any family can read that.
     """
-    absent = np.array([is_missing(value) for value in column], dtype=bool)
+    if set(map(type, column)) <= {str}:  # text alone is quick to tell
+        return column if len(column) else np.full(0, np.nan)
+    absent = _missing_objects(column)
     kinds = {type(value) for value in column[~absent]}
     if any(
         issubclass(kind, datetime.date | datetime.time | np.datetime64 | np.timedelta64) for kind in kinds
@@ -265,8 +284,12 @@ def missing(column: Array) -> Array:
     if column.dtype.kind in "mM":
         return np.isnat(column)
     if column.dtype.kind == "O" and not set(map(type, column)) <= {str}:  # text alone is quick to tell
-        return np.array([is_missing(value) for value in column], dtype=bool)
+        return _missing_objects(column)
     return np.zeros(len(column), dtype=bool)
+
+
+def _missing_objects(column: Array) -> Array:
+    return np.array([type(value) is not str and is_missing(value) for value in column], dtype=bool)
 
 
 def read_file(path: Path) -> Table:
