@@ -11,6 +11,8 @@ from array_api_compat import array_namespace
 
 def namespace(*arrays: Any) -> Any:
     """The array API namespace that the arrays share (NumPy, PyTorch, CuPy, ...)."""
-    if all(type(array) is np.ndarray for array in arrays):  # most are, and asking takes longer than small sums
+    if all(
+        type(array) is np.ndarray for array in arrays
+    ):  # most are, and asking takes longer than small sums
         return array_api_compat.numpy
     return array_namespace(*arrays)

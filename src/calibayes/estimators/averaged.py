@@ -30,6 +30,8 @@ class Averaged(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
     models_: dict[str, Any]
     paths_: dict[str, Path]
     skipped_: dict[str, str]
+    rows_: int
+    tried_rows_: int
     class_prior_: Array
     out_of_fold_log_loss_: float
     out_of_fold_error_: float
@@ -86,7 +88,7 @@ class Averaged(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         return shifted
 
     def summary(self) -> str:
-        """A plain-text table: weight, tau, held-out log loss and error of each member, and what was left out."""
+        """A plain-text table: weight, tau, held-out log loss and error of each member, and what was not done."""
         check_is_fitted(self)
         lines: list[tuple[str, ...]] = [("member", "weight", "tau", "log loss", "error")]
         for name, weight in self.weights_.items():
@@ -100,7 +102,16 @@ class Averaged(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
         texts = [
             "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        return "\n".join([*texts, *(f"{name} was left out: {why}" for name, why in self.skipped_.items())])
+        return "\n".join([*texts, *self._saved()])
+
+    def _saved(self) -> list[str]:
+        """What was not done, and why."""
+        ended = {name: path for name, path in self.paths_.items() if path.ended}
+        return [
+            *([f"tried on {self.tried_rows_} of {self.rows_} rows"] if self.tried_rows_ < self.rows_ else []),
+            *(f"{name} was left out: {why}" for name, why in self.skipped_.items()),
+            *(f"{name} was not taken beyond tau {p.tau[-1]:g}: {p.ended}" for name, p in ended.items()),
+        ]
 
     def shares(self, X: Any) -> Array:
         """How much of the probability of the most probable class each member brings, (n, members); rows sum to one.

@@ -30,7 +30,8 @@ class BayesClassifier(Reasoning):
     The members are kernel naive Bayes ("kernel"), Gaussian classes with one covariance ("tied") and with a covariance
     each, shrunk ("full"), and from 1,000 rows on naive Bayes in which each column may hang on one other ("tree"). Each
     is trained by risk-based calibration as far as inner folds say; what they say of held-out rows also says how much
-    each counts. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
+    each counts. One whose passes take long (100 million multiplications) comes last, and is followed only while all
+    together gain by it; `summary` says where that was. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
     booleans, categories, missing cells and weights are taken as they come.
 
     Parameters
@@ -42,7 +43,8 @@ class BayesClassifier(Reasoning):
         The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default "kernel", or the first
         where that is none.
     cv : int, splitter or list of splits, optional
-        Inner folds; by default five, three from 3,000 rows on. Equal rows are never on both sides of a fold.
+        Inner folds; by default five, three from 3,000 rows on, of about 20,000 rows where there are more: those are
+        enough to say how far to train and what each member counts. Equal rows are never on both sides of a fold.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
     class_weight : dict or "balanced", optional
@@ -54,13 +56,14 @@ class BayesClassifier(Reasoning):
     n_jobs : int, optional
         Threads over blocks of rows. The result is the same for any number, bit for bit.
     verbose : int, default=0
-        Whether to print a line for each value of tau.
+        Whether to show on the standard error stream how far it is: a bar on a terminal, else a line for each value of tau.
 
     Attributes
     ----------
     classes_ : (k,) array
     weights_ : mapping
-        Name -> how much a member counts; "class frequencies" is the last. A weight below 0.01 is taken for none.
+        Name -> how much a member counts; "class frequencies" is the last. Members count nothing, and are not trained on
+        all rows, whose weight would be below 0.01 or without whom the others are as good on held-out rows.
     models_ : mapping
         Name -> trained estimator, of the members that count.
     paths_ : mapping
@@ -71,6 +74,8 @@ class BayesClassifier(Reasoning):
         The member of ``density`` before calibration, at tau 0: calibration makes decisions better and densities worse.
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the mixture on the rows it was weighted on.
+    rows_, tried_rows_ : int
+        Rows it was trained on, and how many of them the members were tried on.
 
     Examples
     --------

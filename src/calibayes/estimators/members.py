@@ -25,6 +25,8 @@ class Path:
     error: Array
     best: int
     """Which of them was taken: that of least log loss."""
+    ended: str = ""
+    """Why it was not followed further, where that was to save time."""
 
     @property
     def stop(self) -> float:
@@ -54,7 +56,8 @@ class Setting:
     constant: Array
     """log class frequencies out of each row's fold, (n, k); NaN for a row in no fold."""
     engine: Engine
-    tell: Callable[[str], None] = lambda text: None
+    tell: Callable[[str, float], None] = lambda text, share: None
+    """Told what a member has found, and which share of its way is done."""
     late: Callable[[], bool] = lambda: False
     """Whether time is up: then a path ends where it is."""
     beside: Judge = lambda out_of_fold: None

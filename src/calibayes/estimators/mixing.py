@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from calibayes.engines import engine_for
 from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.averaged import FREQUENCIES, Averaged
+from calibayes.estimators.bar import Bar
 from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
 from calibayes.estimators.patience import LEAST_WEIGHT, Beside, Judge, lower
 from calibayes.estimators.reading import Rows
@@ -96,22 +96,38 @@ class Mixing(Averaged):
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         found = trial(self.cv, rows, len(np.asarray(y)), int(seed))
         self.class_prior_ = _frequencies(rows, self.classes_)
+        self.rows_, self.tried_rows_ = len(rows.codes), len(found.rows.codes)
         whole, setting = self._setting(Trial(rows, []), clock), self._setting(found, clock)
         self.skipped_ = {}
+        members = self._members(rows)
+        bar = Bar(type(self).__name__, 2 * len(members), bool(self.verbose))
+        tried = self._tried(members, setting, clock, bar)
+        self._weigh({name: found for name, (_, found) in tried.items()}, setting)
+        used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
+        self.models_ = {}
+        for name, (member, result) in used.items():
+            bar.enter(2 * len(members) - len(used) + len(self.models_), name)
+            self.models_[name] = member.trained(whole, result.path)
+            bar.step("trained on all rows", 1.0)
+        bar.close()
+        self._finish(whole, {name: member for name, (member, _) in tried.items()})
+        return self
+
+    def _tried(
+        self, members: Mapping[str, Member | str], setting: Setting, clock: Clock, bar: Bar
+    ) -> dict[str, tuple[Member, Tried]]:
+        """What the members say of held-out rows, each beside those before it; others are skipped."""
         tried: dict[str, tuple[Member, Tried]] = {}
-        for name, member in self._members(rows).items():
+        for part, (name, member) in enumerate(members.items()):
+            bar.enter(part, name)
             if isinstance(member, str):
                 self._skip(name, member)
             elif tried and clock.late:
                 self._skip(name, "the time limit was reached")
             else:
-                own = replace(setting, tell=self._teller(name, clock), beside=_beside(tried, found.rows))
+                own = replace(setting, tell=bar.step, beside=_beside(tried, setting.rows))
                 tried[name] = member, member.tried(own)
-        self._weigh({name: found for name, (_, found) in tried.items()}, setting)
-        used = {name: pair for name, pair in tried.items() if self.weights_[name] > 0}
-        self.models_ = {name: member.trained(whole, found.path) for name, (member, found) in used.items()}
-        self._finish(whole, {name: member for name, (member, _) in tried.items()})
-        return self
+        return tried
 
     def _finish(self, setting: Setting, members: Mapping[str, Member]) -> None:
         """What is left to do after training."""
@@ -134,16 +150,9 @@ class Mixing(Averaged):
             late=lambda: clock.late,
         )
 
-    def _teller(self, name: str, clock: Clock) -> Callable[[str], None]:
-        def tell(text: str) -> None:
-            said = f"[{type(self).__name__}] {name}, {text}  {clock.seconds:.1f} s"
-            print(said, file=sys.stderr, flush=True)
-
-        return tell if self.verbose else lambda text: None
-
     def _skip(self, name: str, reason: str) -> None:
         self.skipped_[name] = reason
-        warnings.warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning, stacklevel=4)
+        warnings.warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning, stacklevel=5)
 
     def _weigh(self, tried: Mapping[str, Tried], setting: Setting) -> None:
         """Weights by what was said of held-out rows; a member with next to none is not used."""
@@ -170,7 +179,9 @@ def sparing_weights(log_true: Array, weight: Array) -> Array:
     least = log_loss(log_true, best, weight)
     for light in np.argsort(best[:-1], kind="stable"):
         others = np.flatnonzero(best * (np.arange(len(best)) != light) > 0)
-        others = np.union1d(others, len(best) - 1)  # frequencies: all that is left to rows that others call impossible
+        others = np.union1d(
+            others, len(best) - 1
+        )  # frequencies: all that is left to rows that others call impossible
         rest = np.zeros(len(best))
         rest[others] = mixture_weights(log_true[:, others], weight)
         without = log_loss(log_true, rest, weight)

@@ -52,6 +52,8 @@ class Patience:
     together: float = field(default=np.inf, init=False)
     """Log loss of all members at the tau before."""
     idle: int = field(default=0, init=False)
+    why: str = field(default="", init=False)
+    """Why the path ended before it was at its best."""
 
     def over(self, tau: float, loss: float, said: Array) -> bool:
         """Whether the path ends here: losses fall, then rise, and the way to the next value is as long as all before."""
@@ -61,7 +63,11 @@ class Patience:
         in_vain = self._in_vain(said)
         self.idle = self.idle + 1 if in_vain and slow else 0
         self.least = loss
-        return self.idle >= PATIENCE or (in_vain and self.costly and tau >= COSTLY_FROM)
+        if in_vain and self.costly and tau >= COSTLY_FROM:
+            self.why = "its passes take long, and all members together gained nothing"
+        elif self.idle >= PATIENCE:
+            self.why = "it fell slowly, and all members together gained nothing"
+        return bool(self.why)
 
     def _in_vain(self, said: Array) -> bool:
         found = self.judge(said)

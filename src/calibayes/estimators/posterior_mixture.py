@@ -19,7 +19,7 @@ from calibayes.estimators.standard_members import member_of
 class PosteriorMixture(Reasoning):
     """Any models of this package, their posteriors averaged: ``p(class | x) = sum of w_m p_m(class | x)``.
 
-    The weights are those of highest likelihood on out-of-fold probabilities, found by expectation maximisation. The class
+    The weights are those of highest likelihood on out-of-fold probabilities. The class
     frequencies are a member too: what they weigh is how often rows come out against all that the others say. Models
     under a rule that climbs (RC, TM, GDT) are stopped at the tau of least held-out log loss, see `calibayes.learn.walk`.
 
@@ -28,7 +28,8 @@ class PosteriorMixture(Reasoning):
     models : list of (name, estimator), optional
         By default `KernelNB` and `LinearDiscriminantAnalysis`, of which the latter needs numbers.
     cv : int, splitter or list of splits, optional
-        Folds; by default five, three from 3,000 rows on. Equal rows are never on both sides of a fold.
+        Folds; by default five, three from 3,000 rows on, of about 20,000 rows where there are more: those are
+        enough to say how far to train and what each member counts. Equal rows are never on both sides of a fold.
     costs, class_weight, random_state, n_jobs, verbose
         As in `GenerativeClassifier`.
     time_limit : float, optional
@@ -37,13 +38,16 @@ class PosteriorMixture(Reasoning):
     Attributes
     ----------
     weights_ : mapping
-        Name -> weight; "class frequencies" is the last. A weight below 0.01 is taken for none.
+        Name -> weight; "class frequencies" is the last. Members count nothing, and are not trained on
+        all rows, whose weight would be below 0.01 or without whom the others are as good on held-out rows.
     models_, paths_ : mappings
         Name -> trained estimator, of the members that count; its held-out log loss along the path.
     skipped_ : mapping
         Name -> why it was left out.
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the mixture on the rows it was weighted on.
+    rows_, tried_rows_ : int
+        Rows it was trained on, and how many of them the members were tried on.
 
     Examples
     --------

@@ -59,10 +59,12 @@ class Stopped:
             taus.append(tau)
             losses.append(loss)
             errors.append(error)
-            setting.tell(f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows")
+            said_so = f"tau {tau:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows"
+            setting.tell(said_so, len(taus) / len(self.taus))
             if patience.over(tau, loss, said) or setting.late():
                 break
-        return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), int(np.argmin(losses))))
+        best = int(np.argmin(losses))
+        return Tried(found, Path(np.array(taus), np.array(losses), np.array(errors), best, patience.why))
 
     def trained(self, setting: Setting, path: Path) -> Any:
         taus = [tau for tau in self.taus if tau <= path.stop]

@@ -53,7 +53,9 @@ def _newton(relative: Array, weight: Array, slope: Array, shares: Array) -> Arra
     one at the top.
     """
     curvature = (relative * weight[:, None]).T @ relative
-    scale = np.sqrt(np.diagonal(curvature)) + np.finfo(float).tiny  # a model without weight may be far above the mixture
+    scale = (
+        np.sqrt(np.diagonal(curvature)) + np.finfo(float).tiny
+    )  # a model without weight may be far above the mixture
     root = np.linalg.cholesky(curvature / np.outer(scale, scale) + RIDGE * np.eye(len(shares)))
     wanted = (2.0 * slope - 1.0) / scale + RIDGE * scale * shares
     found = nnls(root.T, np.linalg.solve(root, wanted))[0] / scale
