@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Rule, Trees
@@ -39,8 +39,7 @@ def shared(
     columns: dict[str, Array] = {}
     folds = []
     for position, (held, own) in enumerate(zip(splits, training, strict=True)):
-        worker: Any = clone(base)
-        worker.classes_, worker._origin = base.classes_, base._origin
+        worker: Any = copy.copy(base)
         worker._bind(rule, own)
         columns |= {f"{position}/{name}": array for name, array in worker._encode(rows.table).items()}
         folds.append(Fold(worker._model, _view(f"{position}/", tuple(worker._model.families), held), held))

@@ -60,7 +60,7 @@ class Patience:
         if not lower(loss, self.least):
             return True
         slow = tau >= EARLY and not loss < (1.0 - SLOW) * self.least
-        in_vain = self._in_vain(said)
+        in_vain = (self.costly or tau >= EARLY / 2) and self._in_vain(said)
         self.idle = self.idle + 1 if in_vain and slow else 0
         self.least = loss
         if in_vain and self.costly and tau >= COSTLY_FROM:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class ArraySource:
     def n(self) -> int:
         return len(self.labels)
 
-    @property
+    @cached_property
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
