@@ -11,6 +11,8 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.room import Room, in_blocks
 from calibayes.kernels.triangular import multiply, row_squares
 
+FEW_CELLS = 2**15
+"""Cells of rows and classes below which calls take longer than multiplications: one product for all classes then."""
 EXACT_ENOUGH = 2**-13
 """Largest rounding error of a whitened coordinate in float32, its spread being 1; beyond it float64 is used."""
 
@@ -18,6 +20,10 @@ EXACT_ENOUGH = 2**-13
 def to_own_means(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
     """Distances of rows x, (n, d), from means (k, d) by factors (k, d, d) of covariances with variances (k, d)."""
     factors = [product_factor(x, *of_class) for of_class in zip(whitener, variance, strict=True)]
+    if x.size * len(mean) <= FEW_CELLS and all(factor.dtype == np.float64 for factor in factors):
+        away = np.subtract(x, mean[:, None, :], dtype=np.float64)
+        white = np.matmul(away, np.swapaxes(whitener, 1, 2))
+        return np.einsum("knd,knd->nk", white, white)
     result, room = np.empty((len(x), len(mean))), Room()
     for rows in in_blocks(*x.shape):
         for c, factor in enumerate(factors):

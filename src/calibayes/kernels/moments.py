@@ -8,6 +8,8 @@ from calibayes.core.namespace import namespace
 from calibayes.core.protocols import Array
 from calibayes.kernels.room import Room, in_blocks
 
+FEW_CELLS = 2**16
+"""Cells of rows and classes below which calls take longer than multiplications."""
 ROUNDING = 2.0**-39
 """A sum of weights that is a smaller share of the largest weight counts as none."""
 
@@ -55,8 +57,14 @@ def outer(x: Array, weights: Array) -> Array:
 def outer_about(x: Array, centre: Array, weights: Array) -> Array:
     """Weighted sums of outer products of rows about a centre (d,), in float64, (k, d, d).
 
-    By products of a matrix with its own transpose, half the work of others, and none for rows without weight.
+    By products of a matrix with its own transpose, half the work of others, and none for rows without weight; where
+    there is little work, by one product, which takes fewer calls.
     """
+    if x.size * weights.shape[1] <= FEW_CELLS:
+        some = weights.any(axis=1)
+        x, weights = (x, weights) if some.all() else (x[some], weights[some])
+        away = np.subtract(x, centre, dtype=np.float64)
+        return np.matmul(weights.T[:, None, :] * away.T, away)
     total = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
     for of_class, weight in zip(total, weights.T, strict=True):
         above, below = np.flatnonzero(weight > 0), np.flatnonzero(~((weight > 0) | (weight == 0)))
