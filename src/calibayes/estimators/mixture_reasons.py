@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.averaged import log_weights
-from calibayes.estimators.explaining import Explaining, Explanation, code_of, pairs
+from calibayes.estimators.explaining import Explanation, code_of, pairs
 from calibayes.estimators.mixing import Mixing
 from calibayes.kernels.mixing import pair_shares
 from calibayes.tables.read import Table
@@ -63,7 +63,7 @@ class Reasoning(Mixing):
 
 def _odds(name: str, model: Any, table: Table, chosen: Array, other: Array) -> list[tuple[str, Array]]:
     """The terms of one member's log odds."""
-    if not isinstance(model, Explaining):
+    if not hasattr(model, "_terms"):
         raise ValueError(f"member {name!r} ({type(model).__name__}) gives no reasons")
     names, terms = model._terms(table)
     rows, temperature = np.arange(table.n), getattr(model, "temperature_", 1.0)

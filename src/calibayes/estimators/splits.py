@@ -1,4 +1,4 @@
-"""Folds that depend on what rows hold, not on where they stand: equal rows are in one fold, and order leaves no trace."""
+"""Folds that depend on what rows hold and how often, not on where they stand."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ TRIAL_ROWS = 20_000
 """Rows that are enough to say how far to train and how much each member counts."""
 LEAST_OF_CLASS = 50
 """Rows of a class that a trial has at least, if there are so many."""
+MOST_COPIES = 8
+"""A row of weight 2 does as two rows do, if all of them together are not more than so many times the rows."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)
 NOT_TRIED, NEVER_HELD = -2, -1
@@ -40,7 +42,8 @@ def trial(cv: Any, rows: Rows, n: int, seed: int) -> Trial:
     if cv is None or isinstance(cv, WHOLE):
         count = whole_number("cv", _folds_for(len(rows.codes)) if cv is None else cv, 2)
         share = min(TRIAL_ROWS / len(rows.codes), 1.0) if cv is None else 1.0
-        fold = by_content(rows.table, rows.codes, count, seed, share)
+        rows, groups = units(rows, seed)
+        fold = dealt(groups, rows.codes, count, share)
         chosen = fold != NOT_TRIED
         splits = [fold[chosen] == number for number in range(count) if (fold == number).any()]
         return Trial(rows.only(chosen), splits)
@@ -54,23 +57,50 @@ def _folds_for(n: int) -> int:
     return FEWER_FOLDS if n >= MANY_ROWS else FOLDS
 
 
-def by_content(table: Table, codes: Array, count: int, seed: int, share: float = 1.0) -> Array:
-    """The fold of each row, (n,): within each class distinct rows in turn; -1 where a class has only one.
+def units(rows: Rows, seed: int) -> tuple[Rows, Array]:
+    """Rows to deal out, and a number for each, (n,), as good as random: rows of the same number stay together.
 
-    So every fold has rows of each class to learn from, a row that is there twice is never on both sides, and a row of
-    weight 2 does as two rows do. Of distinct rows only a share takes part; the others have -2.
+    Where weights are whole numbers, they say how often a row was seen: it becomes as many rows of weight 1, which may
+    come to lie on both sides of a fold as rows of a sample do (all numbers are divided by what they have in common).
+    Other weights do not say that: rows of the same content, of whatever class, stay together then.
     """
-    marks = digest(table, seed)
-    fold = np.full(len(codes), NEVER_HELD)
+    marks = digest(rows.table, seed)
+    found, first, which = np.unique(
+        _stirred(marks) ^ _stirred(rows.codes.astype(np.uint64)), return_index=True, return_inverse=True
+    )
+    total = np.bincount(which.ravel(), rows.weight, minlength=len(found))
+    most = MOST_COPIES * len(rows.codes)
+    if (total == np.round(total)).all() and total.max() <= most:
+        unit = int(np.gcd.reduce(total.astype(np.int64)))
+        copies = total.astype(np.int64) // unit
+        if copies.sum() <= most:
+            alike = rows.only(np.repeat(first, copies))
+            return alike._replace(weight=np.full(len(alike.codes), float(unit))), np.arange(len(alike.codes))
+    return rows, np.unique(marks, return_inverse=True)[1].ravel()
+
+
+def dealt(groups: Array, codes: Array, count: int, share: float = 1.0) -> Array:
+    """The fold of each row, (n,): within each class groups of rows in turn, in the order of their numbers.
+
+    A class never goes to one fold as a whole: its rows have -1 then, and are in none. Of groups only a share takes part;
+    the rows of the others have -2.
+    """
+    of_group = np.full(int(groups.max()) + 1, len(codes))
+    np.minimum.at(of_group, groups, codes)
+    fold = np.full(len(of_group), NEVER_HELD)
     begin = 0
+    for code in np.unique(of_group):
+        mine = np.flatnonzero(of_group == code)
+        most = max(int(np.ceil(share * len(mine))), LEAST_OF_CLASS)
+        place = np.arange(len(mine))
+        fold[mine] = np.where(place < most, (place + begin) % count, NOT_TRIED)
+        begin += min(most, len(mine))  # small classes do not all begin with the first fold
     for code in np.unique(codes):
-        mine = np.flatnonzero(codes == code)
-        found, which = np.unique(marks[mine], return_inverse=True)
-        if len(found) > 1:
-            most = max(int(np.ceil(share * len(found))), LEAST_OF_CLASS)
-            fold[mine] = np.where(which.ravel() < most, (which.ravel() + begin) % count, NOT_TRIED)
-            begin += min(most, len(found))  # small classes do not all begin with the first fold
-    return fold
+        mine = groups[codes == code]
+        where = np.unique(fold[mine])
+        if len(where[where != NOT_TRIED]) < 2:
+            fold[mine] = NEVER_HELD
+    return np.asarray(fold[groups])
 
 
 def digest(table: Table, seed: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 from calibayes.estimators.columns import METHODS, every
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.members import AsItIs, Member
+from calibayes.estimators.nearby import Nearby
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.stopped import Stopped
 from calibayes.estimators.training import Training
@@ -94,17 +95,22 @@ def _tree(size: Size) -> GenerativeClassifier:
 
 @dataclass(frozen=True)
 class Standard:
-    """A member that comes by itself: how it is made, its most passes, when it would take too long, and when it joins."""
+    """A member that comes by itself: how it is made, when it would take too long, and when it joins."""
 
-    make: Callable[[Size], GenerativeClassifier]
-    passes: int
+    member: Callable[[Size], Member]
     too_much: Callable[[Size], str] = lambda size: ""
     joins: Callable[[Size], bool] = lambda size: True
     work: Callable[[Size], float] = lambda size: 0.0
     """Multiplications in a pass, where these are what takes time."""
 
-    def member(self, size: Size) -> Stopped:
-        return Stopped(self.make(size), self.passes, costly=self.work(size) > COSTLY)
+
+def _along(
+    make: Callable[[Size], GenerativeClassifier],
+    passes: int,
+    work: Callable[[Size], float] = lambda size: 0.0,
+) -> Callable[[Size], Stopped]:
+    """How a member is made that comes along a path of so many passes."""
+    return lambda size: Stopped(make(size), passes, costly=work(size) > COSTLY)
 
 
 def _wide(size: Size) -> str:
@@ -135,10 +141,11 @@ def _crowded(size: Size) -> str:
 
 
 STANDARD: Mapping[str, Standard] = {
-    "tied": Standard(_tied, 80, _wide),
-    "full": Standard(_full, 60, _heavy, work=_least_work),
-    "kernel": Standard(_kernel, 120),
-    "tree": Standard(_tree, 60, _crowded, lambda size: size.n >= ROWS_FOR_PAIRS),
+    "near": Standard(lambda size: Nearby()),
+    "tied": Standard(_along(_tied, 80), _wide),
+    "full": Standard(_along(_full, 60, _least_work), _heavy, work=_least_work),
+    "kernel": Standard(_along(_kernel, 120)),
+    "tree": Standard(_along(_tree, 60), _crowded, lambda size: size.n >= ROWS_FOR_PAIRS),
 }
 """Name -> member, those first whose paths are short: the long ones end where they have no use beside them. One whose
 passes take long comes last of all."""
