@@ -12,9 +12,11 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Array
 from calibayes.kernels.sparse import bytes_a_row, some_rows
 
-BYTES_PER_BLOCK = 2**22
+BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
 FEWEST_ROWS = 256
+SHARES = 4
+"""Several blocks are a multiple of so many: threads then have equal shares of them."""
 BYTES_A_CLASS = 32
 """Temporary numbers of a row for each class: log density, posterior, weights."""
 
@@ -26,7 +28,7 @@ class ArraySource:
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block holds about four megabytes, whatever the number of jobs.
+        By default a block holds about eight megabytes, whatever the number of jobs.
     """
 
     columns: Mapping[str, Array]
@@ -50,7 +52,11 @@ class ArraySource:
         row = sum(bytes_a_row(columns) for columns in self.columns.values())
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
-        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
+        most = max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
+        if self.n <= most:
+            return most
+        blocks = -(-self.n // (SHARES * most)) * SHARES
+        return max(FEWEST_ROWS, -(-self.n // blocks))
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
