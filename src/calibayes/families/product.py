@@ -20,7 +20,11 @@ PRIOR = "class_prior"
 
 @dataclass(frozen=True)
 class Product:
-    """p(class) times the product of p(columns of a family | class)."""
+    """p(class) times the product of p(columns of a family | class).
+
+    What is done block by block asks families for an ability by its name: asking for a protocol takes longer than many a
+    block.
+    """
 
     prior: ClassPrior
     families: Mapping[str, Family]
@@ -42,7 +46,7 @@ class Product:
 
     def survey(self, block: Block, weights: Array) -> Trees:
         sums = {
-            name: (f.survey if isinstance(f, Structured) else f.statistics)(block.columns[name], weights)
+            name: getattr(f, "survey", f.statistics)(block.columns[name], weights)
             for name, f in self.families.items()
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
@@ -70,7 +74,6 @@ class Product:
         return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
 
     def contrast(self, block: Block, parameters: Trees) -> Array:
-        # Asked by name: asking for the protocol would take longer than a small block.
         parts = [
             getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
             for name, f in self.families.items()

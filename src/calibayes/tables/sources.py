@@ -63,8 +63,8 @@ class ArraySource:
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
-        starts = range(0, self.n, self._rows)
-        return [partial(self.take, slice(start, start + self._rows), start) for start in starts]
+        rows = self._rows
+        return [partial(self.take, slice(start, start + rows), start) for start in range(0, self.n, rows)]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         order = rng.permutation(self.n)

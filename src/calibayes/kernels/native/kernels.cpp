@@ -40,6 +40,8 @@ const Kernels& kernels() {
         CALIBAYES_ALL_WIDTHS(powers64),
         own_powers<float>,
         own_powers<double>,
+        ends<float>,
+        ends<double>,
         CALIBAYES_ALL_WIDTHS(binned_sums),
         CALIBAYES_ALL_WIDTHS(binned_counts),
         sparse_sums<std::int32_t>,

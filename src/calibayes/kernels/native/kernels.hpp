@@ -12,10 +12,10 @@ using Int = std::int64_t;
 
 constexpr Int TILE = 8;        // groups of columns whose tables are in the nearest cache at a time
 constexpr Int SPAN = 512;      // groups whose entries are found at a time
-constexpr Int STRETCH = 1024;  // rows that are taken at a time
+constexpr Int STRETCH = 1024;  // rows of levels that are taken at a time
 constexpr Int WIDEST = 16;     // classes that are taken at a time
 constexpr Int WIDTHS = 5;      // packed rows of 2, 4, 8, 12 or 16 numbers
-constexpr Int ROWS = 64;       // rows whose posterior is taken at a time; their scratch has 2 * ROWS * k numbers
+constexpr Int ROWS = 64;       // rows of numbers, or whose posterior is, taken at a time; its scratch has 2 * ROWS * k numbers
 
 // Odd widths are slow: what is stored across the lines of a cache is slow to be read again.
 constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
@@ -118,6 +118,9 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
                          double* count, double* first, double* second);
+    // Least and largest of at least one number, both NaN where there is a NaN.
+    void (*ends32)(const Numbers<float>&, double* low, double* high);
+    void (*ends64)(const Numbers<double>&, double* low, double* high);
     // Logs of products of densities between grid points, and sums of weights at the points; tables are packed (cells, K).
     void (*binned_sums[WIDTHS])(const Numbers<double>&, const Int* points, const Int* start, const double* density,
                                 const double* log_scale, double* sums);
