@@ -16,7 +16,7 @@ BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
 FEWEST_ROWS = 256
 SHARES = 4
-"""Several blocks are a multiple of so many: threads then have equal shares of them."""
+"""Blocks are a multiple of so many, where they are as many: threads then have equal shares of them."""
 BYTES_A_CLASS = 32
 """Temporary numbers of a row for each class: log density, posterior, weights."""
 
@@ -49,14 +49,11 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        row = sum(bytes_a_row(columns) for columns in self.columns.values())
+        row = sum(bytes_a_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
-        most = max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
-        if self.n <= most:
-            return most
-        blocks = -(-self.n // (SHARES * most)) * SHARES
-        return max(FEWEST_ROWS, -(-self.n // blocks))
+        blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // max(FEWEST_ROWS, int(8 * sums // row)))
+        return max(-(-self.n // _shared(max(int(blocks), 1))), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
@@ -69,3 +66,7 @@ class ArraySource:
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         order = rng.permutation(self.n)
         return (self.take(order[start : start + size]) for start in range(0, self.n, size))
+
+
+def _shared(blocks: int) -> int:
+    return blocks // SHARES * SHARES or blocks
