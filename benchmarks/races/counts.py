@@ -52,23 +52,21 @@ def _calibration(X, y, shape, rounds, jobs):
     results = race(
         f"naive Bayes over levels, 64 iterations of RC: {shape}", lambda: rc.fit(X, y), whole, rounds
     )
-    csr = peers.PlainCalibration(X, y, LEVELS, peers.sparse_indicators)
-    # All rows as dense indicators would be more than a gigabyte.
-    some = np.arange(len(X)) < max(len(X) // 4, 1)
-    dense = peers.PlainCalibration(X[some], y[some], LEVELS, peers.dense_indicators)
-    quick, quarter = cb.CategoricalNB(max_iter=6, n_jobs=jobs, **PLAIN), (X[some], y[some])
-    results += race(
-        f"naive Bayes over levels, one pass of RC: {shape}",
-        lambda: one_pass(quick, X, y),
-        {"SciPy CSR products": (csr.one_pass, 5.0)},
-        rounds,
-    )
-    return results + race(
-        f"naive Bayes over levels, one pass of RC, a quarter of the rows: {shape}",
-        lambda: one_pass(quick, *quarter),
-        {"plain NumPy on indicators": (dense.one_pass, 25.0)},
-        rounds,
-    )
+    quick = cb.CategoricalNB(max_iter=6, n_jobs=jobs, **PLAIN)
+    encodings = {
+        "SciPy CSR products": (peers.sparse_indicators, 5.0),
+        "plain NumPy on indicators, made level by level": (peers.ByLevel, 25.0),
+        "plain NumPy on indicators, 40 times the codes, held in memory": (peers.dense_indicators, 25.0),
+    }
+    for name, (encode, goal) in encodings.items():
+        plain = peers.PlainCalibration(X, y, LEVELS, encode)
+        results += race(
+            f"naive Bayes over levels, one pass of RC: {shape}",
+            lambda: one_pass(quick, X, y),
+            {name: (plain.one_pass, goal)},
+            rounds,
+        )
+    return results
 
 
 def flags(sizes, rounds, jobs):

@@ -28,7 +28,7 @@ def softmax(log_joint):
 class PlainCalibration:
     """Risk-based calibration of naive Bayes over levels as one writes it down from the paper: on indicators.
 
-    ``encode`` makes the indicators, dense or sparse: a matrix Z with Z @ log table = log density and Z' W = counts.
+    ``encode`` makes the indicators, dense, sparse or `ByLevel`: a Z with Z @ log table = log density and Z' W = counts.
     """
 
     def __init__(self, X, y, levels, encode, step=0.1):
@@ -89,6 +89,29 @@ def sparse_indicators(X, levels):
     n, d = X.shape
     columns = (X + levels * np.arange(d)).ravel()
     return sparse.csr_matrix((np.ones(n * d), columns, np.arange(0, n * d + 1, d)), shape=(n, d * levels))
+
+
+class ByLevel:
+    """Indicators that are made level by level in each product: held in memory they would be forty times the codes."""
+
+    def __init__(self, codes, levels):
+        self.codes, self.levels = codes, levels
+        self.T = _Transposed(self)
+
+    def indicators(self):
+        return ((self.codes == level).astype(np.float64) for level in range(self.levels))
+
+    def __matmul__(self, table):
+        return sum(found @ table[level :: self.levels] for level, found in enumerate(self.indicators()))
+
+
+class _Transposed:
+    def __init__(self, by_level):
+        self.by_level = by_level
+
+    def __matmul__(self, weights):
+        sums = [found.T @ weights for found in self.by_level.indicators()]
+        return np.stack(sums, axis=1).reshape(-1, weights.shape[1])
 
 
 class BareProducts:

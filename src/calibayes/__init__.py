@@ -1,9 +1,10 @@
 """Generative classifiers that are trained to decide well."""
 
-from calibayes import datasets, dependence, families, learn, rules
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from calibayes import families, learn, rules
 from calibayes._version import __version__
-from calibayes.estimators.bayes import BayesClassifier
-from calibayes.estimators.closed_form import cross_validate_closed_form
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.discriminant_analysis import (
@@ -12,19 +13,45 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.kernel_naive_bayes import KernelNB
-from calibayes.estimators.log_density_features import LogDensityFeatures
-from calibayes.estimators.measuring import measure_dependence
-from calibayes.estimators.mixing import SkippedMemberWarning
-from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
-from calibayes.estimators.posterior_mixture import PosteriorMixture
-from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
-from calibayes.estimators.trade_off import TradeOffCV
-from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families.singular import SingularCovarianceWarning
 from calibayes.tables.clusters import FewRowsWarning
 from calibayes.versions import show_versions
+
+if TYPE_CHECKING:
+    from calibayes import datasets, dependence
+    from calibayes.estimators.bayes import BayesClassifier
+    from calibayes.estimators.closed_form import cross_validate_closed_form
+    from calibayes.estimators.joint_kernel import JointKernelClassifier
+    from calibayes.estimators.kernel_naive_bayes import KernelNB
+    from calibayes.estimators.log_density_features import LogDensityFeatures
+    from calibayes.estimators.measuring import measure_dependence
+    from calibayes.estimators.mixing import SkippedMemberWarning
+    from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
+    from calibayes.estimators.posterior_mixture import PosteriorMixture
+    from calibayes.estimators.sparse_log_bivariate import (
+        LogUnivariateClassifier,
+        SparseLogBivariateClassifier,
+    )
+    from calibayes.estimators.trade_off import TradeOffCV
+    from calibayes.estimators.tree import TreeAugmentedNB
+
+_LATER = {
+    "BayesClassifier": "estimators.bayes",
+    "JointKernelClassifier": "estimators.joint_kernel",
+    "KernelNB": "estimators.kernel_naive_bayes",
+    "LogDensityFeatures": "estimators.log_density_features",
+    "LogUnivariateClassifier": "estimators.sparse_log_bivariate",
+    "MixtureDiscriminantAnalysis": "estimators.mixture",
+    "PosteriorMixture": "estimators.posterior_mixture",
+    "SkippedMemberWarning": "estimators.mixing",
+    "SparseLogBivariateClassifier": "estimators.sparse_log_bivariate",
+    "TradeOffCV": "estimators.trade_off",
+    "TreeAugmentedNB": "estimators.tree",
+    "cross_validate_closed_form": "estimators.closed_form",
+    "measure_dependence": "estimators.measuring",
+}
+"""Where names are that are loaded when they are first asked for: most programs use few of them."""
 
 __all__ = [
     "BayesClassifier",
@@ -35,6 +62,7 @@ __all__ = [
     "GaussianNB",
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
+    "JointKernelClassifier",
     "KernelNB",
     "LinearDiscriminantAnalysis",
     "LogDensityFeatures",
@@ -63,3 +91,16 @@ __all__ = [
     "rules",
     "show_versions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("datasets", "dependence"):
+        return import_module(f"calibayes.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'calibayes' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"calibayes.{_LATER[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,7 +11,8 @@ from sklearn.datasets import load_iris, make_classification
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture, SkippedMemberWarning
 from calibayes.estimators import mixing, standard_members
-from calibayes.estimators.splits import by_content
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.splits import dealt, digest, trial
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
 from calibayes.tables.read import read_array, read_frame
 
@@ -314,29 +315,64 @@ class TestTraining:
         assert model.paths_["tied"].tau[-1] <= 8.0
 
 
+def folds_of(X, y, weight, count=5):
+    """The content, class and weight of what each fold holds out, as sorted lists."""
+    given = Rows(read_array(X), y, weight, np.arange(len(y)))
+    rows, splits = trial(count, given, len(y), 0)
+    content = np.column_stack([rows.table.content, rows.codes, rows.weight])
+    return [sorted(map(tuple, content[held])) for held in splits]
+
+
 class TestFolds:
-    def test_equal_rows_are_in_one_fold_and_every_class_in_all_training_parts(self):
+    def test_every_class_is_in_all_training_parts_and_folds_are_alike(self):
         rng = np.random.default_rng(0)
-        X, y = rng.integers(0, 4, (300, 2)).astype(float), rng.integers(0, 3, 300)
-        fold = by_content(read_array(X), y, 5, 0)
-        whole = np.column_stack([X, y])
-        for row in np.unique(whole, axis=0):
-            assert len(np.unique(fold[(whole == row).all(axis=1)])) == 1
+        y = rng.integers(0, 3, 300)
+        fold = dealt(rng.permutation(300), y, 5)
         for number in range(5):
             assert set(y[fold != number]) == {0, 1, 2}
-        sizes = np.bincount(fold[fold >= 0], minlength=5)
-        assert sizes.min() > 0.5 * sizes.max()
+        assert np.ptp(np.bincount(fold)) <= 3
 
     def test_a_single_row_is_never_held_out(self):
-        assert by_content(read_array(np.arange(5.0)[:, None]), np.array([0, 0, 0, 0, 1]), 2, 0)[-1] == -1
+        assert dealt(np.arange(5), np.array([0, 0, 0, 0, 1]), 2)[-1] == -1
+
+    def test_neither_is_a_class_whose_rows_stay_together(self):
+        assert dealt(np.array([0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 1]), 2).tolist() == [0, 1, 0, -1, -1]
+
+    def test_rows_seen_often_lie_on_both_sides(self):
+        X, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.tile([0, 1, 1, 1, 1], 20)
+        for held in folds_of(X, y, np.ones(100)):
+            assert len(held) == 20
+            assert len(set(held)) == 4
+
+    def test_a_row_of_weight_two_does_as_two_rows_and_all_of_weight_two_as_all_of_one(self):
+        rng = np.random.default_rng(0)
+        X, y, many = rng.normal(size=(60, 2)), np.arange(60) % 3, rng.integers(0, 4, 60)
+        seen = many > 0
+        twice = np.repeat(X, many, axis=0), np.repeat(y, many)
+        weighted = folds_of(X[seen], y[seen], many[seen].astype(float))
+        assert weighted == folds_of(*twice, np.ones(len(twice[1])))
+        once, doubled = folds_of(X, y, np.ones(60)), folds_of(X, y, np.full(60, 2.0))
+        assert [[row[:3] for row in held] for held in once] == [[row[:3] for row in held] for held in doubled]
+
+    def test_with_other_weights_rows_of_the_same_content_stay_together(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 4, (300, 2)).astype(float), rng.integers(0, 3, 300)
+        held = [{row[:2] for row in fold} for fold in folds_of(X, y, rng.random(300) + 0.5)]
+        assert all(not one & other for one in held for other in held if one is not other)
 
     def test_it_knows_content_not_type(self):
         X, y = frame()
         table, other = read_frame(X), read_frame(X.assign(noise=X["noise"].to_numpy() + 0.0))
-        assert_array_equal(
-            by_content(table, np.searchsorted(["x", "y", "z"], y), 5, 0),
-            by_content(other, np.searchsorted(["x", "y", "z"], y), 5, 0),
-        )
+        assert_array_equal(digest(table, 0), digest(other, 0))
+
+    def test_tables_of_few_distinct_rows_are_learned(self):
+        """Copies of a row with different labels: frequencies of classes in each content are all there is to know."""
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, (600, 3)).astype(float)
+        y = (rng.random(600) < np.where(X[:, 0] == X[:, 1], 0.85, 0.15)).astype(int)
+        model = BayesClassifier().fit(X, y)
+        assert np.mean(model.predict(X) == (X[:, 0] == X[:, 1])) == 1.0
+        assert model.weights_["class frequencies"] < 0.2
 
 
 def test_the_summary_tells_weights_taus_and_what_was_left_out(fitted):

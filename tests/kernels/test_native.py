@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace
+from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace, spread
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -136,6 +136,11 @@ def of_power_sums(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[
             yield x, rng.standard_normal(d), weights
 
 
+def of_ends(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in some_numbers(rng, max(n, 1), d):
+        yield from ((x,), (np.where(rng.random(x.shape) < 0.1, -np.inf, x),))
+
+
 def sparse_rows(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
     """Whole and other numbers, both types of positions, no cell at all."""
     dense = rng.poisson(0.3, size=(n, d)).astype(np.float64)
@@ -205,8 +210,8 @@ def of_position_counts(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
 
 def of_position_scores(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for x, points, first in some_positions(rng, n, d):
-        for spread in (1.0, 30.0):
-            yield x, points, spread * rng.standard_normal((k, first[-1])), first
+        for wide in (1.0, 30.0):
+            yield x, points, wide * rng.standard_normal((k, first[-1])), first
 
 
 CASES = {
@@ -219,6 +224,7 @@ CASES = {
     "log_factorials": Case(events.log_factorials, of_factorials),
     "log_density": Case(diagonal.log_density, of_diagonal),
     "power_sums": Case(diagonal.power_sums, of_power_sums),
+    "ends": Case(spread.ends, of_ends),
     "weighted_counts": Case(counts.weighted_counts, of_counts),
     "look_up": Case(counts.look_up, of_look_up),
     "log_normalise": Case(logspace.log_normalise, joints),

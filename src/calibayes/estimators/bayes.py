@@ -28,8 +28,9 @@ class BayesClassifier(Reasoning):
     """Generative models trained to decide well, averaged: a table as it is goes in, probabilities come out.
 
     The members are kernel naive Bayes ("kernel"), Gaussian classes with one covariance ("tied") and with a covariance
-    each, shrunk ("full"), and from 1,000 rows on naive Bayes in which each column may hang on one other ("tree"). Each
-    is trained by risk-based calibration as far as inner folds say; what they say of held-out rows also says how much
+    each, shrunk ("full"), kernels over all columns together ("near", `JointKernelClassifier`), and from 1,000 rows on
+    naive Bayes in which each column may hang on one other ("tree"). Each is trained as far as inner folds say, the
+    kernels over all columns by their bandwidth, the others by risk-based calibration; what they say of held-out rows also says how much
     each counts. One whose passes take long (100 million multiplications) comes last, and is followed only while all
     together gain by it; `summary` says where that was. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
     booleans, categories, missing cells and weights are taken as they come.
@@ -37,14 +38,15 @@ class BayesClassifier(Reasoning):
     Parameters
     ----------
     families : list, optional
-        Members instead of the standard ones: names of those ("kernel", "tied", "full", "tree"),
+        Members instead of the standard ones: names of those ("near", "kernel", "tied", "full", "tree"),
         (name, family), (name, family, encoder), or (name, estimator of this package).
     density : str, optional
         The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default "kernel", or the first
         where that is none.
     cv : int, splitter or list of splits, optional
         Inner folds; by default five, three from 3,000 rows on, of about 20,000 rows where there are more: those are
-        enough to say how far to train and what each member counts. Equal rows are never on both sides of a fold.
+        enough to say how far to train and what each member counts. Rows that were seen twice, or have weight 2, are dealt
+        out as two rows; with weights that are no whole numbers rows of the same content stay together.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
     class_weight : dict or "balanced", optional
@@ -84,7 +86,7 @@ class BayesClassifier(Reasoning):
     >>> penguins = load_penguins()
     >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
     >>> list(model.weights_)
-    ['tied', 'full', 'kernel', 'class frequencies']
+    ['near', 'tied', 'full', 'kernel', 'class frequencies']
     """
 
     families: Sequence[Any] | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 from typing import cast
 
 import numpy as np
 
-from calibayes.core.abilities import Contrasting, Natural, Penalised, Structured
+from calibayes.core.abilities import Natural, Penalised, Structured
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Family, Layout, Trees
 from calibayes.families.class_prior import ClassPrior
@@ -18,15 +18,13 @@ PRIOR = "class_prior"
 """Name of the class prior among the families."""
 
 
-@cache
-def _contrasting(kind: type) -> bool:
-    """Asked in each pass over a block, and of a protocol that is not quick to tell."""
-    return issubclass(kind, Contrasting)
-
-
 @dataclass(frozen=True)
 class Product:
-    """p(class) times the product of p(columns of a family | class)."""
+    """p(class) times the product of p(columns of a family | class).
+
+    What is done block by block asks families for an ability by its name: asking for a protocol takes longer than many a
+    block.
+    """
 
     prior: ClassPrior
     families: Mapping[str, Family]
@@ -48,7 +46,7 @@ class Product:
 
     def survey(self, block: Block, weights: Array) -> Trees:
         sums = {
-            name: (f.survey if isinstance(f, Structured) else f.statistics)(block.columns[name], weights)
+            name: getattr(f, "survey", f.statistics)(block.columns[name], weights)
             for name, f in self.families.items()
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
@@ -77,9 +75,7 @@ class Product:
 
     def contrast(self, block: Block, parameters: Trees) -> Array:
         parts = [
-            (cast(Contrasting, f).contrast if _contrasting(type(f)) else f.log_density)(
-                block.columns[name], parameters[name]
-            )
+            getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
             for name, f in self.families.items()
         ]
         return reduce(np.add, parts, parameters[PRIOR]["log_probability"])

@@ -8,6 +8,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.diagonal import power_sums
+from calibayes.kernels.native import numbers as native
+from calibayes.kernels.native import twin
 from calibayes.kernels.threads import by_stretch
 
 CELLS = 2**16
@@ -23,12 +25,15 @@ def extent(x: Array) -> tuple[float, float]:
     """Least and largest number, both NaN where there is a NaN; of no numbers 0 and 0."""
     if not x.size:
         return 0.0, 0.0
-    pairs = [pair for some in by_stretch(lambda rows: _ends(x[rows]), len(x), x[:1].nbytes) for pair in some]
-    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
+    low, high = np.transpose(by_stretch(lambda rows: ends(x[rows]), len(x), x[:1].nbytes))
+    return float(np.min(low)), float(np.max(high))
 
 
-def _ends(x: Array) -> list[tuple[float, float]]:
-    return [(np.min(block), np.max(block)) for block in _blocks(x)]
+@twin(native.ends)
+def ends(x: Array) -> tuple[float, float]:
+    """The same of some rows, at least one."""
+    low, high = np.transpose([(np.min(block), np.max(block)) for block in _blocks(x)])
+    return float(np.min(low)), float(np.max(high))
 
 
 def variances(x: Array, near: Array) -> Array:

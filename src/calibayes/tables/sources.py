@@ -12,9 +12,11 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Array
 from calibayes.kernels.sparse import bytes_a_row, some_rows
 
-BYTES_PER_BLOCK = 2**22
+BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
 FEWEST_ROWS = 256
+SHARES = 4
+"""Blocks are a multiple of so many, where they are as many: threads then have equal shares of them."""
 BYTES_A_CLASS = 32
 """Temporary numbers of a row for each class: log density, posterior, weights."""
 
@@ -26,7 +28,7 @@ class ArraySource:
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block holds about four megabytes, whatever the number of jobs.
+        By default a block holds about eight megabytes, whatever the number of jobs.
     """
 
     columns: Mapping[str, Array]
@@ -47,19 +49,24 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        row = sum(bytes_a_row(columns) for columns in self.columns.values())
+        row = sum(bytes_a_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
-        return max(FEWEST_ROWS, int(max(BYTES_PER_BLOCK, 8 * sums) // (row + BYTES_A_CLASS * self.k)))
+        blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // max(FEWEST_ROWS, int(8 * sums // row)))
+        return max(-(-self.n // _shared(max(int(blocks), 1))), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
-        starts = range(0, self.n, self._rows)
-        return [partial(self.take, slice(start, start + self._rows), start) for start in starts]
+        rows = self._rows
+        return [partial(self.take, slice(start, start + rows), start) for start in range(0, self.n, rows)]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         order = rng.permutation(self.n)
         return (self.take(order[start : start + size]) for start in range(0, self.n, size))
+
+
+def _shared(blocks: int) -> int:
+    return blocks // SHARES * SHARES or blocks

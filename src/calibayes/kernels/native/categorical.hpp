@@ -1,4 +1,4 @@
-// Columns of levels: where the entries of a row lie in a packed table, sums of such entries, and sums of weights there.
+// Columns of levels: which cells of a packed table a row has, sums of such cells, and sums of weights in them.
 #pragma once
 
 #include "pack.hpp"
@@ -77,75 +77,90 @@ template <class T> void narrow8(const Codes& c, const std::uint32_t* l, void* to
 template <class T> void narrow16(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int16_t, T>(c, l, to, top); }
 template <class T> void narrow32(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int32_t, T>(c, l, to, top); }
 
-template <class T>
-CALIBAYES_INLINE std::uint32_t digit(T entry, std::uint32_t last) {
-    const std::uint32_t code = unsigned_code(entry);
-    return code < last ? code : last;
+// The type in which codes are compared with digits: one byte where both are bytes.
+template <class T, class N> struct Compared { using type = std::uint32_t; };
+template <class T> struct Compared<T, std::uint8_t> : Plain<T> {};
+
+// One column more for the entries of some groups; the bits by which codes were beyond their last digits.
+template <class T, class N, class U = typename Compared<T, N>::type>
+CALIBAYES_INLINE U add_digits(const T* CALIBAYES_ALONE row, const N* CALIBAYES_ALONE last,
+                              const N* CALIBAYES_ALONE digits, Int many, N* CALIBAYES_ALONE entries) {
+    U beyond = 0;
+    for (Int p = 0; p < many; ++p) {
+        const U code = static_cast<U>(unsigned_code(row[p])), most = last[p], kept = code < most ? code : most;
+        beyond |= code ^ kept;
+        entries[p] = static_cast<N>(entries[p] * digits[p] + kept);
+    }
+    return beyond;
 }
 
-template <class T>
-bool places_of(const Codes& codes, const Int* rows, Int n, const Groups& groups, Int from, Int to,
-               std::uint32_t* places) {
-    std::uint32_t beyond = 0;
-    for (Int r = 0; r < n; ++r) {
-        std::uint32_t* CALIBAYES_ALONE place = places + r * LINE;
-        const std::uint32_t* CALIBAYES_ALONE first = groups.first + from;
-        for (Int p = 0; p < to - from; ++p) place[p] = first[p];
-        for (Int m = 0; m < groups.members; ++m) {
-            const Int j = m * groups.groups + from, many = codes.d - j < to - from ? codes.d - j : to - from;
-            const T* CALIBAYES_ALONE row = static_cast<const T*>(codes.data) + rows[r] * codes.stride + j;
-            const std::uint32_t *CALIBAYES_ALONE last = groups.last + j, *CALIBAYES_ALONE step = groups.step + j;
-            for (Int p = 0; p < many; ++p) {
-                const std::uint32_t kept = digit(row[p], last[p]);
-                beyond |= unsigned_code(row[p]) ^ kept;
-                place[p] += kept * step[p];
+// Rows by the entries of their groups, as numbers of type N.
+template <class N>
+struct Rows {
+    template <class T>
+    static bool entries(const Codes& codes, const Int* rows, Int n, const Groups<N>& groups, Int from, Int to,
+                        N* entries) {
+        bool beyond = false;
+        for (Int r = 0; r < n; ++r) {
+            N* own = entries + r * LINE;
+            for (Int p = 0; p < to - from; ++p) own[p] = 0;
+            for (Int m = 0; m < groups.members; ++m) {
+                const Int j = m * groups.groups + from, many = codes.d - j < to - from ? codes.d - j : to - from;
+                const T* row = static_cast<const T*>(codes.data) + rows[r] * codes.stride + j;
+                beyond |= add_digits(row, groups.last + j, groups.digits + j, many, own) != 0;
+            }
+        }
+        return beyond;
+    }
+
+    template <int K>
+    static CALIBAYES_INLINE Int place(N entry, std::uint32_t first) {
+        return first + static_cast<std::uint32_t>(entry) * K;
+    }
+
+    template <int K>
+    static void gather(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* table,
+                       double* sums) {
+        Int r = 0;
+        for (; r + 4 <= n; r += 4) {
+            const N *p = entries + r * LINE, *q = p + LINE, *s = q + LINE, *u = s + LINE;
+            double* to = sums + r * K;
+            auto a = Pack<K>::load(to), b = Pack<K>::load(to + K), c = Pack<K>::load(to + 2 * K),
+                 e = Pack<K>::load(to + 3 * K);
+            for (Int t = 0; t < tile; ++t) {
+                a = a + Pack<K>::load(table + place<K>(p[t], first[t]));
+                b = b + Pack<K>::load(table + place<K>(q[t], first[t]));
+                c = c + Pack<K>::load(table + place<K>(s[t], first[t]));
+                e = e + Pack<K>::load(table + place<K>(u[t], first[t]));
+            }
+            a.store(to), b.store(to + K), c.store(to + 2 * K), e.store(to + 3 * K);
+        }
+        for (; r < n; ++r) {
+            auto a = Pack<K>::load(sums + r * K);
+            for (Int t = 0; t < tile; ++t)
+                a = a + Pack<K>::load(table + place<K>(entries[r * LINE + t], first[t]));
+            a.store(sums + r * K);
+        }
+    }
+
+    template <int K>
+    static void scatter(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* weights,
+                        double* table) {
+        for (Int r = 0; r < n; ++r) {
+            const auto own = Pack<K>::load(weights + r * K);
+            for (Int t = 0; t < tile; ++t) {
+                double* cell = table + place<K>(entries[r * LINE + t], first[t]);
+                (Pack<K>::load(cell) + own).store(cell);
             }
         }
     }
-    return beyond != 0;
-}
 
-template <int K>
-void gather(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums) {
-    Int r = 0;
-    for (; r + 4 <= n; r += 4) {
-        const std::uint32_t *p = places + r * LINE, *q = p + LINE, *s = q + LINE, *u = s + LINE;
-        double* to = sums + r * K;
-        auto a = Pack<K>::load(to), b = Pack<K>::load(to + K), c = Pack<K>::load(to + 2 * K),
-             e = Pack<K>::load(to + 3 * K);
-        for (Int t = 0; t < tile; ++t) {
-            a = a + Pack<K>::load(table + p[t]);
-            b = b + Pack<K>::load(table + q[t]);
-            c = c + Pack<K>::load(table + s[t]);
-            e = e + Pack<K>::load(table + u[t]);
-        }
-        a.store(to), b.store(to + K), c.store(to + 2 * K), e.store(to + 3 * K);
+    static void scatter_one(const N* entries, const std::uint32_t* first, Int n, Int tile, Int pad, const Int* own,
+                            const double* weight, double* table) {
+        for (Int r = 0; r < n; ++r)
+            for (Int t = 0; t < tile; ++t) table[first[t] + entries[r * LINE + t] * pad + own[r]] += weight[r];
     }
-    for (; r < n; ++r) {
-        auto a = Pack<K>::load(sums + r * K);
-        for (Int t = 0; t < tile; ++t) a = a + Pack<K>::load(table + places[r * LINE + t]);
-        a.store(sums + r * K);
-    }
-}
-
-template <int K>
-void scatter(const std::uint32_t* places, Int n, Int tile, const double* weights, double* table) {
-    for (Int r = 0; r < n; ++r) {
-        const auto own = Pack<K>::load(weights + r * K);
-        for (Int t = 0; t < tile; ++t) {
-            double* cell = table + places[r * LINE + t];
-            (Pack<K>::load(cell) + own).store(cell);
-        }
-    }
-}
-
-inline void scatter_one(const std::uint32_t* places, Int n, Int tile, const Int* own, const double* weight,
-                        double* table) {
-    for (Int r = 0; r < n; ++r) {
-        double* mine = table + own[r];
-        for (Int t = 0; t < tile; ++t) mine[places[r * LINE + t]] += weight[r];
-    }
-}
+};
 
 }  // namespace CALIBAYES_LEVEL
 }  // namespace calibayes

@@ -20,16 +20,18 @@ inline std::vector<std::uint64_t> tops(const Codes& codes) {
     return top;
 }
 
-// Calls `use(places of a tile, groups in it)` for all groups of some rows; whether a code was beyond its column's digits.
-template <class Use>
-bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups& groups,
-                   std::vector<std::uint32_t>& places, const Use& use) {
+inline const Grouped<std::uint8_t>& grouped(std::uint8_t) { return chosen().by_bytes; }
+inline const Grouped<std::uint32_t>& grouped(std::uint32_t) { return chosen().by_words; }
+
+// Calls `use(entries of a tile, where its groups begin, groups in it)` for all groups of some rows; whether a code was
+// beyond its column's digits.
+template <class N, class Use>
+bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups<N>& groups, N* entries, const Use& use) {
     bool beyond = false;
     for (Int from = 0; from < groups.groups; from += SPAN) {
         const Int to = std::min(from + SPAN, groups.groups);
-        beyond |= chosen().places[codes.type](codes, rows, n, groups, from, to, places.data());
-        for (Int p = from; p < to; p += TILE)
-            use(places.data() + p - from, std::min(TILE, to - p));
+        beyond |= grouped(N()).entries[codes.type](codes, rows, n, groups, from, to, entries);
+        for (Int p = from; p < to; p += TILE) use(entries + p - from, groups.first + p, std::min(TILE, to - p));
     }
     return beyond;
 }
@@ -54,16 +56,19 @@ using Lines = std::vector<double, OnLines<double>>;
 // Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
 struct Workspace {
     Lines packed, own, sums;
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> entries;
     std::vector<Int> rows;
 
     void make(Int cells, Int own_cells, Int pad) {
         packed.resize(std::max<std::size_t>(packed.size(), cells * pad));
         own.resize(std::max<std::size_t>(own.size(), own_cells * pad));
         sums.resize(std::max<std::size_t>(sums.size(), STRETCH * pad));
-        places.resize(STRETCH * LINE);
+        entries.resize(STRETCH * LINE);
         rows.resize(STRETCH);
     }
+
+    template <class N>
+    N* entries_of() { return reinterpret_cast<N*>(entries.data()); }
 };
 
 inline Workspace& workspace() {
@@ -72,9 +77,9 @@ inline Workspace& workspace() {
 }
 
 // `look_up` by some grouping; false, and nonsense, where that has no digit for codes that are no level and there are such.
-inline bool look_up_by(Grouping&& grouping, const Codes& codes, const double* table, Int k, const Int* start, Int cells,
+template <class N>
+bool look_up_by(const Grouping& grouping, const Codes& codes, const double* table, Int k, const Int* start, Int cells,
                        double* out) {
-    const Kernels& kernels = chosen();
     Workspace& work = workspace();
     work.make(grouping.cells(), cells, padded(share_of(k)));
     for (Int c = 0; c < k; c += share_of(k)) {
@@ -83,15 +88,15 @@ inline bool look_up_by(Grouping&& grouping, const Codes& codes, const double* ta
             for (Int cell = 0; cell < cells; ++cell)
                 work.own[cell * pad + i] = i < own ? table[(c + i) * cells + cell] : 0.0;
         grouping.pack(work.own.data(), start, pad, work.packed.data());
-        const Groups groups = grouping.with(pad);
+        const auto held = grouping.with<N>(pad);
         for (Int from = 0; from < codes.n; from += STRETCH) {
             const Int n = std::min(STRETCH, codes.n - from);
             for (Int r = 0; r < n; ++r) work.rows[r] = from + r;
             std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
-            const auto gather = [&](const std::uint32_t* at, Int tile) {
-                kernels.gather[width(pad)](at, n, tile, work.packed.data(), work.sums.data());
+            const auto gather = [&](const N* entries, const std::uint32_t* first, Int tile) {
+                grouped(N()).gather[width(pad)](entries, first, n, tile, work.packed.data(), work.sums.data());
             };
-            const bool beyond = for_each_tile(codes, work.rows.data(), n, groups, work.places, gather);
+            const bool beyond = for_each_tile<N>(codes, work.rows.data(), n, held, work.entries_of<N>(), gather);
             if (beyond && !grouping.gaps) return false;
             for (Int r = 0; r < n; ++r)
                 for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = work.sums[r * pad + i];
@@ -103,8 +108,11 @@ inline bool look_up_by(Grouping&& grouping, const Codes& codes, const double* ta
 // Sum over columns of the entries of a table (k, cells), into (n, k).
 inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* table, Int k,
                     const Int* start, Int cells, double* out) {
-    if (!look_up_by(Grouping(levels, codes.n), codes, table, k, start, cells, out))
-        look_up_by(Grouping(levels, tops(codes), codes.n), codes, table, k, start, cells, out);
+    const auto by = [&](const Grouping& grouping) {
+        return (grouping.in_bytes() ? look_up_by<std::uint8_t> : look_up_by<std::uint32_t>)(grouping, codes, table, k,
+                                                                                            start, cells, out);
+    };
+    if (!by(Grouping(levels, codes.n))) by(Grouping(levels, tops(codes), codes.n));
 }
 
 // Rows that have weight, and whether each of them has it in one class only.
@@ -150,9 +158,9 @@ inline void tallied(const Codes& codes, const std::vector<std::uint32_t>& levels
 }
 
 // `weighted_counts` by some grouping; false, and nonsense, as above.
-inline bool weighted_counts_by(Grouping&& grouping, const Codes& codes, const Weighted& rows, const double* weights,
+template <class N>
+bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weighted& rows, const double* weights,
                                Int k, const Int* start, Int cells, double* out) {
-    const Kernels& kernels = chosen();
     const Int n = static_cast<Int>(rows.rows.size());
     // Rows with one class each go to their class alone, all classes at a time.
     const Int share = rows.single ? k : share_of(k);
@@ -160,7 +168,7 @@ inline bool weighted_counts_by(Grouping&& grouping, const Codes& codes, const We
     work.make(grouping.cells(), cells, padded(share));
     for (Int c = 0; c < k; c += share) {
         const Int own = std::min(share, k - c), pad = padded(own);
-        const Groups groups = grouping.with(pad);
+        const auto held = grouping.with<N>(pad);
         std::fill(work.packed.begin(), work.packed.begin() + grouping.cells() * pad, 0.0);
         std::fill(work.own.begin(), work.own.begin() + cells * pad, 0.0);
         for (Int from = 0; from < n; from += STRETCH) {
@@ -168,15 +176,15 @@ inline bool weighted_counts_by(Grouping&& grouping, const Codes& codes, const We
             for (Int r = 0; r < many && !rows.single; ++r)
                 for (Int i = 0; i < pad; ++i)
                     work.sums[r * pad + i] = i < own ? weights[rows.rows[from + r] * k + c + i] : 0.0;
-            const auto scatter = [&](const std::uint32_t* at, Int tile) {
+            const auto scatter = [&](const N* entries, const std::uint32_t* first, Int tile) {
                 if (rows.single)
-                    kernels.scatter_one(at, many, tile, rows.own.data() + from, rows.weight.data() + from,
-                                        work.packed.data());
+                    grouped(N()).scatter_one(entries, first, many, tile, pad, rows.own.data() + from,
+                                             rows.weight.data() + from, work.packed.data());
                 else
-                    kernels.scatter[width(pad)](at, many, tile, work.sums.data(), work.packed.data());
+                    grouped(N()).scatter[width(pad)](entries, first, many, tile, work.sums.data(), work.packed.data());
             };
             const bool beyond =
-                for_each_tile(codes, rows.rows.data() + from, many, groups, work.places, scatter);
+                for_each_tile<N>(codes, rows.rows.data() + from, many, held, work.entries_of<N>(), scatter);
             if (beyond && !grouping.gaps) return false;
         }
         grouping.unpack(work.packed.data(), start, pad, work.own.data());
@@ -194,8 +202,11 @@ inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>
     const bool bytes = codes.type == INT8 || codes.type == UINT8;
     if (rows.single && rows.alike && bytes && *std::max_element(levels.begin(), levels.end()) <= FEW_LEVELS)
         return tallied(codes, levels, rows, k, start, cells, out);
-    if (!weighted_counts_by(Grouping(levels, n), codes, rows, weights, k, start, cells, out))
-        weighted_counts_by(Grouping(levels, tops(codes), n), codes, rows, weights, k, start, cells, out);
+    const auto by = [&](const Grouping& grouping) {
+        return (grouping.in_bytes() ? weighted_counts_by<std::uint8_t> : weighted_counts_by<std::uint32_t>)(
+            grouping, codes, rows, weights, k, start, cells, out);
+    };
+    if (!by(Grouping(levels, n))) by(Grouping(levels, tops(codes), n));
 }
 
 }  // namespace calibayes

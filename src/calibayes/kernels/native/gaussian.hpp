@@ -1,4 +1,5 @@
-// Numbers with independent columns: squared distances from the classes' means, and sums of powers. Each row is read once.
+// Numbers with independent columns: squared distances from the classes' means, sums of powers, ends. Each row is read
+// once.
 #pragma once
 
 #include "pack.hpp"
@@ -117,6 +118,40 @@ void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE centre, const
             two[j] += share * away;
         }
     }
+}
+
+// Numbers side by side; each lane has its own least and largest.
+template <int WIDE, class X>
+CALIBAYES_INLINE void widen_ends(const X* from, Int many, X* CALIBAYES_ALONE low, X* CALIBAYES_ALONE high,
+                                 X* CALIBAYES_ALONE gap) {
+    for (Int i = 0; i + WIDE <= many; i += WIDE)
+        for (int l = 0; l < WIDE; ++l) {
+            const X cell = from[i + l];
+            low[l] = cell < low[l] ? cell : low[l];
+            high[l] = cell > high[l] ? cell : high[l];
+            gap[l] = cell == cell ? gap[l] : cell;
+        }
+}
+
+template <class X>
+void ends(const Numbers<X>& x, double* least, double* largest) {
+    constexpr int WIDE = 32;
+    X low[WIDE], high[WIDE], gap[WIDE];
+    for (int l = 0; l < WIDE; ++l) low[l] = high[l] = x.data[0], gap[l] = 0;
+    const bool whole = x.stride == x.d;
+    const Int rows = whole ? 1 : x.n, wide = whole ? x.n * x.d : x.d;
+    for (Int r = 0; r < rows; ++r) {
+        const X* row = x.data + r * x.stride;
+        widen_ends<WIDE>(row, wide, low, high, gap);
+        widen_ends<1>(row + wide / WIDE * WIDE, wide % WIDE, low, high, gap);
+    }
+    for (int l = 1; l < WIDE; ++l) {
+        low[0] = low[l] < low[0] ? low[l] : low[0];
+        high[0] = high[l] > high[0] ? high[l] : high[0];
+        gap[0] = gap[l] == gap[l] ? gap[0] : gap[l];
+    }
+    const bool known = gap[0] == gap[0];
+    *least = known ? low[0] : gap[0], *largest = known ? high[0] : gap[0];
 }
 
 }  // namespace CALIBAYES_LEVEL

@@ -15,6 +15,16 @@ namespace calibayes {
 constexpr Int MOST_CELLS = 40;  // cells of a group beyond which its columns are better taken apart
 constexpr Int WORTH = 8;        // rows for each cell of a group from which on its table is worth making
 
+// What `Groups` points at.
+template <class N>
+struct Held {
+    Int groups, members;
+    std::vector<N> last, digits;
+    std::vector<std::uint32_t> first;
+
+    operator Groups<N>() const { return {groups, members, last.data(), digits.data(), first.data()}; }
+};
+
 class Grouping {
   public:
     const bool gaps;  // whether codes that are no level have a digit where they occur
@@ -49,24 +59,22 @@ class Grouping {
             std::uint64_t size = 1;
             for (Int m = 0; m < members; ++m) size *= radix[m * groups + p];
             first[p + 1] = static_cast<std::uint32_t>(first[p] + size);
+            largest = std::max(largest, size);
         }
     }
 
     Int cells() const { return first.back(); }
 
+    // Whether bytes hold the entries of all groups, and leave codes below 0 above them.
+    bool in_bytes() const { return largest <= 128; }
+
     // For a packed table whose cells have `pad` numbers each.
-    Groups with(Int pad) {
-        last.resize(radix.size()), step.resize(radix.size()), begin.resize(first.size());
-        for (Int p = 0; p < groups; ++p) {
-            auto apart = static_cast<std::uint32_t>(pad);
-            begin[p] = first[p] * apart;
-            for (Int m = members - 1; m >= 0; --m) {
-                last[m * groups + p] = radix[m * groups + p] - 1;
-                step[m * groups + p] = apart;
-                apart *= radix[m * groups + p];
-            }
-        }
-        return {groups, members, last.data(), step.data(), begin.data()};
+    template <class N>
+    Held<N> with(Int pad) const {
+        Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}};
+        for (const std::uint32_t digits : radix) held.last.push_back(static_cast<N>(digits - 1));
+        for (const std::uint32_t cell : first) held.first.push_back(cell * static_cast<std::uint32_t>(pad));
+        return held;
     }
 
     // A table of the columns' own cells, `pad` numbers each, as one of the groups' cells.
@@ -100,7 +108,8 @@ class Grouping {
 
   private:
     Int d, groups, members;
-    std::vector<std::uint32_t> levels, radix, first, last, step, begin;
+    std::uint64_t largest = 1;  // cells of a group
+    std::vector<std::uint32_t> levels, radix, first;
 
     // The first `size` cells of a group, each with every level of one column more; the number of cells then.
     Int widen(double* to, Int size, Int j, const double* own, Int pad) const {

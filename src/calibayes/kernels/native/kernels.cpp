@@ -18,16 +18,20 @@ namespace CALIBAYES_LEVEL {
      f<std::int64_t>, f<std::uint64_t>, f<float>, f<double>}
 #define CALIBAYES_ALL_WIDTHS(f) {f<2>, f<4>, f<8>, f<12>, f<16>}
 
+template <class N>
+constexpr Grouped<N> grouped() {
+    return {CALIBAYES_ALL_TYPES(Rows<N>::template entries), CALIBAYES_ALL_WIDTHS(Rows<N>::template gather),
+            CALIBAYES_ALL_WIDTHS(Rows<N>::template scatter), Rows<N>::scatter_one};
+}
+
 const Kernels& kernels() {
     static constexpr Kernels all = {
         CALIBAYES_NAME(CALIBAYES_LEVEL),
         CALIBAYES_ALL_TYPES(top_of),
         {CALIBAYES_ALL_TYPES(narrow8), CALIBAYES_ALL_TYPES(narrow16), CALIBAYES_ALL_TYPES(narrow32)},
-        CALIBAYES_ALL_TYPES(places_of),
         {tally<1>, tally<2>, tally<3>, tally<4>, tally<5>, tally<6>, tally<7>, tally<8>},
-        CALIBAYES_ALL_WIDTHS(gather),
-        CALIBAYES_ALL_WIDTHS(scatter),
-        scatter_one,
+        grouped<std::uint8_t>(),
+        grouped<std::uint32_t>(),
         assess,
         normalise,
         CALIBAYES_ALL_WIDTHS(distances32),
@@ -36,6 +40,8 @@ const Kernels& kernels() {
         CALIBAYES_ALL_WIDTHS(powers64),
         own_powers<float>,
         own_powers<double>,
+        ends<float>,
+        ends<double>,
         CALIBAYES_ALL_WIDTHS(binned_sums),
         CALIBAYES_ALL_WIDTHS(binned_counts),
         sparse_sums<std::int32_t>,

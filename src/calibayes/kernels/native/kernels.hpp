@@ -10,12 +10,12 @@ namespace calibayes {
 
 using Int = std::int64_t;
 
-constexpr Int TILE = 16;      // groups of columns whose tables are in the nearest cache at a time
-constexpr Int SPAN = 512;     // groups whose places are found at a time
-constexpr Int STRETCH = 64;   // rows that are taken at a time
-constexpr Int WIDEST = 16;    // classes that are taken at a time
+constexpr Int TILE = 8;        // groups of columns whose tables are in the nearest cache at a time
+constexpr Int SPAN = 512;      // groups whose entries are found at a time
+constexpr Int STRETCH = 1024;  // rows of levels that are taken at a time
+constexpr Int WIDEST = 16;     // classes that are taken at a time
 constexpr Int WIDTHS = 5;      // packed rows of 2, 4, 8, 12 or 16 numbers
-constexpr Int ROWS = 64;      // rows whose posterior is taken at a time; their scratch has 2 * ROWS * k numbers
+constexpr Int ROWS = 64;       // rows of numbers, or whose posterior is, taken at a time; its scratch has 2 * ROWS * k numbers
 
 // Odd widths are slow: what is stored across the lines of a cache is slow to be read again.
 constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
@@ -35,11 +35,13 @@ struct Codes {
 
 // Columns taken together: group p holds columns p, p + groups, p + 2 * groups, ...; the entry of a group is the number
 // whose digits are the entries of its columns. A code that is no level is the last digit of a column that has such.
+// N is the type of such numbers: bytes where no group has more cells.
+template <class N>
 struct Groups {
     Int groups, members;
-    const std::uint32_t* last;   // last digit of each column, (members * groups)
-    const std::uint32_t* step;   // how far apart in the packed table the digits of each column lie
-    const std::uint32_t* first;  // where each group begins in it, (groups,)
+    const N* last;               // last digit of each column, (members * groups)
+    const N* digits;             // how many digits it has, what the digits before it are multiplied with
+    const std::uint32_t* first;  // where each group begins in the packed table, (groups,)
 };
 
 // Sums over labelled rows: weight, error, soft error, log loss.
@@ -67,9 +69,23 @@ struct Sparse {
     Int n;
 };
 
-// Numbers from the places of one row to those of the next. Rows must not lie a power of two apart: the caches of
-// processors have but a few ways for such.
-constexpr Int LINE = SPAN + TILE;
+// From the entries of one row to those of the next. Rows must not lie a power of two apart: the caches of processors
+// have but a few ways for such.
+constexpr Int LINE = SPAN + 16;
+
+// Rows by the entries of their groups, LINE numbers a row.
+template <class N>
+struct Grouped {
+    // The entries of groups `from` to `to` of some rows; whether a code was beyond the last digit of its column.
+    bool (*entries[TYPES])(const Codes&, const Int* rows, Int n, const Groups<N>&, Int from, Int to, N* entries);
+    // For a tile of groups, which begin at `first` in a packed table: sums of cells, sums of weights in cells.
+    void (*gather[WIDTHS])(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* table,
+                           double* sums);
+    void (*scatter[WIDTHS])(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* weights,
+                            double* table);
+    void (*scatter_one)(const N* entries, const std::uint32_t* first, Int n, Int tile, Int pad, const Int* own,
+                        const double* weight, double* table);
+};
 
 struct Kernels {
     const char* name;
@@ -77,15 +93,10 @@ struct Kernels {
     void (*top[TYPES])(const Codes&, std::uint64_t* top);
     // Codes in a narrower signed type, -1 for what is none of `levels` (d,); the same largest codes are told.
     void (*narrow[NARROW][TYPES])(const Codes&, const std::uint32_t* levels, void* narrow, std::uint64_t* top);
-    // Where groups `from` to `to` of some rows begin in a packed table, LINE numbers a row; whether a code was beyond the
-    // last digit of its column.
-    bool (*places[TYPES])(const Codes&, const Int* rows, Int n, const Groups&, Int from, Int to, std::uint32_t* places);
     // How many of some rows have each of 1 to 8 levels from `from` on, added to (levels, d). Codes of one byte.
     void (*tally[TALLIED])(const Codes&, const Int* rows, Int n, std::uint8_t from, std::uint32_t* counts);
-    void (*gather[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* table, double* sums);
-    void (*scatter[WIDTHS])(const std::uint32_t* places, Int n, Int tile, const double* weights, double* table);
-    void (*scatter_one)(const std::uint32_t* places, Int n, Int tile, const Int* own, const double* weight,
-                        double* table);
+    Grouped<std::uint8_t> by_bytes;
+    Grouped<std::uint32_t> by_words;
     // Posterior, weights Y - (1 - generative) P (null: not wanted; 0 where no larger than `decided`) and scores of rows with joint log densities (n, k).
     Assessment (*assess)(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
                          const double* held_out, double generative, double decided, double* weights, double* scratch);
@@ -107,6 +118,9 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
                          double* count, double* first, double* second);
+    // Least and largest of at least one number, both NaN where there is a NaN.
+    void (*ends32)(const Numbers<float>&, double* low, double* high);
+    void (*ends64)(const Numbers<double>&, double* low, double* high);
     // Logs of products of densities between grid points, and sums of weights at the points; tables are packed (cells, K).
     void (*binned_sums[WIDTHS])(const Numbers<double>&, const Int* points, const Int* start, const double* density,
                                 const double* log_scale, double* sums);

@@ -170,6 +170,21 @@ static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out
         calibayes::power_sums(numbers_of<double>(x), centre.data(), weights.data(), k, zero, one, two);
 }
 
+static nb::tuple ends(Table x) {
+    const auto type = type_of(x.dtype());
+    demand(type == calibayes::FLOAT32 || type == calibayes::FLOAT64, "numbers are float32 or float64");
+    demand(x.shape(0) > 0 && x.shape(1) > 0, "at least one number");
+    double low, high;
+    {
+        nb::gil_scoped_release free;
+        if (type == calibayes::FLOAT32)
+            calibayes::chosen().ends32(numbers_of<float>(x), &low, &high);
+        else
+            calibayes::chosen().ends64(numbers_of<double>(x), &low, &high);
+    }
+    return nb::make_tuple(low, high);
+}
+
 // Every column has at least two points and two cells more than points.
 static void demand_grids(const In<Int, 1>& points, const In<Int, 1>& first, std::size_t d) {
     demand(points.shape(0) == d && first.shape(0) == d + 1 && first.data()[0] == 0, "points and first cells of columns");
@@ -275,6 +290,7 @@ NB_MODULE(_native, m) {
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
+    m.def("ends", ends, nb::arg("x").noconvert());
     m.def("binned_sums", binned_sums, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
           nb::arg("table").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("binned_counts", binned_counts, nb::arg("x").noconvert(), nb::arg("points").noconvert(),

@@ -39,8 +39,8 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
     const double log_two_pi = std::log(8.0 * std::atan(1.0));
     const Kernels& kernels = chosen();
     const Int most = padded(share_of(k));
-    std::vector<double> middle(x.d * most), root(x.d * most), term(x.d * most), constant(most), sums(STRETCH * most);
-    std::vector<std::uint8_t> gaps(STRETCH);
+    std::vector<double> middle(x.d * most), root(x.d * most), term(x.d * most), constant(most), sums(ROWS * most);
+    std::vector<std::uint8_t> gaps(ROWS);
     for (Int c = 0; c < k; c += share_of(k)) {
         const Int own = std::min(share_of(k), k - c), pad = padded(own);
         for (Int i = 0; i < pad; ++i) {
@@ -53,8 +53,8 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
                 constant[i] += term[j * pad + i];
             }
         }
-        for (Int from = 0; from < x.n; from += STRETCH) {
-            const Numbers<X> part{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+        for (Int from = 0; from < x.n; from += ROWS) {
+            const Numbers<X> part{x.data + from * x.stride, x.stride, std::min(ROWS, x.n - from), x.d};
             distances(kernels, width(pad), part, middle.data(), root.data(), term.data(), sums.data(), gaps.data());
             for (Int r = 0; r < part.n; ++r)
                 for (Int i = 0; i < own; ++i)
@@ -67,7 +67,7 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
 inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* start, const double* table, Int k,
                         double* out) {
     const Int cells = start[x.d], most = padded(share_of(k));
-    std::vector<double> density(cells * most), scale(x.d), sums(STRETCH * most);
+    std::vector<double> density(cells * most), scale(x.d), sums(ROWS * most);
     for (Int c = 0; c < k; c += share_of(k)) {
         const Int own = std::min(share_of(k), k - c), pad = padded(own);
         for (Int j = 0; j < x.d; ++j) {
@@ -79,8 +79,8 @@ inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* 
                 for (Int i = 0; i < pad; ++i)
                     density[cell * pad + i] = std::exp(table[(c + std::min(i, own - 1)) * cells + cell] - scale[j]);
         }
-        for (Int from = 0; from < x.n; from += STRETCH) {
-            const Numbers<double> part{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+        for (Int from = 0; from < x.n; from += ROWS) {
+            const Numbers<double> part{x.data + from * x.stride, x.stride, std::min(ROWS, x.n - from), x.d};
             chosen().binned_sums[width(pad)](part, points, start, density.data(), scale.data(), sums.data());
             for (Int r = 0; r < part.n; ++r)
                 for (Int i = 0; i < own; ++i) out[(from + r) * k + c + i] = sums[r * pad + i];
@@ -92,12 +92,12 @@ inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* 
 inline void binned_counts(const Numbers<double>& x, const Int* points, const Int* start, const double* weights, Int k,
                           double* out) {
     const Int cells = start[x.d], most = padded(share_of(k));
-    std::vector<double> table(cells * most), part(STRETCH * most);
+    std::vector<double> table(cells * most), part(ROWS * most);
     for (Int c = 0; c < k; c += share_of(k)) {
         const Int own = std::min(share_of(k), k - c), pad = padded(own);
         std::fill(table.begin(), table.end(), 0.0);
-        for (Int from = 0; from < x.n; from += STRETCH) {
-            const Numbers<double> rows{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+        for (Int from = 0; from < x.n; from += ROWS) {
+            const Numbers<double> rows{x.data + from * x.stride, x.stride, std::min(ROWS, x.n - from), x.d};
             for (Int r = 0; r < rows.n; ++r)
                 for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < own ? weights[(from + r) * k + c + i] : 0.0;
             chosen().binned_counts[width(pad)](rows, points, start, part.data(), table.data());
@@ -123,13 +123,13 @@ void power_sums(const Numbers<X>& x, const double* centre, const double* weights
     }
     if (single) return own_powers(kernels, x, centre, own.data(), weight.data(), count, first, second);
     const Int most = padded(share_of(k));
-    std::vector<double> sums(3 * x.d * most), part(STRETCH * most);
+    std::vector<double> sums(3 * x.d * most), part(ROWS * most);
     for (Int c = 0; c < k; c += share_of(k)) {
         const Int mine = std::min(share_of(k), k - c), pad = padded(mine);
         std::fill(sums.begin(), sums.end(), 0.0);
         double *zero = sums.data(), *one = zero + x.d * pad, *two = one + x.d * pad;
-        for (Int from = 0; from < x.n; from += STRETCH) {
-            const Numbers<X> rows{x.data + from * x.stride, x.stride, std::min(STRETCH, x.n - from), x.d};
+        for (Int from = 0; from < x.n; from += ROWS) {
+            const Numbers<X> rows{x.data + from * x.stride, x.stride, std::min(ROWS, x.n - from), x.d};
             for (Int r = 0; r < rows.n; ++r)
                 for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < mine ? weights[(from + r) * k + c + i] : 0.0;
             powers(kernels, width(pad), rows, centre, part.data(), zero, one, two);

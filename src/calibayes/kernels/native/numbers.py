@@ -1,4 +1,4 @@
-"""Numbers: calls of the native twins of `calibayes.kernels.diagonal`."""
+"""Numbers: calls of the native twins of `calibayes.kernels.diagonal` and `calibayes.kernels.spread`."""
 
 from __future__ import annotations
 
@@ -24,3 +24,9 @@ def power_sums(module: Any, x: Array, centre: Array, weights: Array) -> Any:
     out = np.empty((3, weights.shape[1], x.shape[1]))
     module.power_sums(by_row(x), floats(centre), floats(weights), out)
     return out[0], out[1], out[2]
+
+
+def ends(module: Any, x: Array) -> Any:
+    if not is_matrix(x, "f") or not x.size:
+        return NotImplemented
+    return module.ends(by_row(x))
