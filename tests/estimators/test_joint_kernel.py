@@ -80,7 +80,7 @@ class TestEstimator:
         X = np.column_stack([y + 0.3 * rng.normal(size=300), rng.normal(size=(300, 8))])
         model = JointKernelClassifier().fit(X, y)
         assert max(list(model.relevance_.values())[1:]) < 0.05
-        assert list(model.relevance_.values())[0] == 1.0
+        assert next(iter(model.relevance_.values())) == 1.0
 
     def test_reasons_sum_to_the_log_odds_and_begin_with_what_tells_most(self):
         X, y = load_iris(return_X_y=True, as_frame=True)

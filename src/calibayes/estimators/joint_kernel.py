@@ -20,6 +20,7 @@ from calibayes.estimators.deciding import Deciding
 from calibayes.estimators.explaining import Explanation, code_of, pairs
 from calibayes.estimators.joint_density import JointDensity, joint_density
 from calibayes.estimators.reading import Reading, Rows
+from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.joint_kernel import STEPS
 from calibayes.kernels.threads import jobs
 from calibayes.tables.read import Table
@@ -87,9 +88,13 @@ class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep rows, weigh columns, choose the bandwidth."""
         most = checks.whole_number("kept_rows", self.kept_rows, 1)
-        if self.narrowing is not None and not 0 <= checks.whole_number("narrowing", self.narrowing, 0) < STEPS:
+        if (
+            self.narrowing is not None
+            and not 0 <= checks.whole_number("narrowing", self.narrowing, 0) < STEPS
+        ):
             raise ValueError(f"narrowing must be below {STEPS}, got {self.narrowing}")
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
+        class_frequencies(rows.codes, rows.weight, self.classes_)  # every class has some
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         with one_thread(), jobs(threads_for(checks.jobs(self.n_jobs))):
             density = joint_density(rows, len(self.classes_), most, int(seed))
@@ -157,7 +162,9 @@ class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore
         return ("class prior", *names), np.concatenate([prior, terms], axis=2)
 
 
-def trained_at(rows: Rows, classes: Array, narrowing: int, kept_rows: int, seed: int) -> JointKernelClassifier:
+def trained_at(
+    rows: Rows, classes: Array, narrowing: int, kept_rows: int, seed: int
+) -> JointKernelClassifier:
     """An estimator of rows that were read already."""
     model = JointKernelClassifier(narrowing=narrowing, kept_rows=kept_rows)
     model._match_names(rows.table, reset=True)

@@ -22,6 +22,7 @@ from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
 from calibayes.estimators.patience import LEAST_WEIGHT, Beside, Judge, lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import Trial, trial
+from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.mixing import log_loss, mix, mixture_weights
 from calibayes.kernels.threads import kept_threads
 from calibayes.tables.read import Table, array_names
@@ -95,7 +96,7 @@ class Mixing(Averaged):
         rows = rows._replace(table=rows.table.noting())
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         found = trial(self.cv, rows, len(np.asarray(y)), int(seed))
-        self.class_prior_ = _frequencies(rows, self.classes_)
+        self.class_prior_ = class_frequencies(rows.codes, rows.weight, self.classes_)
         self.rows_, self.tried_rows_ = len(rows.codes), len(found.rows.codes)
         whole, setting = self._setting(Trial(rows, []), clock), self._setting(found, clock)
         self.skipped_ = {}
@@ -214,17 +215,9 @@ def unnamed(model: Any, table: Table) -> None:
         model.__dict__.pop("feature_names_in_", None)
 
 
-def _frequencies(rows: Rows, classes: Array) -> Array:
-    mass = np.bincount(rows.codes, rows.weight, minlength=len(classes))
-    if not (mass > 0).all():
-        lost = ", ".join(repr(str(label)) for label in classes[~(mass > 0)])
-        raise ValueError(f"no rows (or no weight) in class {lost}, or none outside of one of the folds")
-    return np.asarray(mass / mass.sum())
-
-
 def _constant(given: Trial, training: Sequence[Rows], classes: Array) -> Array:
     """log class frequencies in the training rows of each row's fold, (n, k); NaN for a row in no fold."""
     found = np.full((len(given.rows.codes), len(classes)), np.nan)
     for held, own in zip(given.splits, training, strict=True):
-        found[held] = np.log(_frequencies(own, classes))
+        found[held] = np.log(class_frequencies(own.codes, own.weight, classes))
     return found

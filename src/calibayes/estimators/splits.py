@@ -19,6 +19,7 @@ TRIAL_ROWS = 20_000
 """Rows that are enough to say how far to train and how much each member counts."""
 LEAST_OF_CLASS = 50
 """Rows of a class that a trial has at least, if there are so many."""
+MOST_COUNT = 2.0**53
 MOST_COPIES = 8
 """A row of weight 2 does as two rows do, if all of them together are not more than so many times the rows."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -61,7 +62,7 @@ def units(rows: Rows, seed: int) -> tuple[Rows, Array]:
     """Rows to deal out, and a number for each, (n,), as good as random: rows of the same number stay together.
 
     Where weights are whole numbers, they say how often a row was seen: it becomes as many rows of weight 1, which may
-    come to lie on both sides of a fold as rows of a sample do (all numbers are divided by what they have in common).
+    come to lie on both sides of a fold as rows of a sample do (all weights are divided by what they have in common).
     Other weights do not say that: rows of the same content, of whatever class, stay together then.
     """
     marks = digest(rows.table, seed)
@@ -69,14 +70,18 @@ def units(rows: Rows, seed: int) -> tuple[Rows, Array]:
         _stirred(marks) ^ _stirred(rows.codes.astype(np.uint64)), return_index=True, return_inverse=True
     )
     total = np.bincount(which.ravel(), rows.weight, minlength=len(found))
-    most = MOST_COPIES * len(rows.codes)
-    if (total == np.round(total)).all() and total.max() <= most:
-        unit = int(np.gcd.reduce(total.astype(np.int64)))
-        copies = total.astype(np.int64) // unit
-        if copies.sum() <= most:
-            alike = rows.only(np.repeat(first, copies))
-            return alike._replace(weight=np.full(len(alike.codes), float(unit))), np.arange(len(alike.codes))
+    unit = _common(rows.weight)
+    if unit > 0 and total.sum() / unit <= MOST_COPIES * len(rows.codes):
+        alike = rows.only(np.repeat(first, np.rint(total / unit).astype(int)))
+        return alike._replace(weight=np.full(len(alike.codes), unit)), np.arange(len(alike.codes))
     return rows, np.unique(marks, return_inverse=True)[1].ravel()
+
+
+def _common(weight: Array) -> float:
+    """The largest whole number of which all weights are multiples; 0 where there is none."""
+    if not ((weight == np.round(weight)).all() and weight.max() < MOST_COUNT):
+        return 0.0
+    return float(np.gcd.reduce(weight.astype(np.int64)))
 
 
 def dealt(groups: Array, codes: Array, count: int, share: float = 1.0) -> Array:

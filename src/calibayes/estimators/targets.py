@@ -136,3 +136,12 @@ def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
     if not held.any():
         raise ValueError(f"validation_fraction={fraction} of {len(codes)} rows holds out no row at all")
     return held
+
+
+def class_frequencies(codes: Array, weight: Array, classes: Array) -> Array:
+    """The share of the weight that each class has, (k,); a sentence where one has none."""
+    mass = np.bincount(codes, weight, minlength=len(classes))
+    if not (mass > 0).all():
+        lost = ", ".join(repr(str(label)) for label in classes[~(mass > 0)])
+        raise ValueError(f"no rows (or no weight) in class {lost}, or none outside of one of the folds")
+    return np.asarray(mass / mass.sum())

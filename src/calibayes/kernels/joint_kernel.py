@@ -42,9 +42,7 @@ def votes(rows: Array, kept: Array, shares: Array, square: float, own: Array | N
 
 def votes_at(rows: Array, kept: Array, shares: Array, square: float) -> Array:
     """The same for one bandwidth, (n, k)."""
-    parts = by_stretch(
-        lambda part: _kernels(rows[part], kept, square) @ shares, len(rows), kept[:, 0].nbytes
-    )
+    parts = by_stretch(lambda part: _kernels(rows[part], kept, square) @ shares, len(rows), kept[:, 0].nbytes)
     return np.concatenate(parts)
 
 

@@ -22,8 +22,9 @@ def relevance(x: Array, shares: Array) -> Array:
     [0.69, 0.0]
     """
     weight = shares.sum(axis=1)
-    cuts = np.arange(1, PARTS) / PARTS
-    tenths = [np.searchsorted(np.unique(quantiles(column, weight, cuts)), column) for column in x.T]
+    cuts = [part / PARTS for part in range(1, PARTS)]
+    edges = [np.unique(np.array(quantiles(column, weight, cuts))) for column in x.T]
+    tenths = [np.searchsorted(own, column) for own, column in zip(edges, x.T, strict=True)]
     counts = weighted_counts(np.stack(tenths, axis=1), shares, offsets((PARTS,) * x.shape[1]))
     joint = counts.reshape(shares.shape[1], x.shape[1], PARTS) / weight.sum()
     cells, classes = joint.sum(axis=0), joint.sum(axis=2)
