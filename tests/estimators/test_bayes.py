@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, make_classification
 
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture, SkippedMemberWarning
-from calibayes.estimators import mixing, standard_members
+from calibayes.estimators import bar, mixing, splits, standard_members
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import dealt, digest, trial
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
@@ -283,6 +283,54 @@ class TestTraining:
         assert model.models_["full"].parameters_["full"]["mean"].shape == (3, 4)
         assert model.score(wide, y) > 0.9
         assert model.explain(wide).names == ("class prior", *[f"x{j}" for j in range(12)], "columns together")
+
+    def test_many_rows_are_tried_on_some_and_trained_on_all(self, monkeypatch):
+        monkeypatch.setattr(splits, "TRIAL_ROWS", 120)
+        X, y = frame(400)
+        model = BayesClassifier(families=["tied", "kernel"]).fit(X, y)
+        assert model.rows_ == 400
+        assert 120 <= model.tried_rows_ <= 150  # at least 50 of each class
+        assert f"tried on {model.tried_rows_} of 400 rows" in model.summary()
+        used = next(iter(model.models_.values()))
+        assert used.data_statistics_["class_prior"]["count"].sum() == pytest.approx(400)
+        order = np.random.default_rng(0).permutation(400)
+        shuffled = BayesClassifier(families=["tied", "kernel"]).fit(X.iloc[order], y[order])
+        assert_allclose(shuffled.predict_proba(X), model.predict_proba(X), atol=1e-7)
+        assert BayesClassifier(families=["tied"], cv=3).fit(X, y).tried_rows_ == 400
+
+    def test_a_costly_member_comes_last_and_is_followed_while_all_gain(self, monkeypatch):
+        monkeypatch.setattr(standard_members, "COSTLY", 0.0)
+        X, y = frame(300)
+        model = BayesClassifier().fit(X, y)
+        assert list(model.paths_) == ["near", "tied", "kernel", "full"]
+        path = model.paths_["full"]
+        assert path.tau[-1] == 1.0
+        assert f"full was not taken beyond tau 1: {path.ended}" in model.summary()
+
+    def test_members_without_whom_others_do_as_well_do_not_count(self):
+        rng = np.random.default_rng(0)
+        true = np.log(rng.uniform(0.6, 0.9, 200))
+        twin = true + 1e-6 * rng.normal(size=200)
+        weights = mixing.sparing_weights(
+            np.column_stack([true, twin, np.full(200, np.log(0.5))]), np.ones(200)
+        )
+        assert (weights[:2] > 0).sum() == 1
+        assert weights.sum() == pytest.approx(1.0)
+
+    def test_class_frequencies_always_count_a_little(self):
+        sure = mixing.sparing_weights(np.log(np.tile([0.999, 0.5], (50, 1))), np.ones(50))
+        assert_allclose(sure, [1.0 - 2e-5, 2e-5])
+        assert BayesClassifier().fit(*load_iris(return_X_y=True)).weights_["class frequencies"] > 0
+
+    def test_a_bar_is_drawn_on_a_terminal(self, monkeypatch, capsys):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+        shown = bar.Bar("Someone", 2, True)
+        shown.enter(1, "kernel")
+        shown.step("tau 1", 0.5)
+        shown.close()
+        told = capsys.readouterr().err
+        assert told.startswith("\r[Someone] ##################......  75 %  kernel, tau 1")
+        assert told.endswith("\n")
 
     def test_progress_is_printed(self, capfd):
         BayesClassifier(families=["tied"], verbose=1).fit(*frame())

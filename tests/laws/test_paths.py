@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior, Diagonal, Gaussian, Product
-from calibayes.kernels.mixing import logarithmic_mean, mix, mixture_weights, pair_shares
+from calibayes.kernels.mixing import log_loss, logarithmic_mean, mix, mixture_weights, pair_shares
 from calibayes.learn import Data, Lane, ToTheEnd, learn, survey, walk
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
@@ -72,6 +72,24 @@ def test_weights_of_a_mixture_are_the_best_there_are():
     for other in rng.dirichlet(np.ones(3), 500):
         assert loss <= -weight @ np.log(np.exp(log_true) @ other) + 1e-6
     assert_array_equal(mixture_weights(np.zeros((0, 2)), np.zeros(0)), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_of_a_mixture_are_those_of_expectation_maximisation(seed):
+    """Also where members say the same, or call rows next to impossible that others do not."""
+    rng = np.random.default_rng(seed)
+    log_true = -np.abs(rng.standard_normal((80, 4))) * 10.0 ** rng.uniform(-1, 2)
+    log_true[rng.random((80, 4)) < 0.1] = -800.0
+    log_true[:, 3] = log_true[:, seed % 3] if seed % 2 else log_true[:, 3]
+    weight = rng.integers(1, 3, 80).astype(float)
+    probability = np.exp(log_true - log_true.max(axis=1, keepdims=True))
+    shares = np.full(4, 0.25)
+    for _ in range(5000):
+        shares = shares * (probability.T @ (weight / (probability @ shares))) / weight.sum()
+    found = mixture_weights(log_true, weight)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(1.0)
+    assert log_loss(log_true, found, weight) <= log_loss(log_true, shares, weight) + 1e-9
 
 
 def test_log_odds_of_a_mixture_are_a_sum():

@@ -27,6 +27,9 @@ from calibayes.kernels.mixing import log_loss, mix, mixture_weights
 from calibayes.kernels.threads import kept_threads
 from calibayes.tables.read import Table, array_names
 
+SURPRISES = 1e-3
+"""Rows that all members call impossible, among those that were tried, at least."""
+
 
 class SkippedMemberWarning(UserWarning):
     """A member of a mixture was left out, and why."""
@@ -188,7 +191,16 @@ def sparing_weights(log_true: Array, weight: Array) -> Array:
         without = log_loss(log_true, rest, weight)
         if best[light] < LEAST_WEIGHT or not lower(least, without):
             best = rest
-    return best
+    return _with_some_left(best, float(weight.sum()))
+
+
+def _with_some_left(weights: Array, rows: float) -> Array:
+    """Weights that leave the class frequencies something, so that no row that comes is impossible."""
+    least = SURPRISES / max(rows, 1.0)
+    if weights[-1] >= least:
+        return weights
+    others = weights[:-1] / weights[:-1].sum()
+    return np.append((1.0 - least) * others, least)
 
 
 def _of_true_class(said: Array, rows: Rows) -> Array:
