@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--store", type=Path, default=Path("build/accuracy"))
     parser.add_argument("--page", type=Path, help="where to write the page, such as docs/accuracy.md")
+    parser.add_argument("--note", help="what to say of the data sets on the page")
     parser.add_argument("--data", nargs="*", help="names of data sets; by default all but the large ones")
     parser.add_argument("--models", nargs="*", choices=list(EVERYTHING))
     parser.add_argument("--tuned", action="store_true")
@@ -186,7 +187,7 @@ def main():
     results = gathered(given.store, models, loaders, digest)
     page = given.page or given.store / "accuracy.md"
     apart = gathered(given.store, models, APART, digest)
-    write_page(results, models, page, apart, of_images(given.store, digest, given.images))
+    write_page(results, models, page, apart, of_images(given.store, digest, given.images), given.note)
     print(page)
 
 

@@ -21,14 +21,14 @@ POINT = 1.0
 CLOSE = 0.02
 
 
-def write_page(results, models, page, apart, images):
+def write_page(results, models, page, apart, images, note=None):
     """Write the page, and beside it the diagrams."""
     page.parent.mkdir(parents=True, exist_ok=True)
     whole = {data: found for data, found in results.items() if all(model in found for model in models)}
     if not whole:
         raise SystemExit("no data set has results of all models yet")
     tables = {metric: table(whole, models, metric) for metric in METRICS}
-    parts = [HEAD.format(sets=len(whole), models=len(models))]
+    parts = [HEAD.format(sets=len(whole), models=len(models), page=page.name, note=note or SHAPED)]
     parts.append(averages(tables, models, len(whole)))
     parts.append(times(tables, models))
     for metric in ("error", "log_loss"):
@@ -47,7 +47,8 @@ encoder, inner fold or early stop has seen. Calibration error is the expected on
 pooled over the folds. Seconds are processor time of fit and predict on one fold, on one thread; on a shared machine they
 compare models roughly. SVC gives no probabilities.
 
-`python benchmarks/accuracy.py --page docs/accuracy.md` makes this page. The defaults of `BayesClassifier` were found on
+`python benchmarks/accuracy.py --page docs/{page}` makes this page. {note}"""
+SHAPED = """The defaults of `BayesClassifier` were found on
 data sets that are among these, so its lead here shows that it works as it was meant to, not how far it leads elsewhere."""
 
 

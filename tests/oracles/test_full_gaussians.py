@@ -16,7 +16,7 @@ from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tie
 from calibayes.kernels import densities, distances, linalg, moments, room, spread, triangular
 from calibayes.posterior import DECIDED, undecided
 from calibayes.rules import RC
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.sources import BYTES_PER_BLOCK, SHARES, ArraySource
 
 
 def rows(n, d, seed=0):
@@ -274,10 +274,13 @@ class TestPasses:
         model = QuadraticDiscriminantAnalysis(rule="ml", prior=None, engine=engine)
         model.fit(rows(9000, d), np.arange(9000) % k)
         assert model._least_cells == k * d * (d + 1) // 2
-        source = ArraySource(
-            {"x": np.zeros((9000, d))}, np.zeros(9000), np.ones(9000), np.zeros(9000), least_cells=10**6
-        )
-        assert len(source.parts()) == -(-9000 * d // 10**6)
+        x, zeros = np.zeros((90_000, d)), np.zeros(90_000)
+        for least in (0, 10**5, 10**6, 3 * 10**6, 10**8):
+            blocks = [load() for load in ArraySource({"x": x}, zeros, zeros, zeros, least_cells=least).parts()]
+            sizes = [block.columns["x"].size for block in blocks]
+            assert min(sizes) >= least or len(blocks) == 1
+            assert max(sizes) <= max(2 * least, 2 * BYTES_PER_BLOCK // 8)
+            assert len(blocks) < SHARES or len(blocks) % SHARES == 0
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
