@@ -18,7 +18,7 @@ from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
 from calibayes.posterior import log_normalise
 
-MANY_CELLS = 2**20
+MANY_CELLS = 2**17
 """Cells of a block from which on threads are worth being called."""
 FALL = 1.0
 """A fall of the objective by so much a row is no wobble: the rule ran off."""
