@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace, spread
+from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace, looking, spread
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -77,6 +77,17 @@ def of_counts(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tupl
 def of_look_up(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for cells, first in level_codes(rng, n, d):
         yield cells, rng.standard_normal((k, first[-1])), first
+
+
+def of_looks(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """As many classes and columns as one look takes."""
+    d, k = min(d, 500), min(k, 16)
+    for cells, first in level_codes(rng, n, d):
+        for generative in (0.0, 0.3, 1.0):
+            held, weight = rng.random(n) < 0.3, rng.integers(0, 3, size=n)
+            table = rng.standard_normal((k, first[-1])) / d
+            about = np.log(rng.dirichlet(np.ones(k))), rng.integers(-1, k, size=n)
+            yield cells, table, first, *about, weight * ~held, weight * held, generative, 2.0**-40
 
 
 def joints(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -227,6 +238,7 @@ CASES = {
     "ends": Case(spread.ends, of_ends),
     "weighted_counts": Case(counts.weighted_counts, of_counts),
     "look_up": Case(counts.look_up, of_look_up),
+    "look": Case(looking.look, of_looks),
     "log_normalise": Case(logspace.log_normalise, joints),
     "first_largest": Case(logspace.first_largest, joints),
     "assess": Case(logspace.assess, of_assess),
@@ -236,7 +248,9 @@ CASES = {
 
 
 def leaves(result: Any) -> list[Any]:
-    return [leaf for part in result for leaf in leaves(part)] if isinstance(result, tuple) else [result]
+    if isinstance(result, tuple):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [] if result is None else [result]
 
 
 @needs_native
@@ -254,7 +268,8 @@ def test_twins_agree(level: str, name: str, shape: tuple[int, int, int]) -> None
         with held_to(level):
             again = [np.array(leaf) for leaf in leaves(case.kernel.native(use.module, *args))]
         written = args[0].copy() if name == "narrow_into" else None
-        plain = case.kernel.plain(*args)
+        with switched_off():
+            plain = case.kernel.plain(*args)
         many += 1
         for ours, twin in zip(again, map(np.asarray, leaves(plain)), strict=True):
             scale = np.abs(twin[np.isfinite(twin)]).max(initial=1.0)
@@ -283,6 +298,11 @@ def test_what_the_kernels_do_not_take_is_left_to_numpy() -> None:
     flags = np.array([[True, False]])
     assert counts.weighted_counts.native(use.module, flags, np.ones((1, 1)), first) is NotImplemented
     assert counts.look_up.native(use.module, [[0, 1]], np.ones((1, 4)), first) is NotImplemented
+    for k, d, levels in ((17, 2, 2), (2, 513, 50)):
+        rows, wide = np.zeros((1, d), dtype=np.int8), counts.offsets((levels,) * d)
+        about = np.zeros(k), np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 0.0, 0.0
+        found = looking.look.native(use.module, rows, np.zeros((k, levels * d)), wide, *about)
+        assert found is NotImplemented
 
 
 @needs_native

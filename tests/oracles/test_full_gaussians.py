@@ -276,7 +276,9 @@ class TestPasses:
         assert model._least_cells == k * d * (d + 1) // 2
         x, zeros = np.zeros((90_000, d)), np.zeros(90_000)
         for least in (0, 10**5, 10**6, 3 * 10**6, 10**8):
-            blocks = [load() for load in ArraySource({"x": x}, zeros, zeros, zeros, least_cells=least).parts()]
+            blocks = [
+                load() for load in ArraySource({"x": x}, zeros, zeros, zeros, least_cells=least).parts()
+            ]
             sizes = [block.columns["x"].size for block in blocks]
             assert min(sizes) >= least or len(blocks) == 1
             assert max(sizes) <= max(2 * least, 2 * BYTES_PER_BLOCK // 8)

@@ -75,6 +75,37 @@ class Contrasting(Protocol):
         """log p(x | class) minus something that depends on x alone, (n, k)."""
 
 
+class Given(NamedTuple):
+    """What a look at some rows needs to know beside their columns and a family's parameters."""
+
+    log_prior: Array
+    """log p(class), (k,)."""
+    labels: Array
+    weight: Array
+    held_out: Array
+    generative: float
+    decided: float
+    """A class weight that is no larger counts as none."""
+
+
+class Look(NamedTuple):
+    """What was seen."""
+
+    assessment: Any
+    statistics: Arrays
+    """Those of the weights that follow from the posterior."""
+    classes: Array
+    """The sums of these weights, (k,)."""
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """Densities, posterior, scores and statistics in one go, for a family that is alone."""
+
+    def look(self, columns: Any, parameters: Arrays, given: Given) -> Look:
+        """`log_density`, its posterior with the class prior, how good that is, and `statistics` of its weights."""
+
+
 @runtime_checkable
 class Movable(Protocol):
     """Moments that can be summed about another point."""

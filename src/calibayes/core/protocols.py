@@ -122,6 +122,9 @@ class Model(Protocol):
     def contrast(self, block: Block, parameters: Trees) -> Array:
         """The same up to a term that all classes share."""
 
+    def look(self, block: Block, parameters: Trees, generative: float, decided: float) -> Any | None:
+        """All that a pass wants of a block in one go (see `Looking`), or None where that is not at hand."""
+
     def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
 
     def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...

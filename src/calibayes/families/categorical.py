@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.abilities import Ascent
+from calibayes.core.abilities import Ascent, Given, Look
 from calibayes.core.protocols import Admission, Array, Arrays
 from calibayes.families.pseudo_counts import PseudoCounts, cell_by_cell, floored
-from calibayes.kernels import counts, simplex
+from calibayes.kernels import counts, looking, simplex
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class Categorical(PseudoCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return counts.look_up(columns, parameters["log_probability"], self._first)
+
+    def look(self, columns: Array, parameters: Arrays, given: Given) -> Look:
+        seen = looking.look(columns, parameters["log_probability"], self._first, *given)
+        return Look(seen.assessment, {"count": seen.counts}, seen.classes)
 
     def admit(self, current: Arrays, proposed: Arrays) -> Admission:
         return cell_by_cell(current, proposed)

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from calibayes.core.abilities import Natural, Penalised, Structured
+from calibayes.core.abilities import Given, Look, Natural, Penalised, Structured
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Family, Layout, Trees
 from calibayes.families.class_prior import ClassPrior
@@ -79,6 +79,23 @@ class Product:
             for name, f in self.families.items()
         ]
         return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+
+    def look(self, block: Block, parameters: Trees, generative: float, decided: float) -> Look | None:
+        """All that a pass wants of a block in one go, where there is one family and it can do that."""
+        name, family = next(iter(self.families.items()))
+        if len(self.families) > 1 or not hasattr(family, "look"):
+            return None
+        given = Given(
+            parameters[PRIOR]["log_probability"],
+            block.labels,
+            block.weight,
+            block.held_out,
+            generative,
+            decided,
+        )
+        seen = family.look(block.columns[name], parameters[name], given)
+        counts = self.prior.statistics(seen.classes[None])
+        return Look(seen.assessment, {PRIOR: counts, name: seen.statistics}, seen.classes)
 
     def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
         """Each family freezes what is its own; a class that one of them holds keeps its class count."""

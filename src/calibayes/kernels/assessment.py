@@ -26,3 +26,14 @@ class Assessment(NamedTuple):
     held_out: Scores
     weights: Array | None
     """weight * (Y - (1 - generative) P), (n, k), where they are wanted."""
+
+
+class Seen(NamedTuple):
+    """What one look at rows of levels saw."""
+
+    assessment: Assessment
+    """Without weights."""
+    counts: Array
+    """Sums of the weights per class and cell, (k, cells)."""
+    classes: Array
+    """Sums of the weights per class, (k,)."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Model, Rule, Trees
+from calibayes.kernels.assessment import Assessment
 from calibayes.posterior import DECIDED, assess, log_normalise, scores, undecided
 
 
@@ -17,6 +18,9 @@ def measure(
 ) -> Mapping[str, Any]:
     """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
     blend: float | None = getattr(rule, "blend", None)
+    seen = model.look(block, parameters, blend, DECIDED) if blend is not None and not last else None
+    if seen is not None:
+        return {**_sums(seen.assessment), "statistics": seen.statistics}
     # The posterior is all that a rule without a generative part looks at.
     log_joint = (model.contrast if blend == 0.0 else model.log_joint)(block, parameters)
     sums, weights = (
@@ -31,13 +35,16 @@ def _by_blend(
     log_joint: Array, block: Block, blend: float, last: bool
 ) -> tuple[dict[str, Any], Array | None]:
     found = assess(log_joint, block.labels, block.weight, block.held_out, blend, DECIDED, weights=not last)
-    sums = {
+    return _sums(found), found.weights
+
+
+def _sums(found: Assessment) -> dict[str, Any]:
+    return {
         "size": found.train.weight,
         "train": found.train._asdict(),
         "held_out": found.held_out._asdict(),
         "objective": found.objective,
     }
-    return sums, found.weights
 
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,9 @@ from calibayes.core.abilities import (
     Contrasting,
     Counts,
     Filling,
+    Given,
     Incomplete,
+    Looking,
     Movable,
     Natural,
     Penalised,
@@ -26,6 +29,7 @@ from calibayes.core.abilities import (
 )
 from calibayes.core.protocols import Array, Arrays, Family, Layout
 from calibayes.core.tree import add, map_leaves, scale, subtract
+from calibayes.posterior import assess
 
 
 @dataclass(frozen=True)
@@ -370,6 +374,26 @@ def contrasts_differ_as_densities_do(case: FamilyCase) -> None:
             assert_allclose(off, np.repeat(off[:, :1], case.k, axis=1), atol=1e-9)
 
 
+def a_look_is_what_its_parts_are(case: FamilyCase) -> None:
+    """Density, posterior, scores and statistics, with held-out rows, rows without a label and missing cells."""
+    family = case.prepared()
+    if not isinstance(family, Looking):
+        return
+    parameters, n = family.parameters(case.start()), len(case.columns)
+    labels, held = np.arange(n) % (case.k + 1) - 1, np.arange(n) % 5 == 0
+    log_prior = np.log(np.arange(1.0, case.k + 1) / np.arange(1.0, case.k + 1).sum())
+    for columns in (case.columns, _with_gaps(case)) if isinstance(family, Incomplete) else (case.columns,):
+        for generative in (0.0, 0.4):
+            given = Given(log_prior, labels, 1.5 * ~held, 1.0 * held, generative, 2.0**-40)
+            seen = family.look(columns, parameters, given)
+            found = assess(log_prior + family.log_density(columns, parameters), *given[1:])
+            assert_allclose(np.hstack(seen.assessment[:3]), np.hstack(found[:3]), atol=1e-9)
+            weights = np.asarray(found.weights)
+            assert_allclose(seen.classes, weights.sum(axis=0), atol=1e-9)
+            parts = family.statistics(columns, weights, parameters)
+            map_leaves(partial(assert_allclose, atol=1e-9), seen.statistics, parts)
+
+
 def filling_keeps_what_is_known(case: FamilyCase) -> None:
     family = case.prepared()
     if isinstance(family, Filling):
@@ -423,6 +447,7 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     statistics_with_missing_cells_are_sums,
     reasons_sum_to_the_density,
     contrasts_differ_as_densities_do,
+    a_look_is_what_its_parts_are,
     filling_keeps_what_is_known,
     given_cells_stay_in_samples,
     moments_can_move,

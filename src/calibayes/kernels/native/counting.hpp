@@ -55,7 +55,7 @@ using Lines = std::vector<double, OnLines<double>>;
 
 // Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
 struct Workspace {
-    Lines packed, own, sums;
+    Lines packed, second, own, sums;
     std::vector<std::uint32_t> entries;
     std::vector<Int> rows;
 

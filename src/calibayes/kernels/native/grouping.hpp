@@ -64,6 +64,7 @@ class Grouping {
     }
 
     Int cells() const { return first.back(); }
+    Int many() const { return groups; }
 
     // Whether bytes hold the entries of all groups, and leave codes below 0 above them.
     bool in_bytes() const { return largest <= 128; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "looking.hpp"
 #include "numbers.hpp"
 
 namespace nb = nanobind;
@@ -118,6 +119,30 @@ static nb::tuple assess(In<double, 2> log_joint, In<Int, 1> labels, In<double, 1
         found = calibayes::chosen().assess(log_joint.data(), n, k, labels.data(), weight.data(), held_out.data(),
                                            generative, decided, weights ? weights->data() : nullptr, scratch.data());
     }
+    return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
+}
+
+static std::optional<nb::tuple> look(Table codes, In<double, 2> table, In<Int, 1> first, In<double, 1> log_prior,
+                                     In<Int, 1> labels, In<double, 1> weight, In<double, 1> held_out,
+                                     double generative, double decided, Out<double, 2> counts,
+                                     Out<double, 1> classes) {
+    const auto rows = codes_of(codes);
+    const auto levels = levels_of(first, rows.d);
+    const Int k = table.shape(0), cells = first.data()[rows.d];
+    const std::size_t n = rows.n;
+    demand(k > 0 && static_cast<Int>(table.shape(1)) == cells, "a table of all cells");
+    demand(static_cast<Int>(log_prior.shape(0)) == k && static_cast<Int>(classes.shape(0)) == k, "a prior (k,)");
+    demand(labels.shape(0) == n && weight.shape(0) == n && held_out.shape(0) == n, "as many of all as rows");
+    demand(static_cast<Int>(counts.shape(0)) == k && static_cast<Int>(counts.shape(1)) == cells, "counts (k, cells)");
+    calibayes::Assessment found;
+    bool done;
+    {
+        nb::gil_scoped_release free;
+        const calibayes::Looked at{rows,          table.data(),    log_prior.data(), k,          first.data(), cells,
+                                   labels.data(), weight.data(), held_out.data(),  generative, decided};
+        done = calibayes::look(levels, at, counts.data(), classes.data(), found);
+    }
+    if (!done) return std::nullopt;
     return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
 }
 
@@ -282,6 +307,10 @@ NB_MODULE(_native, m) {
     m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
           nb::arg("decided"), nb::arg("weights").none());
+    m.def("look", look, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("first").noconvert(),
+          nb::arg("log_prior").noconvert(), nb::arg("labels").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("held_out").noconvert(), nb::arg("generative"), nb::arg("decided"), nb::arg("counts").noconvert(),
+          nb::arg("classes").noconvert());
     m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
     m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
