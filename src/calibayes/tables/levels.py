@@ -110,8 +110,13 @@ class Levels:
         triples = zip(self.levels, self.pooled, encoded.T, strict=True)
         return [_drawn(levels, pooled, codes, rng) for levels, pooled, codes in triples]
 
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        """Number of levels of each column, "other" among them."""
+        return tuple(len(a) + bool(len(b)) for a, b in zip(self.levels, self.pooled, strict=True))
+
     def layout(self) -> Mapping[str, Any]:
-        return {"levels": tuple(len(a) + bool(len(b)) for a, b in zip(self.levels, self.pooled, strict=True))}
+        return {"levels": self._sizes}
 
     def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
         found = [distinct(table, j) for j in self.indices]
