@@ -30,7 +30,7 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
         raise ValueError(
             f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): leave those rows out, or learn from them with rule='em'"
         )
-    known = values[~unknown]
+    known = values[~unknown] if unknown.any() else values
     if known.dtype.kind == "f" and not np.isfinite(known).all():
         raise ValueError("Input y contains infinity")
     if len(known) == 0 and classes is None:
@@ -50,7 +50,7 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
         )
     places = np.asarray(np.searchsorted(classes, found))
     if len(known) == len(values):
-        return Target(classes, places[inverse])
+        return Target(classes, inverse if len(found) == len(classes) else places[inverse])
     codes = np.full(len(values), -1)
     codes[~unknown] = places[inverse]
     return Target(classes, codes)

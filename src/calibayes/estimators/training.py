@@ -340,9 +340,12 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         self._model = Product(prior, families).bind(self._bound.layouts(names), names)
 
     def _source(self, rows: Rows, held: Array | None = None) -> ArraySource:
-        held = np.zeros(len(rows.codes), dtype=bool) if held is None else held
-        encoded, weight = self._encode(rows.table), (rows.weight * ~held, rows.weight * held)
-        return ArraySource(encoded, rows.codes, *weight, k=len(self.classes_), least_cells=self._least_cells)
+        judged = np.zeros(len(rows.codes)) if held is None else rows.weight * held
+        weight = rows.weight if held is None else rows.weight * ~held
+        encoded = self._encode(rows.table)
+        return ArraySource(
+            encoded, rows.codes, weight, judged, k=len(self.classes_), least_cells=self._least_cells
+        )
 
     @property
     def _least_cells(self) -> int:

@@ -185,7 +185,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-MIDDLE_ROWS = 1024
+MIDDLE_ROWS = 512
 
 
 def middles(columns: Array) -> Array:
