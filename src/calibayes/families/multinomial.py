@@ -29,8 +29,11 @@ class Multinomial(EventCounts):
         count = events.columns_first(statistics["count"] + self._pseudo)
         count = floored(count, count.sum(axis=1, keepdims=True))
         length = statistics["count"].sum() / statistics["rows"].sum()
+        whole = count.sum(axis=1, keepdims=True)
+        log_probability = np.log(count, out=count)
+        log_probability -= np.log(whole)
         return {
-            "log_probability": np.log(count) - np.log(count.sum(axis=1, keepdims=True)),
+            "log_probability": log_probability,
             "length": np.atleast_1d(length),
         }
 

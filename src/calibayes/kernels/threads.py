@@ -57,10 +57,16 @@ def threads(number: int) -> Iterator[Executor]:
 
 def each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """What the function says of each item, in their order, in threads where this one may use some."""
+    return list(in_turn(function, items))
+
+
+def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """The same one after the other, so that nobody need keep them all."""
     if _jobs.get() == 1 or len(items) < 2:
-        return [function(item) for item in items]
-    with threads(_jobs.get()) as pool:
-        return list(pool.map(function, items))
+        yield from map(function, items)
+    else:
+        with threads(_jobs.get()) as pool:
+            yield from pool.map(function, items)
 
 
 def by_stretch(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
