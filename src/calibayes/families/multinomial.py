@@ -30,7 +30,7 @@ class Multinomial(EventCounts):
         count = floored(count, count.sum(axis=1, keepdims=True))
         length = statistics["count"].sum() / statistics["rows"].sum()
         whole = count.sum(axis=1, keepdims=True)
-        log_probability = np.log(count, out=count)
+        log_probability = events.logs(count)
         log_probability -= np.log(whole)
         return {
             "log_probability": log_probability,

@@ -25,6 +25,7 @@ def extent(x: Array) -> tuple[float, float]:
     """Least and largest number, both NaN where there is a NaN; of no numbers 0 and 0."""
     if not x.size:
         return 0.0, 0.0
+    x = x.reshape(-1, 1) if x.ndim == 1 else x
     low, high = np.transpose(by_stretch(lambda rows: ends(x[rows]), len(x), x[:1].nbytes))
     return float(np.min(low)), float(np.max(high))
 

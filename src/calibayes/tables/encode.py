@@ -167,7 +167,11 @@ class Counts(Unshaped):
 
     def encode(self, table: Table) -> Array:
         columns = numbers(table, self.indices, booleans=True)
-        negative = columns_where(columns, lambda cells: cells < 0)
+        if table.extent(columns)[0] >= 0:
+            return columns
+        negative = columns_where(
+            columns, lambda cells: cells < 0
+        )  # none where a cell is missing and no other is
         if len(negative):
             raise ValueError(
                 f"Negative values in data: column {table.names[self.indices[negative[0]]]!r} cannot hold counts"

@@ -17,6 +17,8 @@ BYTES_PER_BLOCK = 2**23
 FEWEST_ROWS = 256
 SHARES = 4
 """Blocks are a multiple of so many, where they are as many: threads then have equal shares of them."""
+BYTES_A_SUM = 16
+"""Least bytes of a block for each number it is summed up in: those are set to zero, added to and added up."""
 BYTES_A_CLASS = 32
 """Temporary numbers of a row for each class: log density, posterior, weights."""
 
@@ -52,7 +54,8 @@ class ArraySource:
         row = sum(bytes_a_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
-        blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // max(FEWEST_ROWS, int(8 * sums // row)))
+        least = max(FEWEST_ROWS, int(BYTES_A_SUM * sums // row))
+        blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // least)
         return max(-(-self.n // _shared(max(int(blocks), 1))), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
