@@ -19,7 +19,7 @@ from calibayes.estimators.deciding import Deciding
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
 from calibayes.families.product import PRIOR, Product
-from calibayes.kernels.threads import jobs
+from calibayes.kernels.threads import jobs, kept_threads
 from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
@@ -71,11 +71,11 @@ class Predicting(Deciding, Training):
     ) -> list[Array]:
         nothing, threads = np.zeros(table.n), engines.jobs(self.n_jobs)
         blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
-        with jobs(threads):
+        with kept_threads(), jobs(threads):
             source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
-        return engines.engine_for(threads).each(
-            lambda block: function(joint(self._model, block, self.parameters_)), source
-        )
+            return engines.engine_for(threads).each(
+                lambda block: function(joint(self._model, block, self.parameters_)), source
+            )
 
     def _check_learned(self) -> None:
         check_is_fitted(self)
