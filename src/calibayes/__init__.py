@@ -93,14 +93,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("datasets", "dependence"):
-        return import_module(f"calibayes.{name}")
-    if name not in _LATER:
-        raise AttributeError(f"module 'calibayes' has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"calibayes.{_LATER[name]}"), name)
-    return found
+if not TYPE_CHECKING:  # a checker of types would take any name for one of these
+
+    def __getattr__(name: str) -> Any:
+        if name in ("datasets", "dependence"):
+            return import_module(f"calibayes.{name}")
+        if name not in _LATER:
+            raise AttributeError(f"module 'calibayes' has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(f"calibayes.{_LATER[name]}"), name)
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__})

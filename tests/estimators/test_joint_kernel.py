@@ -56,8 +56,43 @@ class TestKernels:
         assert found[0] == pytest.approx(np.log(2), abs=0.01)
         assert found[1] < 0.01 < found[2] < found[0]
 
+    def test_relevance_knows_neither_signs_nor_units_of_weight(self):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 2, 600)
+        rare = np.where(np.arange(600) < 30, 0.0, 1.0)
+        x = np.column_stack([rare, -rare, rng.normal(size=600) + y])
+        found = relevance(x, np.eye(2)[np.where(rare == 0, 1, y)])
+        assert 0.02 < found[0] == pytest.approx(found[1])
+        assert_allclose(relevance(x, 1e-3 * np.eye(2)[y]), relevance(x, np.eye(2)[y]))
+
 
 class TestEstimator:
+    def test_rows_that_are_kept_have_the_contents_of_all(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, (3000, 3)).astype(float)
+        y = (rng.random(3000) < 0.1 + 0.8 * X[:, 0] * X[:, 1]).astype(int)
+        few, many = (JointKernelClassifier(kept_rows=kept).fit(X, y) for kept in (400, 3000))
+        assert_allclose(few.predict_proba(X), many.predict_proba(X), atol=0.15)
+
+    def test_what_was_left_out_is_forgotten_where_nothing_is(self):
+        X, y = load_iris(return_X_y=True)
+        model = JointKernelClassifier().fit(X, y).set_params(narrowing=3).fit(X, y)
+        assert not hasattr(model, "left_out_log_loss_")
+
+    @pytest.mark.parametrize("weight", [5e-324, 1e-3, 7.0, 1e307])
+    def test_the_unit_of_weights_leaves_no_trace(self, weight):
+        X, y = load_iris(return_X_y=True)
+        plain, weighted = (
+            JointKernelClassifier().fit(X, y),
+            JointKernelClassifier().fit(X, y, np.full(150, weight)),
+        )
+        assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+
+    def test_far_numbers_have_probabilities(self):
+        X, y = load_iris(return_X_y=True)
+        found = JointKernelClassifier().fit(X * 1e-250, y).predict_proba(np.full((1, 4), 1e99))
+        assert np.isfinite(found).all()
+
     def test_it_finds_what_no_line_tells_apart(self):
         X, y = make_moons(400, noise=0.15, random_state=0)
         assert JointKernelClassifier().fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.97

@@ -18,6 +18,7 @@ from calibayes.estimators.mixture_reasons import Reasoning
 from calibayes.estimators.posterior_mixture import named
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.standard_members import STANDARD, member_of, standard_members
+from calibayes.estimators.stopped import Stopped
 
 DENSITY = "kernel"
 """The member that models every column in its own terms, and so can draw whole rows."""
@@ -42,11 +43,11 @@ class BayesClassifier(Reasoning):
         (name, family), (name, family, encoder), or (name, estimator of this package).
     density : str, optional
         The member that `score_samples`, `sample`, `fill` and `outlier_threshold` ask; by default "kernel", or the first
-        where that is none.
+        where that is none. "near" has `score_samples` alone.
     cv : int, splitter or list of splits, optional
         Inner folds; by default five, three from 3,000 rows on, of about 20,000 rows where there are more: those are
         enough to say how far to train and what each member counts. Rows that were seen twice, or have weight 2, are dealt
-        out as two rows; with weights that are no whole numbers rows of the same content stay together.
+        out as two rows, up to about eight times as many as there are.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
     class_weight : dict or "balanced", optional
@@ -109,8 +110,9 @@ class BayesClassifier(Reasoning):
         name = self.density or (DENSITY if DENSITY in members else next(iter(members)))
         if name not in members:
             raise ValueError(f"density={name!r} is not among the members {', '.join(members)}")
-        start = Path(np.zeros(1), np.zeros(1), np.zeros(1), 0)
-        used = self.models_.get(name) or members[name].trained(setting, start)
+        member, start = members[name], Path(np.zeros(1), np.zeros(1), np.zeros(1), 0)
+        path = start if isinstance(member, Stopped) else self.paths_[name]
+        used = self.models_.get(name) or member.trained(setting, path)
         unnamed(used, setting.rows.table)
         self.density_ = uncalibrated(used)
 
@@ -122,7 +124,7 @@ class BayesClassifier(Reasoning):
 
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a further row falls with probability ``share``; see `GenerativeClassifier`."""
-        return float(self._dense().outlier_threshold(self._table(X), share))
+        return float(self._dense("outlier_threshold").outlier_threshold(self._table(X), share))
 
     def sample(
         self,
@@ -132,17 +134,23 @@ class BayesClassifier(Reasoning):
         random_state: Any = None,
     ) -> tuple[Any, Array]:
         """New rows and their classes, drawn from ``density_``; see `GenerativeClassifier.sample`."""
-        rows, classes = self._dense().sample(n_samples, y, given, random_state)
+        rows, classes = self._dense("sample").sample(n_samples, y, given, random_state)
         return rows, classes
 
     def fill(self, X: Any) -> Any:
         """The rows with missing cells filled by ``density_``; see `GenerativeClassifier.fill`."""
-        return self._dense().fill(self._table(X))
+        return self._dense("fill").fill(self._table(X))
 
-    def _dense(self) -> Any:
+    def _dense(self, method: str = "score_samples") -> Any:
+        """The member of ``density_``, where classes are as frequent as they are now; a sentence where it cannot do that."""
         check_is_fitted(self)
-        shift = getattr(self, "_shift", None)
-        return self.density_ if shift is None else self.density_.with_priors(self._now)
+        shifted = getattr(self, "_shift", None) is not None
+        for wanted in (method, *(("with_priors",) if shifted else ())):
+            if not hasattr(self.density_, wanted):
+                raise ValueError(
+                    f"{type(self.density_).__name__} has no `{wanted}`: let `density` name another member, such as {DENSITY!r}"
+                )
+        return self.density_.with_priors(self._now) if shifted else self.density_
 
 
 def uncalibrated(model: Any) -> Any:

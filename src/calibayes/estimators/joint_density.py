@@ -76,16 +76,12 @@ class JointDensity:
         sources, size = np.array(self.encoder.sources), self.scale**2
         owners = sorted(set(sources.tolist()), key=lambda owner: -size[sources == owner].sum())
         groups = [np.flatnonzero(sources == owner).tolist() for owner in owners]
-        rows, before = self.encode(table), np.broadcast_to(np.log(self.prior), (table.n, len(self.prior)))
-        parts = []
-        for found in joint_kernel.votes_by_columns(
-            rows, self.kept, self.shares, self.square / 2.0**step, groups
-        ):
-            now = self._smoothed(found)
-            parts.append(now - before)
-            before = now
+        found = joint_kernel.votes_by_columns(
+            self.encode(table), self.kept, self.shares, self.square / 2.0**step, groups
+        )
+        start = np.broadcast_to(np.log(self.prior), (1, *found.shape[1:]))
         names = tuple(table.names[self.encoder.indices[owner]] for owner in owners)
-        return names, np.stack(parts, axis=2)
+        return names, np.diff(np.concatenate([start, self._smoothed(found)]), axis=0).transpose(1, 2, 0)
 
     def _smoothed(self, votes: Array) -> Array:
         whole = votes + UNKNOWN * self.shares.sum() / len(self.shares) * self.prior
@@ -94,8 +90,9 @@ class JointDensity:
 
 def joint_density(rows: Rows, k: int, most: int, seed: int) -> JointDensity:
     """Densities of some rows: all, or about ``most`` of them, each class with its weight."""
-    rows, groups = units(rows, seed)
-    chosen = _some(groups, rows.codes, most)
+    rows = units(rows, seed)
+    rows = rows._replace(weight=rows.weight / rows.weight.max())
+    chosen = _some(rows.codes, most)
     shares = np.eye(k)[rows.codes] * rows.weight[:, None]
     held = shares[chosen]
     held *= shares.sum(axis=0) / np.maximum(held.sum(axis=0), np.finfo(np.float64).tiny)
@@ -107,13 +104,11 @@ def joint_density(rows: Rows, k: int, most: int, seed: int) -> JointDensity:
     return JointDensity(encoder, scale, x * scale, held, float(np.sum(scale**2)))
 
 
-def _some(groups: Array, codes: Array, most: int) -> Array:
-    """Positions of the rows to keep: the first of each class in the order of their numbers."""
-    order = np.argsort(groups, kind="stable")
+def _some(codes: Array, most: int) -> Array:
+    """Positions of the rows to keep: the first of each class."""
     share = min(most / len(codes), 1.0)
     kept = []
     for code in np.unique(codes):
-        mine = order[codes[order] == code]
+        mine = np.flatnonzero(codes == code)
         kept.append(mine[: max(int(np.ceil(share * len(mine))), LEAST_OF_CLASS)])
-    whole = np.concatenate(kept)
-    return np.asarray(whole[np.argsort(groups[whole], kind="stable")])
+    return np.sort(np.concatenate(kept))

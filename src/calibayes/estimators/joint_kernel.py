@@ -93,8 +93,9 @@ class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore
             and not 0 <= checks.whole_number("narrowing", self.narrowing, 0) < STEPS
         ):
             raise ValueError(f"narrowing must be below {STEPS}, got {self.narrowing}")
+        self.__dict__.pop("left_out_log_loss_", None)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
-        class_frequencies(rows.codes, rows.weight, self.classes_)  # every class has some
+        class_frequencies(rows.codes, rows.weight / rows.weight.max(), self.classes_)  # every class has some
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         with one_thread(), jobs(threads_for(checks.jobs(self.n_jobs))):
             density = joint_density(rows, len(self.classes_), most, int(seed))
@@ -156,7 +157,7 @@ class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore
     def _terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
         """Names and terms (n, k, names) of the log posterior."""
         table = self._table(X)
-        with one_thread():
+        with one_thread(), jobs(threads_for(self.n_jobs)):
             names, terms = self.density_.terms(table, self.narrowing_)
         prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
         return ("class prior", *names), np.concatenate([prior, terms], axis=2)

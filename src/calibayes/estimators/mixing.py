@@ -100,7 +100,8 @@ class Mixing(Averaged):
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         found = trial(self.cv, rows, len(np.asarray(y)), int(seed))
         self.class_prior_ = class_frequencies(rows.codes, rows.weight, self.classes_)
-        self.rows_, self.tried_rows_ = len(rows.codes), len(found.rows.codes)
+        self.rows_ = len(rows.codes)
+        self.tried_rows_ = round(self.rows_ * float(found.rows.weight.sum() / rows.weight.sum()))
         whole, setting = self._setting(Trial(rows, []), clock), self._setting(found, clock)
         self.skipped_ = {}
         members = self._members(rows)

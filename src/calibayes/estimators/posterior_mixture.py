@@ -29,7 +29,8 @@ class PosteriorMixture(Reasoning):
         By default `KernelNB` and `LinearDiscriminantAnalysis`, of which the latter needs numbers.
     cv : int, splitter or list of splits, optional
         Folds; by default five, three from 3,000 rows on, of about 20,000 rows where there are more: those are
-        enough to say how far to train and what each member counts. Equal rows are never on both sides of a fold.
+        enough to say how far to train and what each member counts. Rows that were seen twice, or have weight 2, are dealt
+        out as two rows, up to about eight times as many as there are.
     costs, class_weight, random_state, n_jobs, verbose
         As in `GenerativeClassifier`.
     time_limit : float, optional

@@ -23,11 +23,14 @@ class Rows(NamedTuple):
     weight: Array
     where: Array
     """Positions among the rows that were passed."""
+    factor: Array | float = 1.0
+    """What class weights have made of the weights that were passed, (n,)."""
 
     def only(self, keep: Array) -> Rows:
         if keep.dtype == np.bool_ and keep.all():
             return self
-        return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.where[keep])
+        factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
+        return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.where[keep], factor)
 
 
 class Reading(BaseEstimator):  # type: ignore[misc]
@@ -92,7 +95,7 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
         if class_weight is not None:
             factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
-            rows = rows._replace(weight=rows.weight * factors)
+            rows = rows._replace(weight=rows.weight * factors, factor=factors)
             rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
         return target.classes, rows
 

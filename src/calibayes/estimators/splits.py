@@ -20,8 +20,8 @@ TRIAL_ROWS = 20_000
 LEAST_OF_CLASS = 50
 """Rows of a class that a trial has at least, if there are so many."""
 MOST_COUNT = 2.0**53
-MOST_COPIES = 8
-"""A row of weight 2 does as two rows do, if all of them together are not more than so many times the rows."""
+MOST_COPIES, LEAST_COPIES = 8, 1000
+"""A row of weight 2 does as two rows do, if all of them together are not more than so many times the rows, or so many."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)
 NOT_TRIED, NEVER_HELD = -2, -1
@@ -41,71 +41,66 @@ def trial(cv: Any, rows: Rows, n: int, seed: int) -> Trial:
     more than 20,000 rows folds of about so many.
     """
     if cv is None or isinstance(cv, WHOLE):
-        count = whole_number("cv", _folds_for(len(rows.codes)) if cv is None else cv, 2)
-        share = min(TRIAL_ROWS / len(rows.codes), 1.0) if cv is None else 1.0
-        rows, groups = units(rows, seed)
-        fold = dealt(groups, rows.codes, count, share)
+        rows = units(rows, seed)
+        many = len(rows.codes)
+        count = whole_number("cv", (FEWER_FOLDS if many >= MANY_ROWS else FOLDS) if cv is None else cv, 2)
+        fold = dealt(rows.codes, count, min(TRIAL_ROWS / many, 1.0) if cv is None else 1.0)
         chosen = fold != NOT_TRIED
         splits = [fold[chosen] == number for number in range(count) if (fold == number).any()]
         return Trial(rows.only(chosen), splits)
     codes = np.zeros(n, dtype=int)
     codes[rows.where] = rows.codes
     tests = [test for _, test in check_cv(cv, codes, classifier=True).split(codes, codes)]
-    return Trial(rows, [np.isin(rows.where, test) for test in tests])
+    splits = [np.isin(rows.where, test) for test in tests]
+    if not any(held.any() for held in splits):
+        raise ValueError(f"cv holds out none of the rows: {cv!r}")
+    return Trial(rows, splits)
 
 
-def _folds_for(n: int) -> int:
-    return FEWER_FOLDS if n >= MANY_ROWS else FOLDS
+def units(rows: Rows, seed: int) -> Rows:
+    """The rows to deal out, in an order that depends on their content alone and is as good as random.
 
-
-def units(rows: Rows, seed: int) -> tuple[Rows, Array]:
-    """Rows to deal out, and a number for each, (n,), as good as random: rows of the same number stay together.
-
-    Where weights are whole numbers, they say how often a row was seen: it becomes as many rows of weight 1, which may
-    come to lie on both sides of a fold as rows of a sample do (all weights are divided by what they have in common).
-    Other weights do not say that: rows of the same content, of whatever class, stay together then.
+    Whole numbers as weights (before class weights) say how often a row was seen: it becomes as many rows, divided by what
+    all weights have in common, or fewer and heavier ones where they would be too many.
     """
-    marks = digest(rows.table, seed)
-    found, first, which = np.unique(
-        _stirred(marks) ^ _stirred(rows.codes.astype(np.uint64)), return_index=True, return_inverse=True
-    )
-    total = np.bincount(which.ravel(), rows.weight, minlength=len(found))
-    unit = _common(rows.weight)
-    if unit > 0 and total.sum() / unit <= MOST_COPIES * len(rows.codes):
-        alike = rows.only(np.repeat(first, np.rint(total / unit).astype(int)))
-        return alike._replace(weight=np.full(len(alike.codes), unit)), np.arange(len(alike.codes))
-    return rows, np.unique(marks, return_inverse=True)[1].ravel()
+    marks = _stirred(digest(rows.table, seed)) ^ _stirred(rows.codes.astype(np.uint64))
+    seen = rows.weight / rows.factor
+    if not (seen == np.round(seen)).all() or seen.max() >= MOST_COUNT:
+        place = np.lexsort([rows.weight, marks])
+        return rows.only(place[_shuffled(marks[place])])
+    found, first, which = np.unique(marks, return_index=True, return_inverse=True)
+    total = np.bincount(which.ravel(), seen, minlength=len(found))
+    most = max(MOST_COPIES * len(rows.codes), LEAST_COPIES)
+    unit = max(float(np.gcd.reduce(seen.astype(np.int64))), total.sum() / most)
+    copies = np.maximum(np.rint(total / unit), 1.0)
+    own = np.repeat(np.arange(len(found)), copies.astype(int))
+    own = own[_shuffled(found[own])]
+    alike = rows.only(first[own])
+    return alike._replace(weight=(total / copies)[own] * alike.factor)
 
 
-def _common(weight: Array) -> float:
-    """The largest whole number of which all weights are multiples; 0 where there is none."""
-    if not ((weight == np.round(weight)).all() and weight.max() < MOST_COUNT):
-        return 0.0
-    return float(np.gcd.reduce(weight.astype(np.int64)))
+def _shuffled(marks: Array) -> Array:
+    """An order of rows with these marks, equal ones side by side, as good as random."""
+    new = np.append(True, marks[1:] != marks[:-1])
+    begin = np.maximum.accumulate(np.where(new, np.arange(len(marks)), 0))
+    copy = (np.arange(len(marks)) - begin).astype(np.uint64)
+    return np.argsort(_stirred(_stirred(copy + ODD) ^ marks), kind="stable")
 
 
-def dealt(groups: Array, codes: Array, count: int, share: float = 1.0) -> Array:
-    """The fold of each row, (n,): within each class groups of rows in turn, in the order of their numbers.
+def dealt(codes: Array, count: int, share: float = 1.0) -> Array:
+    """The fold of each row, (n,): those of each class in turn; -1 where a class has only one.
 
-    A class never goes to one fold as a whole: its rows have -1 then, and are in none. Of groups only a share takes part;
-    the rows of the others have -2.
+    So every fold has rows of each class to learn from. Of each class only a share takes part; the others have -2.
     """
-    of_group = np.full(int(groups.max()) + 1, len(codes))
-    np.minimum.at(of_group, groups, codes)
-    fold = np.full(len(of_group), NEVER_HELD)
+    fold = np.full(len(codes), NEVER_HELD)
     begin = 0
-    for code in np.unique(of_group):
-        mine = np.flatnonzero(of_group == code)
-        most = max(int(np.ceil(share * len(mine))), LEAST_OF_CLASS)
-        place = np.arange(len(mine))
-        fold[mine] = np.where(place < most, (place + begin) % count, NOT_TRIED)
-        begin += min(most, len(mine))  # small classes do not all begin with the first fold
     for code in np.unique(codes):
-        mine = groups[codes == code]
-        where = np.unique(fold[mine])
-        if len(where[where != NOT_TRIED]) < 2:
-            fold[mine] = NEVER_HELD
-    return np.asarray(fold[groups])
+        mine = np.flatnonzero(codes == code)
+        if len(mine) > 1:
+            most, place = max(int(np.ceil(share * len(mine))), LEAST_OF_CLASS), np.arange(len(mine))
+            fold[mine] = np.where(place < most, (place + begin) % count, NOT_TRIED)
+            begin += min(most, len(mine))  # small classes do not all begin with the first fold
+    return fold
 
 
 def digest(table: Table, seed: int) -> Array:

@@ -65,9 +65,17 @@ def distinct(labels: Array) -> tuple[Array, Array]:
     if labels.dtype.kind in "iu" and len(labels):
         least, most = int(labels.min()), int(labels.max())
         if most - least < MOST_COUNTED:
-            shifted = labels.astype(np.int64) - least if least or labels.dtype != np.int64 else labels
+            above = (
+                labels - labels.dtype.type(least)
+                if labels.dtype.kind == "u"
+                else labels.astype(np.int64) - least
+            )
+            shifted = above.astype(np.int64)
             present = np.bincount(shifted) > 0
-            return (np.flatnonzero(present) + least).astype(labels.dtype), (np.cumsum(present) - 1)[shifted]
+            values = np.array(
+                [least + place for place in np.flatnonzero(present).tolist()], dtype=labels.dtype
+            )
+            return values, (np.cumsum(present) - 1)[shifted]
     values, inverse = np.unique(labels, return_inverse=True)
     return values, inverse
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from calibayes.core.protocols import Array
@@ -48,12 +46,17 @@ def votes_at(rows: Array, kept: Array, shares: Array, square: float) -> Array:
 
 def votes_by_columns(
     rows: Array, kept: Array, shares: Array, square: float, groups: list[list[int]]
-) -> Iterator[Array]:
-    """The same as groups of columns come in one after the other, (n, k) each."""
-    away = np.zeros((len(rows), len(kept)))
-    for group in groups:
-        away += _squares(rows[:, group], kept[:, group])
-        yield _relative(away.copy(), square) @ shares
+) -> Array:
+    """The same as groups of columns come in one after the other, (groups, n, k)."""
+
+    def some(part: slice) -> Array:
+        away, found = 0.0, []
+        for group in groups:
+            away = away + _squares(rows[part][:, group], kept[:, group])
+            found.append(_relative(away.copy(), square) @ shares)
+        return np.stack(found)
+
+    return np.concatenate(by_stretch(some, len(rows), kept[:, 0].nbytes), axis=1)
 
 
 def log_densities(rows: Array, kept: Array, weight: Array, square: float) -> Array:

@@ -9,11 +9,12 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.counts import offsets, weighted_counts
 from calibayes.kernels.weighted_quantiles import quantiles
 
-PARTS = 10
+PARTS, FEW_VALUES = 10, 20
+"""Columns of no more values than that are told apart by each of them, others by tenths."""
 
 
 def relevance(x: Array, shares: Array) -> Array:
-    """Mutual information of a column's tenths and the class, (d,), in nats, beyond what chance alone would give.
+    """Mutual information of a column's values, or tenths, and the class, (d,), in nats, beyond what chance alone would give.
 
     ``x`` is (n, d) without missing cells, ``shares`` (n, k) the weight of each row in each class.
 
@@ -22,16 +23,26 @@ def relevance(x: Array, shares: Array) -> Array:
     [0.69, 0.0]
     """
     weight = shares.sum(axis=1)
-    cuts = [part / PARTS for part in range(1, PARTS)]
-    edges = [np.unique(np.array(quantiles(column, weight, cuts))) for column in x.T]
-    tenths = [np.searchsorted(own, column) for own, column in zip(edges, x.T, strict=True)]
-    counts = weighted_counts(np.stack(tenths, axis=1), shares, offsets((PARTS,) * x.shape[1]))
-    joint = counts.reshape(shares.shape[1], x.shape[1], PARTS) / weight.sum()
-    cells, classes = joint.sum(axis=0), joint.sum(axis=2)
+    cells = [_cells(column, weight) for column in x.T]
+    sizes = tuple(int(own.max()) + 1 for own in cells)
+    counts = weighted_counts(np.stack(cells, axis=1), shares, offsets(sizes)) / weight.sum()
+    # Of rows that count alike this is their number, whatever the unit of weights.
+    effective = weight.sum() ** 2 / (weight @ weight)
+    classes = shares.sum(axis=0) / weight.sum()
+    first = offsets(sizes)[:-1]
     information = (
-        xlogy(joint, joint).sum(axis=(0, 2))
-        - xlogy(cells, cells).sum(axis=1)
-        - xlogy(classes, classes).sum(axis=0)
+        np.add.reduceat(xlogy(counts, counts).sum(axis=0), first)
+        - np.add.reduceat(xlogy(counts.sum(axis=0), counts.sum(axis=0)), first)
+        - xlogy(classes, classes).sum()
     )
-    chance = ((cells > 0).sum(axis=1) - 1) * ((classes > 0).sum(axis=0) - 1) / (2 * weight.sum())
+    chance = (np.array(sizes) - 1) * ((classes > 0).sum() - 1) / (2 * effective)
     return np.asarray(np.maximum(information - chance, 0.0))
+
+
+def _cells(column: Array, weight: Array) -> Array:
+    """Which value of a few, or which tenth, each number is; none of them empty."""
+    values, which = np.unique(column, return_inverse=True)
+    if len(values) <= FEW_VALUES:
+        return np.asarray(which.ravel())
+    edges = np.array(quantiles(column, weight, [part / PARTS for part in range(1, PARTS)]))
+    return np.asarray(np.unique(np.searchsorted(edges, column), return_inverse=True)[1].ravel())

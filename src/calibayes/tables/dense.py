@@ -16,6 +16,8 @@ from calibayes.tables.read import Table
 
 NORMAL_QUARTILES = 1.35
 """The interquartile range of a normal density with standard deviation 1."""
+FARTHEST = 1e300
+"""Widths from the median beyond which numbers are all alike."""
 MOST_LEVELS, LEAST_SHARE = 64, 0.005
 """Levels of a column beyond the most frequent ones, or that fewer of the rows have, share one indicator: in units of its
 own deviation the indicator of a rare level is far out wherever it is not zero."""
@@ -30,7 +32,9 @@ class Bent:
 
     def encode(self, table: Table, j: int) -> Array:
         values = numbers(table, [j])[:, 0].astype(np.float64)
-        return np.nan_to_num(np.arcsinh((values - self.middle) / self.width), nan=0.0)[:, None]
+        most = FARTHEST * float(self.width)
+        away = np.clip(values - self.middle, -most, most) / self.width
+        return np.nan_to_num(np.arcsinh(away), nan=0.0)[:, None]
 
     def named(self, name: str) -> list[str]:
         return [name]
