@@ -12,10 +12,10 @@ from calibayes.estimators.joint_kernel import KEPT_ROWS, trained_at
 from calibayes.estimators.members import Path, Setting, Tried, held_out_scores
 from calibayes.kernels.joint_kernel import STEPS
 
-MOST_DISTANCES = 4e7
+MOST_DISTANCES = 2e7
 """Distances between rows in all folds together, about; fewer rows are kept for trials where there would be more."""
 FEWEST_KEPT = 1000
-JUDGED_ROWS = 3000
+JUDGED_ROWS = 2000
 """Held-out rows that say how narrow kernels are; all are asked at that bandwidth alone."""
 
 
