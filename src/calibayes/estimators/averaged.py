@@ -10,8 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Layout
-from calibayes.decision import log_odds
-from calibayes.estimators.deciding import Deciding
+from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.members import Path
 from calibayes.estimators.reading import Reading
 from calibayes.families import ClassPrior
@@ -23,7 +22,7 @@ FREQUENCIES = "class frequencies"
 """The member that says the same of every row."""
 
 
-class Averaged(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
+class Averaged(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
     """The weighted average of what several trained models say."""
 
     weights_: dict[str, float]
@@ -64,16 +63,6 @@ class Averaged(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         return self._averaged(self._log_posteriors(self._table(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(class | x), (n, k)."""
-        log_posterior = self.predict_log_proba(X)
-        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
-
-    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
-        log_posterior = self.predict_log_proba(X)
-        evidence = self.score_samples(X) if density else np.zeros(len(log_posterior))
-        return log_posterior, np.exp(log_posterior), evidence
 
     def with_priors(self, priors: Array) -> Self:
         """This model where classes are as frequent as ``priors`` (k,) say: for a world that has shifted, no refit.

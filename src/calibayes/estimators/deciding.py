@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.decision import above_thresholds, checked_costs, least_cost, most_probable, rejected
+from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
 from calibayes.estimators.checks import number
 
 
@@ -87,3 +87,17 @@ class Deciding:
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         raise TypeError(f"{type(self).__name__} has no probabilities")
+
+
+class ByPosterior(Deciding):
+    """Decisions of whatever has `predict_log_proba`, and perhaps a density."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes; else log p(class | x), (n, k)."""
+        log_posterior = self.predict_log_proba(X)
+        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
+
+    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
+        log_posterior = self.predict_log_proba(X)
+        evidence = cast(Any, self).score_samples(X) if density else np.zeros(len(log_posterior))
+        return log_posterior, np.exp(log_posterior), evidence

@@ -12,11 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
-from calibayes.decision import log_odds
 from calibayes.engines import jobs as threads_for
 from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
-from calibayes.estimators.deciding import Deciding
+from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.explaining import Explanation, code_of, pairs
 from calibayes.estimators.joint_density import JointDensity, joint_density
 from calibayes.estimators.reading import Reading, Rows
@@ -29,7 +28,7 @@ KEPT_ROWS, JUDGED_ROWS = 4000, 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore[misc]
+class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
     """Classes as kernel densities over all columns together: rows speak for their class where they lie near.
 
     Numbers are bent about their median and standardised, levels become indicators, missing cells are the median with an
@@ -124,16 +123,6 @@ class JointKernelClassifier(Deciding, ClassifierMixin, Reading):  # type: ignore
         table = self._table(X)
         with one_thread(), jobs(threads_for(self.n_jobs)):
             return self.density_.log_posterior(table, self.narrowing_)
-
-    def decision_function(self, X: Any) -> Array:
-        """Log odds of the second class, (n,), for two classes; else log p(class | x), (n, k)."""
-        log_posterior = self.predict_log_proba(X)
-        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
-
-    def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
-        log_posterior = self.predict_log_proba(X)
-        evidence = self.score_samples(X) if density else np.zeros(len(log_posterior))
-        return log_posterior, np.exp(log_posterior), evidence
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the columns as they are encoded and weighted, (n,)."""

@@ -26,7 +26,8 @@ class Reasoning(Mixing):
         The difference of two averaged probabilities is the sum of the members' differences, and a difference of two
         numbers is their logarithmic mean times the difference of their logs. So the log odds of the mixture are exactly
         a sum of those of the members, each times the ratio of its logarithmic mean of the two classes' weighted
-        probabilities to that of the mixture; and the log odds of a member are a sum over its columns. A column's
+        probabilities to that of the mixture; and the log odds of a member are a sum over its columns (those of near rows as
+        the columns come in, the most relevant first). A column's
         contribution is that sum over the members. Class frequencies, shifted ones too, are in "class prior"; members
         whose density is not a sum over columns contribute to "columns together", those that join two columns to a term
         with the names of both.

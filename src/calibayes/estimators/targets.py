@@ -28,7 +28,7 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     unknown = missing(values)
     if unknown.any() and not unlabelled:
         raise ValueError(
-            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): leave those rows out, or learn from them with rule='em'"
+            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): leave those rows out, or learn from them with a model that takes rule='em'"
         )
     known = values[~unknown] if unknown.any() else values
     if known.dtype.kind == "f" and not np.isfinite(known).all():
