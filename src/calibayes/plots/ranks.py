@@ -16,14 +16,16 @@ def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
     ranks, k = summary.average_ranks[order], len(order)
     axes = axes_or_new(ax, 1.5 + 0.3 * k)
     axes.set_xlim(0.8, k + 0.2)
-    axes.set_ylim(-0.6 - 0.5 * ((k + 1) // 2), 1.0)
+    bars = groups(ranks, summary.critical_difference)
+    below = 0.1 * max(len(bars) - 2, 0)  # names begin under the last bar
+    axes.set_ylim(-0.6 - below - 0.5 * ((k + 1) // 2), 1.0)
     axes.hlines(0.0, 1, k, color="black", linewidth=0.8)
     axes.vlines(range(1, k + 1), -0.05, 0.05, color="black", linewidth=0.8)
     for place in range(1, k + 1):
         axes.text(place, 0.15, str(place), ha="center", va="bottom")
     for number, (method, rank) in enumerate(zip(order, ranks, strict=True)):
-        _label(axes, summary.names[method], float(rank), number, k)
-    for height, (left, right) in enumerate(groups(ranks, summary.critical_difference)):
+        _label(axes, summary.names[method], float(rank), number, k, below)
+    for height, (left, right) in enumerate(bars):
         axes.hlines(-0.12 - 0.1 * height, left - 0.03, right + 0.03, color="#2a78b5", linewidth=3)
     axes.hlines(0.75, 1, 1 + summary.critical_difference, color="#2a78b5", linewidth=1.5)
     axes.text(1, 0.8, f"critical difference {summary.critical_difference:.2f}", va="bottom")
@@ -31,10 +33,10 @@ def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
     return axes
 
 
-def _label(axes: Any, name: str, rank: float, number: int, k: int) -> None:
+def _label(axes: Any, name: str, rank: float, number: int, k: int, below: float) -> None:
     """The better half hangs to the left, the others to the right."""
     left = number < (k + 1) // 2
-    depth = -0.5 * (1 + (number if left else k - 1 - number))
+    depth = -below - 0.5 * (1 + (number if left else k - 1 - number))
     side = 0.8 if left else k + 0.2
     axes.plot([rank, rank, side], [0.0, depth, depth], color="black", linewidth=0.8)
     axes.text(side, depth, f"{name} ({rank:.2f})", ha="left" if left else "right", va="bottom")
