@@ -116,13 +116,20 @@ def test_tau_and_weights_are_those_of_least_held_out_log_loss():
         frequencies[test] = np.log(np.bincount(y[train]) / len(train))
     true = np.exp(np.stack([*said, frequencies])[:, np.arange(len(y)), y])
 
-    def loss(weights):
-        return -np.mean(np.log(np.array(weights) @ true))
+    weights = np.array(list(ours.weights_.values()))
+    held_out = -np.mean(np.log(weights @ true))
+    assert ours.out_of_fold_log_loss_ == pytest.approx(held_out, rel=1e-6)
+    assert (weights > 0).all()
 
-    best = loss(list(ours.weights_.values()))
-    assert ours.out_of_fold_log_loss_ == pytest.approx(best, rel=1e-6)
-    even = np.linspace(0, 1, 41)
-    assert best <= min(loss((a, b, 1 - a - b)) for a in even for b in even if a + b <= 1 and a + b > 0) + 1e-6
+    def unlikely(weights):
+        return -np.log(weights @ true).sum() - 0.5 * np.log(weights).sum()
+
+    even = np.linspace(0, 1, 41)[1:-1]
+    others = [np.array([a, b, 1 - a - b]) for a in even for b in even if a + b < 1]
+    assert unlikely(weights) <= min(map(unlikely, others))
+    for move in np.random.default_rng(0).normal(size=(100, 3)):
+        near = np.maximum(weights + 1e-3 * (move - move.mean()), 1e-9)
+        assert unlikely(weights) <= unlikely(near / near.sum()) + 1e-9
 
 
 def test_the_kernel_member_begins_as_the_recipe_says():

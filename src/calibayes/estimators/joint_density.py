@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.patience import lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import units
 from calibayes.kernels import joint_kernel
+from calibayes.kernels.joint_kernel import Kept, Votes, path_to, posteriors
 from calibayes.kernels.relevance import relevance
 from calibayes.tables.dense import Dense
 from calibayes.tables.read import Table
 
-UNKNOWN = 0.05
-"""A row of which the class is not known, at the place of the nearest one: so much of it counts for all classes."""
+BACKINGS = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
+"""Rows' worth of what wider kernels say, to choose from."""
 LEAST_RELEVANCE = 0.02
 """What a column counts at least, in shares of the most relevant one: it may yet matter together with others."""
 LEAST_OF_CLASS = 50
 """Rows of a class that are kept at least, if there are so many."""
+
+
+class Choice(NamedTuple):
+    """How narrow kernels are, and how many rows stand behind them."""
+
+    narrowing: int
+    backing: float
 
 
 @dataclass(frozen=True)
@@ -31,84 +41,115 @@ class JointDensity:
     encoder : Dense
     scale : (d,) array
         What the encoded columns are multiplied with.
-    kept : (m, d) array
-    shares : (m, k) array
-        The weight that each kept row stands for, in its class.
+    kept : Kept
+        Their weights are one on average.
     square : float
         The square of the widest bandwidth: the variance of all rows, added up over columns.
     """
 
     encoder: Dense
     scale: Array
-    kept: Array
-    shares: Array
+    kept: Kept
     square: float
 
     @property
+    def codes(self) -> Array:
+        """The class of each kept row."""
+        return np.repeat(np.arange(len(self.kept.ends) - 1), np.diff(self.kept.ends))
+
+    @property
     def prior(self) -> Array:
-        return np.asarray(self.shares.sum(axis=0) / self.shares.sum())
+        sums = np.bincount(self.codes, self.kept.weight, minlength=len(self.kept.ends) - 1)
+        return np.asarray(sums / sums.sum())
 
     def encode(self, table: Table) -> Array:
         return self.encoder.encode(table) * self.scale
 
-    def log_posteriors(self, table: Table) -> Array:
-        """log p(class | x) for each bandwidth, (steps, n, k)."""
-        return self._smoothed(joint_kernel.votes(self.encode(table), self.kept, self.shares, self.square))
+    def votes(self, table: Table) -> Votes:
+        """What lies about rows, for every bandwidth."""
+        return joint_kernel.votes(self.encode(table), self.kept, self.square)
 
-    def log_posterior(self, table: Table, step: int) -> Array:
-        """That of one bandwidth, (n, k)."""
-        found = joint_kernel.votes_at(self.encode(table), self.kept, self.shares, self.square / 2.0**step)
-        return self._smoothed(found)
+    def log_posterior(self, table: Table, choice: Choice) -> Array:
+        """log p(class | x), (n, k)."""
+        found = joint_kernel.votes(self.encode(table), self.kept, self.square, path_to(choice.narrowing))
+        return log_posterior(found, self.prior, choice)
 
-    def left_out(self, most: int) -> tuple[Array, Array]:
-        """log p(class | x) of some kept rows, each left out, for each bandwidth, and which they are."""
-        chosen = np.arange(min(most, len(self.kept)))
-        found = joint_kernel.votes(self.kept[chosen], self.kept, self.shares, self.square, chosen)
-        return self._smoothed(found), chosen
+    def left_out(self, most: int) -> tuple[Votes, Array]:
+        """What lies about some kept rows, each left out, and which they are."""
+        some = evenly(len(self.codes), most)
+        return joint_kernel.votes(self.kept.rows[some], self.kept, self.square, own=some), some
 
-    def log_density(self, table: Table, step: int) -> Array:
-        """Log density of the columns as they are seen here, (n,)."""
-        weight = self.shares.sum(axis=1) / self.shares.sum()
-        return joint_kernel.log_densities(self.encode(table), self.kept, weight, self.square / 2.0**step)
+    def log_density(self, table: Table, choice: Choice) -> Array:
+        """Log density of the columns as they are seen here, (n,): that of all bandwidths that have a say, averaged."""
+        squares = [self.square / 2.0**step for step in path_to(choice.narrowing)]
+        return joint_kernel.log_densities(self.encode(table), self.kept, squares)
 
-    def terms(self, table: Table, step: int) -> tuple[tuple[str, ...], Array]:
+    def terms(self, table: Table, choice: Choice) -> tuple[tuple[str, ...], Array]:
         """Columns, the most relevant first, and what log p(class | x) changes as each comes in, (n, k, columns)."""
         sources, size = np.array(self.encoder.sources), self.scale**2
         owners = sorted(set(sources.tolist()), key=lambda owner: -size[sources == owner].sum())
         groups = [np.flatnonzero(sources == owner).tolist() for owner in owners]
         found = joint_kernel.votes_by_columns(
-            self.encode(table), self.kept, self.shares, self.square / 2.0**step, groups
+            self.encode(table), self.kept, self.square, path_to(choice.narrowing), groups
         )
-        start = np.broadcast_to(np.log(self.prior), (1, *found.shape[1:]))
+        told = [log_posterior(votes, self.prior, choice) for votes in found]
+        start = np.broadcast_to(np.log(self.prior), told[0].shape)
         names = tuple(table.names[self.encoder.indices[owner]] for owner in owners)
-        return names, np.diff(np.concatenate([start, self._smoothed(found)]), axis=0).transpose(1, 2, 0)
+        return names, np.diff(np.stack([start, *told], axis=2), axis=2)
 
-    def _smoothed(self, votes: Array) -> Array:
-        whole = votes + UNKNOWN * self.shares.sum() / len(self.shares) * self.prior
-        return np.asarray(np.log(whole) - np.log(whole.sum(axis=-1, keepdims=True)))
+
+def log_posterior(found: Votes, prior: Array, choice: Choice) -> Array:
+    """log p(class | x) by the votes up to the bandwidth that was chosen, (n, k)."""
+    along = zip(found.steps, posteriors(found, prior, np.array([choice.backing])), strict=True)
+    return np.asarray(np.log(next(told for step, told in along if step == choice.narrowing)[0]))
+
+
+def judged(
+    found: Votes, prior: Array, codes: Array, weight: Array, backings: Array = BACKINGS
+) -> tuple[Array, Array]:
+    """Log losses and errors of rows by the votes of others, (backings, steps) each."""
+    rows, share = np.arange(len(codes)), weight / weight.sum()
+    losses, errors = np.empty((2, len(backings), len(found.steps)))
+    for place, told in enumerate(posteriors(found, prior, backings)):
+        losses[:, place] = -np.log(told[:, rows, codes]) @ share
+        errors[:, place] = (told.argmax(axis=2) != codes) @ share
+    return losses, errors
+
+
+def chosen(losses: Array) -> tuple[int, int]:
+    """Which backing and which step to take: the most backing that does no worse than the best, and its best bandwidth."""
+    least = losses.min(axis=1)
+    backing = int(np.flatnonzero(~lower(least.min(), least))[-1])
+    return backing, int(np.argmin(losses[backing]))
+
+
+def evenly(n: int, most: int) -> Array:
+    """Positions of all rows, or of about so many, from the first to the last."""
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(int))
 
 
 def joint_density(rows: Rows, k: int, most: int, seed: int) -> JointDensity:
     """Densities of some rows: all, or about ``most`` of them, each class with its weight."""
     rows = units(rows, seed)
-    rows = rows._replace(weight=rows.weight / rows.weight.max())
+    weight = rows.weight / rows.weight.max()
     chosen = _some(rows.codes, most)
-    shares = np.eye(k)[rows.codes] * rows.weight[:, None]
-    held = shares[chosen]
-    held *= shares.sum(axis=0) / np.maximum(held.sum(axis=0), np.finfo(np.float64).tiny)
-    encoder = Dense().fit(rows.table, range(len(rows.table.names)), rows.weight)
+    codes, held = rows.codes[chosen], weight[chosen]
+    whole, part = (np.bincount(c, w, minlength=k) for c, w in ((rows.codes, weight), (codes, held)))
+    held = held * (whole / np.maximum(part, np.finfo(np.float64).tiny))[codes]
+    encoder = Dense().fit(rows.table, range(len(rows.table.names)), weight)
     x = encoder.encode(rows.table.rows(chosen))
-    told = relevance(x, held)
+    told = relevance(x, np.eye(k)[codes] * held[:, None])
     top = float(told.max())
     scale = np.sqrt(np.maximum(told / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(told))
-    return JointDensity(encoder, scale, x * scale, held, float(np.sum(scale**2)))
+    ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
+    return JointDensity(encoder, scale, Kept(x * scale, held / held.mean(), ends), float(np.sum(scale**2)))
 
 
 def _some(codes: Array, most: int) -> Array:
-    """Positions of the rows to keep: the first of each class."""
+    """Positions of the rows to keep, class by class: the first of each."""
     share = min(most / len(codes), 1.0)
     kept = []
     for code in np.unique(codes):
         mine = np.flatnonzero(codes == code)
         kept.append(mine[: max(int(np.ceil(share * len(mine))), LEAST_OF_CLASS)])
-    return np.sort(np.concatenate(kept))
+    return np.concatenate(kept)

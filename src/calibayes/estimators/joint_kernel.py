@@ -17,14 +17,14 @@ from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.explaining import Explanation, code_of, pairs
-from calibayes.estimators.joint_density import JointDensity, joint_density
+from calibayes.estimators.joint_density import BACKINGS, Choice, JointDensity, chosen, joint_density, judged
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.joint_kernel import STEPS
 from calibayes.kernels.threads import jobs
 from calibayes.tables.read import Table
 
-KEPT_ROWS, JUDGED_ROWS = 4000, 1000
+KEPT_ROWS, JUDGED_ROWS = 20_000, 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,15 +33,19 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
 
     Numbers are bent about their median and standardised, levels become indicators, missing cells are the median with an
     indicator of their own. A column counts by how much it says of the class by itself (mutual information with its
-    tenths), at least a fiftieth of the most relevant one. All kernels have one bandwidth. The posterior has a twentieth
-    of a row more, of unknown class, at the place of the nearest row: no class is ever impossible.
+    tenths), at least a fiftieth of the most relevant one. All kernels have one bandwidth, and kernels twice as wide stand
+    behind them, others behind those, and the class frequencies behind the widest: they count as a few rows at the place
+    of the row that is asked about, and as a twentieth of the nearest one. So where rows lie close those decide, and
+    elsewhere those farther off; no class is ever impossible.
 
     Parameters
     ----------
     narrowing : int, optional
         How narrow kernels are: the bandwidth is the root of the summed variances, divided by the root of two so often.
         By default the one of 0 to 14 under which rows that are left out have the highest likelihood given the columns.
-    kept_rows : int, default=4000
+    backing : float, optional
+        How many rows the wider kernels count as. By default chosen with ``narrowing``, from 0 to 10.
+    kept_rows : int, default=20000
         Most rows that are kept, a random draw of each class; a class keeps fifty if it has them.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
@@ -56,8 +60,9 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     ----------
     classes_ : (k,) array
     narrowing_ : int
-    left_out_log_loss_ : (15,) array
-        Log loss of rows that were left out, for each bandwidth; absent where ``narrowing`` is given.
+    backing_ : float
+    left_out_log_loss_ : (8, 15) array
+        Log loss of rows that were left out, for each backing and each bandwidth; absent where both are given.
     relevance_ : mapping
         Encoded column -> how much it counts, 1 for the most relevant one.
     density_ : JointDensity
@@ -73,6 +78,7 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     """
 
     narrowing: int | None = None
+    backing: float | None = None
     kept_rows: int = KEPT_ROWS
     costs: Array | None = None
     class_weight: Mapping[Any, float] | str | None = None
@@ -87,32 +93,45 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep rows, weigh columns, choose the bandwidth."""
         most = checks.whole_number("kept_rows", self.kept_rows, 1)
-        if (
-            self.narrowing is not None
-            and not 0 <= checks.whole_number("narrowing", self.narrowing, 0) < STEPS
-        ):
-            raise ValueError(f"narrowing must be below {STEPS}, got {self.narrowing}")
+        steps, backings = self._candidates()
         self.__dict__.pop("left_out_log_loss_", None)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         class_frequencies(rows.codes, rows.weight / rows.weight.max(), self.classes_)  # every class has some
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         with one_thread(), jobs(threads_for(checks.jobs(self.n_jobs))):
             density = joint_density(rows, len(self.classes_), most, int(seed))
-            chosen = self._chosen(density) if self.narrowing is None else int(self.narrowing)
-        return self._keep(density, chosen)
+            single = len(steps) == len(backings) == 1
+            choice = Choice(steps[0], backings[0]) if single else self._chosen(density, steps, backings)
+        return self._keep(density, choice)
 
-    def _chosen(self, density: JointDensity) -> int:
-        said, which = density.left_out(JUDGED_ROWS)
-        codes, weight = density.shares[which].argmax(axis=1), density.shares[which].sum(axis=1)
-        true = said[:, np.arange(len(which)), codes]
-        self.left_out_log_loss_ = -(true @ weight) / weight.sum()
-        return int(np.argmin(self.left_out_log_loss_))
+    def _candidates(self) -> tuple[list[int], list[float]]:
+        """Bandwidths and backings to choose from."""
+        steps, backings = list(range(STEPS)), BACKINGS.tolist()
+        if self.narrowing is not None:
+            steps = [checks.whole_number("narrowing", self.narrowing, 0)]
+            if not steps[0] < STEPS:
+                raise ValueError(f"narrowing must be below {STEPS}, got {self.narrowing}")
+        if self.backing is not None:
+            backings = [checks.number("backing", self.backing, 0.0, 1e9)]
+        return steps, backings
 
-    def _keep(self, density: JointDensity, narrowing: int) -> Self:
-        self.density_, self.narrowing_ = density, narrowing
+    def _chosen(self, density: JointDensity, steps: list[int], backings: list[float]) -> Choice:
+        found, which = density.left_out(JUDGED_ROWS)
+        codes, weight = density.codes[which], density.kept.weight[which]
+        losses = judged(found, density.prior, codes, weight, np.array(backings))[0]
+        self.left_out_log_loss_ = losses
+        backing, place = chosen(losses[:, steps])
+        return Choice(steps[place], backings[backing])
+
+    def _keep(self, density: JointDensity, choice: Choice) -> Self:
+        self.density_, self.narrowing_, self.backing_ = density, choice.narrowing, choice.backing
         size = density.scale**2 / (density.scale**2).max()
         self.relevance_ = dict(zip(density.encoder.names, size.tolist(), strict=True))
         return self
+
+    @property
+    def _choice(self) -> Choice:
+        return Choice(self.narrowing_, self.backing_)
 
     def _table(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -122,13 +141,13 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         """log p(class | x), (n, k)."""
         table = self._table(X)
         with one_thread(), jobs(threads_for(self.n_jobs)):
-            return self.density_.log_posterior(table, self.narrowing_)
+            return self.density_.log_posterior(table, self._choice)
 
     def score_samples(self, X: Any) -> Array:
-        """Log density of the columns as they are encoded and weighted, (n,)."""
+        """Log density of the columns as they are encoded and weighted, (n,), averaged over the bandwidths that count."""
         table = self._table(X)
         with one_thread(), jobs(threads_for(self.n_jobs)):
-            return self.density_.log_density(table, self.narrowing_)
+            return self.density_.log_density(table, self._choice)
 
     def explain(self, X: Any, against: Any = None) -> Explanation:
         """What speaks for the most probable class of each row, or for another ``against`` it.
@@ -147,16 +166,16 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         """Names and terms (n, k, names) of the log posterior."""
         table = self._table(X)
         with one_thread(), jobs(threads_for(self.n_jobs)):
-            names, terms = self.density_.terms(table, self.narrowing_)
+            names, terms = self.density_.terms(table, self._choice)
         prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
         return ("class prior", *names), np.concatenate([prior, terms], axis=2)
 
 
 def trained_at(
-    rows: Rows, classes: Array, narrowing: int, kept_rows: int, seed: int
+    rows: Rows, classes: Array, choice: Choice, kept_rows: int, seed: int
 ) -> JointKernelClassifier:
     """An estimator of rows that were read already."""
-    model = JointKernelClassifier(narrowing=narrowing, kept_rows=kept_rows)
+    model = JointKernelClassifier(narrowing=choice.narrowing, backing=choice.backing, kept_rows=kept_rows)
     model._match_names(rows.table, reset=True)
     model.classes_ = classes
-    return model._keep(joint_density(rows, len(classes), kept_rows, seed), narrowing)
+    return model._keep(joint_density(rows, len(classes), kept_rows, seed), choice)

@@ -19,7 +19,7 @@ from calibayes.estimators import checks
 from calibayes.estimators.averaged import FREQUENCIES, Averaged
 from calibayes.estimators.bar import Bar
 from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
-from calibayes.estimators.patience import LEAST_WEIGHT, Beside, Judge, lower
+from calibayes.estimators.patience import Beside, Judge, lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import Trial, trial
 from calibayes.estimators.targets import class_frequencies
@@ -27,8 +27,8 @@ from calibayes.kernels.mixing import log_loss, mix, mixture_weights
 from calibayes.kernels.threads import kept_threads
 from calibayes.tables.read import Table, array_names
 
-SURPRISES = 1e-3
-"""Rows that all members call impossible, among those that were tried, at least."""
+LEAST_SHARE = 0.2
+"""A member with less than this part of an even share does not count, and need not be trained on all rows."""
 
 
 class SkippedMemberWarning(UserWarning):
@@ -176,32 +176,21 @@ class Mixing(Averaged):
 
 
 def sparing_weights(log_true: Array, weight: Array) -> Array:
-    """Weights of members, class frequencies last: the best ones, without members that hardly count.
+    """Weights of members, class frequencies last: the likeliest ones, without members that hardly count.
 
-    Those have next to no weight, or all others together are as good; the lightest goes first.
+    They begin with half a row each, as Jeffreys would have it: few rows hardly tell good members from better ones, and the
+    class frequencies always keep something, so that no row that comes is impossible. Where all together are no better
+    than those, they alone count.
     """
-    best = mixture_weights(log_true, weight)
-    least = log_loss(log_true, best, weight)
-    for light in np.argsort(best[:-1], kind="stable"):
-        others = np.flatnonzero(best * (np.arange(len(best)) != light) > 0)
-        others = np.union1d(
-            others, len(best) - 1
-        )  # frequencies: all that is left to rows that others call impossible
-        rest = np.zeros(len(best))
-        rest[others] = mixture_weights(log_true[:, others], weight)
-        without = log_loss(log_true, rest, weight)
-        if best[light] < LEAST_WEIGHT or not lower(least, without):
-            best = rest
-    return _with_some_left(best, float(weight.sum()))
-
-
-def _with_some_left(weights: Array, rows: float) -> Array:
-    """Weights that leave the class frequencies something, so that no row that comes is impossible."""
-    least = SURPRISES / max(rows, 1.0)
-    if weights[-1] >= least:
-        return weights
-    others = weights[:-1] / weights[:-1].sum()
-    return np.append((1.0 - least) * others, least)
+    half = 0.5 * float(weight @ weight / weight.sum()) if weight.any() else 0.5
+    weights = mixture_weights(log_true, weight, half)
+    some = weights >= LEAST_SHARE / len(weights)
+    some[-1] = True
+    found = np.zeros(len(weights))
+    found[some] = mixture_weights(log_true[:, some], weight, half)
+    alone = np.eye(len(weights))[-1]
+    told = lower(log_loss(log_true, found, weight), log_loss(log_true, alone, weight))
+    return found if told or not weight.any() else alone
 
 
 def _of_true_class(said: Array, rows: Rows) -> Array:

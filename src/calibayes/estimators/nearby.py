@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.joint_density import joint_density
+from calibayes.core.protocols import Array
+from calibayes.estimators.joint_density import (
+    BACKINGS,
+    Choice,
+    JointDensity,
+    chosen,
+    evenly,
+    joint_density,
+    judged,
+    log_posterior,
+)
 from calibayes.estimators.joint_kernel import KEPT_ROWS, trained_at
-from calibayes.estimators.members import Path, Setting, Tried, held_out_scores
-from calibayes.kernels.joint_kernel import STEPS
+from calibayes.estimators.members import Path, Setting, Tried
+from calibayes.kernels.joint_kernel import STEPS, Votes
 
-MOST_DISTANCES = 2e7
-"""Distances between rows in all folds together, about; fewer rows are kept for trials where there would be more."""
-FEWEST_KEPT = 1000
-JUDGED_ROWS = 2000
-"""Held-out rows that say how narrow kernels are; all are asked at that bandwidth alone."""
+MOST_DISTANCES = 4e7
+"""Distances between rows in all folds together, about; fewer held-out rows are asked where there would be more."""
+
+
+@dataclass(frozen=True)
+class NearPath(Path):
+    """The path of kernels that become narrower, with the backing under which some of them are best."""
+
+    backing: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -35,21 +49,42 @@ class Nearby:
 
     def tried(self, setting: Setting) -> Tried:
         rows, k = setting.rows, len(setting.classes)
-        most = min(self.kept_rows, max(int(MOST_DISTANCES / len(rows.codes)), FEWEST_KEPT))
-        densities = [joint_density(training, k, most, self.seed) for training in setting.training]
-        along = np.full((STEPS, len(rows.codes), k), np.nan)
-        for held, density in zip(setting.splits, densities, strict=True):
-            some = np.flatnonzero(held)[: -(-JUDGED_ROWS // len(densities))]
-            along[:, some] = density.log_posteriors(rows.table.rows(some))
-        losses, errors = np.array([held_out_scores(said, rows) for said in along]).T
-        best = int(np.nanargmin(losses)) if densities else 0
-        found = along[best]
-        for held, density in zip(setting.splits, densities, strict=True):
-            rest = held & np.isnan(found[:, 0])
-            if rest.any():
-                found[rest] = density.log_posterior(rows.table.rows(rest), best)
-        setting.tell(f"log loss {losses[best]:.4f}, error {errors[best]:.4f} on held-out rows", 1.0)
-        return Tried(found, Path(np.arange(float(STEPS)), losses, errors, best))
+        found = np.full((len(rows.codes), k), np.nan)
+        densities = [joint_density(training, k, self.kept_rows, self.seed) for training in setting.training]
+        if not densities:
+            return Tried(found, NearPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
+        asked = _asked(setting.splits, densities)
+        told = [density.votes(rows.table.rows(some)) for density, some in zip(densities, asked, strict=True)]
+        together = Votes(
+            range(STEPS),
+            np.concatenate([votes.sums for votes in told], axis=1),
+            np.concatenate([votes.nearest for votes in told]),
+        )
+        priors = np.repeat([density.prior for density in densities], [len(some) for some in asked], axis=0)
+        every = np.concatenate(asked)
+        losses, errors = judged(together, priors, rows.codes[every], rows.weight[every])
+        backing, best = chosen(losses)
+        choice = Choice(best, float(BACKINGS[backing]))
+        found[every] = log_posterior(together, priors, choice)
+        setting.tell(
+            f"log loss {losses[backing, best]:.4f}, error {errors[backing, best]:.4f} on held-out rows", 1.0
+        )
+        taus = np.arange(float(STEPS))
+        return Tried(
+            found, NearPath(taus, losses[backing], errors[backing], choice.narrowing, backing=choice.backing)
+        )
 
     def trained(self, setting: Setting, path: Path) -> Any:
-        return trained_at(setting.rows, setting.classes, int(path.stop), self.kept_rows, self.seed)
+        backing = path.backing if isinstance(path, NearPath) else 0.0
+        choice = Choice(int(path.stop), backing)
+        return trained_at(setting.rows, setting.classes, choice, self.kept_rows, self.seed)
+
+
+def _asked(splits: Any, densities: list[JointDensity]) -> list[Array]:
+    """Positions of the rows that are asked in each fold."""
+    held = [np.flatnonzero(mask) for mask in splits]
+    distances = sum(
+        float(len(own)) * len(density.codes) for own, density in zip(held, densities, strict=True)
+    )
+    share = min(MOST_DISTANCES / max(distances, 1.0), 1.0)
+    return [own[evenly(len(own), int(np.ceil(share * len(own))))] for own in held]

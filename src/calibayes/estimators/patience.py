@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 
-LEAST_WEIGHT = 0.01
-"""A member that would count less does not count, and need not be trained on all rows."""
 LEAST_GAIN = 1e-3
 """A held-out log loss that is not lower by this share is not lower."""
 EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
@@ -77,6 +75,6 @@ class Patience:
         return not lower(found.log_loss, before)
 
 
-def lower(loss: float, before: float) -> bool:
-    """Whether a log loss is lower than another by more than noise."""
+def lower(loss: Any, before: Any) -> Any:
+    """Whether a log loss is lower than another, or than each of several, by more than noise."""
     return loss < (1.0 - LEAST_GAIN) * before

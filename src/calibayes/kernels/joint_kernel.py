@@ -1,6 +1,10 @@
-"""Gaussian kernels over all columns together: how much of each class lies about a row."""
+"""Gaussian kernels over all columns together: how much of each class lies about a row, near and farther off."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,73 +13,124 @@ from calibayes.kernels.threads import by_stretch
 
 STEPS = 15
 """Bandwidths from the widest on, each narrower by the root of two: squares of kernels are kernels of the next."""
+APART = 2
+"""Steps from a bandwidth to the one behind it, which is twice as wide."""
+UNKNOWN = 0.05
+"""A row whose class only the wider kernels tell, at the place of the nearest one: so much of it counts."""
+FAR = 600.0
+"""Most that a kernel's exponent is: beyond, only wider kernels count anyway."""
+WORKING = 4
+"""Stretches of rows are smaller by this: their kernels are gone through again and again."""
 
 
-def votes(rows: Array, kept: Array, shares: Array, square: float, own: Array | None = None) -> Array:
-    """Sums of kernels by class, in units of the nearest row's, for `STEPS` bandwidths, (STEPS, n, k).
+class Kept(NamedTuple):
+    """Where kernels stand.
 
-    Parameters
+    Attributes
     ----------
-    rows : (n, d) array
-    kept : (m, d) array
-        Where kernels stand.
-    shares : (m, k) array
-        The weight of each in each class.
-    square : float
-        The square of the widest bandwidth.
-    own : (n,) array, optional
-        The position of each row among those kept: it is left out.
+    rows : (m, d) array
+        Those of the first class first, then those of the second, and so on.
+    weight : (m,) array
+    ends : tuple
+        Where the rows of each class begin, and where the last ones end, k + 1 numbers.
     """
-    found = np.empty((STEPS, len(rows), shares.shape[1]))
+
+    rows: Array
+    weight: Array
+    ends: tuple[int, ...]
+
+
+class Votes(NamedTuple):
+    """What lies about some rows.
+
+    Attributes
+    ----------
+    steps : sequence
+        Which bandwidths, the widest first.
+    sums : (steps, n, k) array
+        Sums of kernels by class, in units of the nearest row's.
+    nearest : (n,) array
+        Minus the log of that kernel, at bandwidth 0.
+    """
+
+    steps: Sequence[int]
+    sums: Array
+    nearest: Array
+
+
+def path_to(step: int) -> Sequence[int]:
+    """The bandwidths that have a say in this one, the widest first."""
+    return range(step % APART, step + 1, APART)
+
+
+def votes(
+    rows: Array, kept: Kept, square: float, steps: Sequence[int] = range(STEPS), own: Array | None = None
+) -> Votes:
+    """What lies about rows (n, d), where ``square`` is that of the widest bandwidth.
+
+    ``own`` (n,) is the position of each row among those kept, if it is there: it is left out.
+    """
+    sums, nearest = np.empty((len(steps), len(rows), len(kept.ends) - 1)), np.empty(len(rows))
 
     def some(part: slice) -> None:
-        kernels = _kernels(rows[part], kept, square, None if own is None else own[part])
-        for step in range(STEPS):
-            found[step, part] = kernels @ shares
-            np.square(kernels, out=kernels)
+        away = _squares(rows[part], kept.rows)
+        if own is not None:
+            away[np.arange(len(away)), own[part]] = np.inf
+        sums[:, part], nearest[part] = _sums(away, kept, square, steps)
 
-    by_stretch(some, len(rows), kept[:, 0].nbytes)
-    return found
-
-
-def votes_at(rows: Array, kept: Array, shares: Array, square: float) -> Array:
-    """The same for one bandwidth, (n, k)."""
-    parts = by_stretch(lambda part: _kernels(rows[part], kept, square) @ shares, len(rows), kept[:, 0].nbytes)
-    return np.concatenate(parts)
+    by_stretch(some, len(rows), WORKING * kept.weight.nbytes)
+    return Votes(steps, sums, nearest)
 
 
 def votes_by_columns(
-    rows: Array, kept: Array, shares: Array, square: float, groups: list[list[int]]
-) -> Array:
-    """The same as groups of columns come in one after the other, (groups, n, k)."""
+    rows: Array, kept: Kept, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
+) -> list[Votes]:
+    """The same as groups of columns come in one after the other."""
+    shape = len(groups), len(steps), len(rows), len(kept.ends) - 1
+    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
+
+    def some(part: slice) -> None:
+        away = np.zeros((part.stop - part.start, len(kept.rows)))
+        for place, group in enumerate(groups):
+            away += _squares(rows[part][:, group], kept.rows[:, group])
+            sums[place, :, part], nearest[place, part] = _sums(away.copy(), kept, square, steps)
+
+    by_stretch(some, len(rows), WORKING * kept.weight.nbytes)
+    return [Votes(steps, *found) for found in zip(sums, nearest, strict=True)]
+
+
+def posteriors(found: Votes, prior: Array, backing: Array) -> Iterator[Array]:
+    """p(class | x) for each bandwidth and each ``backing`` (b,), bandwidth by bandwidth, (b, n, k).
+
+    To the rows about one comes a share of a row at the place of the nearest, and ``backing`` rows at its own place: their
+    classes are as kernels twice as wide say, and behind the widest ones as ``prior`` (k,) or (n, k) says. So where rows
+    lie close the close ones decide, and elsewhere those farther off.
+    """
+    behind: dict[int, Array] = {}
+    before = np.broadcast_to(prior, (len(backing), *found.sums.shape[1:]))
+    for step, sums in zip(found.steps, found.sums, strict=True):
+        rest = UNKNOWN + np.multiply.outer(backing, np.exp(np.minimum(found.nearest * 2.0**step, FAR)))
+        told = rest[:, :, None] * behind.pop(step - APART, before)
+        told += sums
+        told /= (rest + sums.sum(axis=1))[:, :, None]
+        behind[step] = told
+        yield told
+
+
+def log_densities(rows: Array, kept: Kept, squares: Sequence[float]) -> Array:
+    """Log density of normalised kernels, (n,), those of several bandwidths averaged."""
+    weight, d = kept.weight / kept.weight.sum(), kept.rows.shape[1]
 
     def some(part: slice) -> Array:
-        away, found = 0.0, []
-        for group in groups:
-            away = away + _squares(rows[part][:, group], kept[:, group])
-            found.append(_relative(away.copy(), square) @ shares)
-        return np.stack(found)
+        away, logs = _squares(rows[part], kept.rows), []
+        nearest = away.min(axis=1)
+        away -= nearest[:, None]
+        for square in squares:
+            sums = np.exp(away * (-0.5 / square)) @ weight
+            logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
+        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
-    return np.concatenate(by_stretch(some, len(rows), kept[:, 0].nbytes), axis=1)
-
-
-def log_densities(rows: Array, kept: Array, weight: Array, square: float) -> Array:
-    """Log density of a sum of normalised kernels, (n,), weights (m,) adding up to one."""
-
-    def some(part: slice) -> Array:
-        logs = _squares(rows[part], kept) * (-0.5 / square)
-        top = logs.max(axis=1)
-        return np.asarray(top + np.log(np.exp(logs - top[:, None]) @ weight))
-
-    parts = np.concatenate(by_stretch(some, len(rows), kept[:, 0].nbytes))
-    return np.asarray(parts - 0.5 * kept.shape[1] * np.log(2.0 * np.pi * square))
-
-
-def _kernels(rows: Array, kept: Array, square: float, own: Array | None = None) -> Array:
-    away = _squares(rows, kept)
-    if own is not None:
-        away[np.arange(len(rows)), own] = np.inf
-    return _relative(away, square)
+    return np.concatenate(by_stretch(some, len(rows), WORKING * kept.weight.nbytes))
 
 
 def _squares(rows: Array, kept: Array) -> Array:
@@ -86,8 +141,16 @@ def _squares(rows: Array, kept: Array) -> Array:
     return np.asarray(np.maximum(away, 0.0, out=away))
 
 
-def _relative(away: Array, square: float) -> Array:
-    """Kernels of squared distances in units of the nearest one's, in the same memory."""
-    away -= away.min(axis=1, keepdims=True)
-    away *= -0.5 / square
-    return np.asarray(np.exp(away, out=away))
+def _sums(away: Array, kept: Kept, square: float, steps: Sequence[int]) -> tuple[Array, Array]:
+    """Sums of kernels (steps, n, k) of squared distances (n, m), whose memory is used, and the nearest (n,)."""
+    nearest = away.min(axis=1)
+    away -= nearest[:, None]
+    away *= -0.5 * 2.0 ** steps[0] / square
+    np.exp(away, out=away)
+    found = np.empty((len(steps), len(away), len(kept.ends) - 1))
+    for place, (before, step) in enumerate(pairwise((steps[0], *steps))):
+        for _ in range(step - before):
+            np.square(away, out=away)
+        for code, (start, stop) in enumerate(pairwise(kept.ends)):
+            found[place, :, code] = away[:, start:stop] @ kept.weight[start:stop]
+    return found, nearest * (0.5 / square)

@@ -17,22 +17,25 @@ MOST_FALL = 1e-3
 """What a step leaves of the probability of any row at least: a quadratic says nothing of what lies beyond."""
 
 
-def mixture_weights(log_true: Array, weight: Array) -> Array:
+def mixture_weights(log_true: Array, weight: Array, more: float = 0.0) -> Array:
     """The weights (m,) under which the average of m models gives labelled rows the highest likelihood.
 
     ``log_true`` (n, m) are the log probabilities that each model gave to the true class of rows it had not seen,
     ``weight`` (n,) those of the rows. The likelihood is concave, so there is one top; from even weights Newton's steps,
-    held to what weights can be, are there after a few. Without rows the weights stay even.
+    held to what weights can be, are there after a few. For each model there is one row more, of weight ``more``, in
+    which it alone was right. Without rows the weights stay even.
 
     >>> mixture_weights(np.log([[0.9, 0.5], [0.8, 0.5]]), np.ones(2)).round(3).tolist()
     [1.0, 0.0]
     """
-    m, size = log_true.shape[1], float(weight.sum())
+    m, size = log_true.shape[1], float(weight.sum()) + log_true.shape[1] * more
     shares = np.full(m, 1.0 / m)
     if not size > 0:
         return shares
     top = log_true.max(axis=1, keepdims=True)
     probability = np.exp(np.where(np.isfinite(top), log_true - np.where(np.isfinite(top), top, 0.0), 0.0))
+    if more > 0:
+        probability, weight = np.vstack([probability, np.eye(m)]), np.append(weight, np.full(m, more))
     for _ in range(MOST_UPDATES):
         relative = probability / (probability @ shares)[:, None]
         slope = (weight / size) @ relative
