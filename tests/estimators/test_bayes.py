@@ -326,7 +326,7 @@ class TestTraining:
             return -np.log(np.exp(log_true) @ shares).sum() - 0.5 * np.log(shares).sum()
 
         best = minimize_scalar(unlikely, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9}).x
-        found = mixing.sparing_weights(log_true, np.full(30, unit))
+        found = mixing.sparing_weights(log_true, np.full(30, unit), unit)
         assert_allclose(found, [best, 1.0 - best], atol=1e-4)
 
     def test_class_frequencies_always_count_a_little(self):

@@ -66,7 +66,8 @@ class BayesClassifier(Reasoning):
     classes_ : (k,) array
     weights_ : mapping
         Name -> how much a member counts; "class frequencies" is the last. Members count nothing, and are not trained on
-        all rows, whose weight would be below 0.01 or without whom the others are as good on held-out rows.
+        all rows, whose weight would be less than a fifth of an even share. Each begins with half a row in which it
+        alone was right; where all together are no better than the class frequencies, those alone count.
     models_ : mapping
         Name -> trained estimator, of the members that count.
     paths_ : mapping
@@ -78,7 +79,8 @@ class BayesClassifier(Reasoning):
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the mixture on the rows it was weighted on.
     rows_, tried_rows_ : int
-        Rows it was trained on, and how many of them the members were tried on.
+        Rows it was trained on, and how many of them the members were tried on; "near" is asked about fewer where those
+        are many, and weights are found on the rows that all were asked about.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from calibayes.estimators.bar import Bar
 from calibayes.estimators.members import Member, Setting, Tried, held_out_scores
 from calibayes.estimators.patience import Beside, Judge, lower
 from calibayes.estimators.reading import Rows
-from calibayes.estimators.splits import Trial, trial
+from calibayes.estimators.splits import Trial, trial, unit_weight
 from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.mixing import log_loss, mix, mixture_weights
 from calibayes.kernels.threads import kept_threads
@@ -168,26 +168,25 @@ class Mixing(Averaged):
         said = np.stack([*(found.out_of_fold for found in tried.values()), setting.constant])
         true = _of_true_class(said, rows)
         some = ~np.isnan(true).any(axis=1)
-        weights = sparing_weights(true[some], rows.weight[some])
+        weights = sparing_weights(true[some], rows.weight[some], unit_weight(rows))
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.out_of_fold_log_loss_, self.out_of_fold_error_ = held_out_scores(
             mix(said[:, some], weights), rows.only(some)
         )
 
 
-def sparing_weights(log_true: Array, weight: Array) -> Array:
+def sparing_weights(log_true: Array, weight: Array, unit: float = 1.0) -> Array:
     """Weights of members, class frequencies last: the likeliest ones, without members that hardly count.
 
-    They begin with half a row each, as Jeffreys would have it: few rows hardly tell good members from better ones, and the
-    class frequencies always keep something, so that no row that comes is impossible. Where all together are no better
+    They begin with half a row each, of weight ``unit``, as Jeffreys would have it: few rows hardly tell good members from
+    better ones, and the class frequencies always keep something, so that no row that comes is impossible. Where all together are no better
     than those, they alone count.
     """
-    half = 0.5 * float(weight @ weight / weight.sum()) if weight.any() else 0.5
-    weights = mixture_weights(log_true, weight, half)
+    weights = mixture_weights(log_true, weight, 0.5 * unit)
     some = weights >= LEAST_SHARE / len(weights)
     some[-1] = True
     found = np.zeros(len(weights))
-    found[some] = mixture_weights(log_true[:, some], weight, half)
+    found[some] = mixture_weights(log_true[:, some], weight, 0.5 * unit)
     alone = np.eye(len(weights))[-1]
     told = lower(log_loss(log_true, found, weight), log_loss(log_true, alone, weight))
     return found if told or not weight.any() else alone

@@ -20,7 +20,7 @@ from calibayes.estimators.joint_density import (
 )
 from calibayes.estimators.joint_kernel import KEPT_ROWS, trained_at
 from calibayes.estimators.members import Path, Setting, Tried
-from calibayes.kernels.joint_kernel import STEPS, Votes
+from calibayes.kernels.joint_kernel import STEPS, joined
 
 MOST_DISTANCES = 4e7
 """Distances between rows in all folds together, about; fewer held-out rows are asked where there would be more."""
@@ -54,25 +54,20 @@ class Nearby:
         if not densities:
             return Tried(found, NearPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
         asked = _asked(setting.splits, densities)
-        told = [density.votes(rows.table.rows(some)) for density, some in zip(densities, asked, strict=True)]
-        together = Votes(
-            range(STEPS),
-            np.concatenate([votes.sums for votes in told], axis=1),
-            np.concatenate([votes.nearest for votes in told]),
+        told = joined(
+            [density.votes(rows.table.rows(some)) for density, some in zip(densities, asked, strict=True)]
         )
-        priors = np.repeat([density.prior for density in densities], [len(some) for some in asked], axis=0)
         every = np.concatenate(asked)
-        losses, errors = judged(together, priors, rows.codes[every], rows.weight[every])
-        backing, best = chosen(losses)
-        choice = Choice(best, float(BACKINGS[backing]))
-        found[every] = log_posterior(together, priors, choice)
+        priors = np.repeat([density.prior for density in densities], [len(some) for some in asked], axis=0)
+        losses, errors = judged(told, priors, rows.codes[every], rows.weight[every])
+        place, best = chosen(losses)
+        backing = float(BACKINGS[place])
+        found[every] = log_posterior(told, priors, Choice(best, backing))
+        path = NearPath(np.arange(float(STEPS)), losses[place], errors[place], best, backing=backing)
         setting.tell(
-            f"log loss {losses[backing, best]:.4f}, error {errors[backing, best]:.4f} on held-out rows", 1.0
+            f"log loss {losses[place, best]:.4f}, error {errors[place, best]:.4f} on held-out rows", 1.0
         )
-        taus = np.arange(float(STEPS))
-        return Tried(
-            found, NearPath(taus, losses[backing], errors[backing], choice.narrowing, backing=choice.backing)
-        )
+        return Tried(found, path)
 
     def trained(self, setting: Setting, path: Path) -> Any:
         backing = path.backing if isinstance(path, NearPath) else 0.0

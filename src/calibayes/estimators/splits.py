@@ -65,18 +65,41 @@ def units(rows: Rows, seed: int) -> Rows:
     """
     marks = _stirred(digest(rows.table, seed)) ^ _stirred(rows.codes.astype(np.uint64))
     seen = rows.weight / rows.factor
-    if not (seen == np.round(seen)).all() or seen.max() >= MOST_COUNT:
+    if not _counts(seen):
         place = np.lexsort([rows.weight, marks])
         return rows.only(place[_shuffled(marks[place])])
     found, first, which = np.unique(marks, return_index=True, return_inverse=True)
     total = np.bincount(which.ravel(), seen, minlength=len(found))
     most = max(MOST_COPIES * len(rows.codes), LEAST_COPIES)
-    unit = max(float(np.gcd.reduce(seen.astype(np.int64))), total.sum() / most)
+    unit = max(_in_common(seen), total.sum() / most)
     copies = np.maximum(np.rint(total / unit), 1.0)
     own = np.repeat(np.arange(len(found)), copies.astype(int))
     own = own[_shuffled(found[own])]
     alike = rows.only(first[own])
     return alike._replace(weight=(total / copies)[own] * alike.factor)
+
+
+def unit_weight(rows: Rows) -> float:
+    """What one row weighs, where whole weights say how often a row was seen; otherwise what a row weighs on average.
+
+    The average is that over the weight, so that rows that hardly count do not count.
+    """
+    seen = rows.weight / rows.factor
+    if _counts(seen):
+        return _in_common(seen) * float(rows.weight.sum() / seen.sum())
+    top = float(rows.weight.max())
+    share = rows.weight / top
+    return top * float(share @ share / share.sum())
+
+
+def _counts(seen: Array) -> bool:
+    """Whether weights say how often rows were seen."""
+    return bool((seen == np.round(seen)).all() and seen.max() < MOST_COUNT)
+
+
+def _in_common(seen: Array) -> float:
+    """The largest number that divides all counts."""
+    return float(np.gcd.reduce(seen.astype(np.int64)))
 
 
 def _shuffled(marks: Array) -> Array:

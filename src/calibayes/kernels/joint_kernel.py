@@ -58,6 +58,12 @@ class Votes(NamedTuple):
     nearest: Array
 
 
+def joined(parts: Sequence[Votes]) -> Votes:
+    """What lies about the rows of all parts, which have the same bandwidths."""
+    sums, nearest = [part.sums for part in parts], [part.nearest for part in parts]
+    return Votes(parts[0].steps, np.concatenate(sums, axis=1), np.concatenate(nearest))
+
+
 def path_to(step: int) -> Sequence[int]:
     """The bandwidths that have a say in this one, the widest first."""
     return range(step % APART, step + 1, APART)
