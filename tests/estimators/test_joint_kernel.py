@@ -103,7 +103,7 @@ class TestKernels:
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, 4000)
         noise = rng.normal(size=4000)
-        found = relevance(np.stack([y.astype(float), noise, noise + 3.0 * y], axis=1), np.eye(2)[y])
+        found = relevance(np.stack([y.astype(float), noise, noise + 3.0 * y], axis=1), np.eye(2)[y], 4000)
         assert found[0] == pytest.approx(np.log(2), abs=0.01)
         assert found[1] < 0.01 < found[2] < found[0]
 
@@ -112,9 +112,9 @@ class TestKernels:
         y = rng.integers(0, 2, 600)
         rare = np.where(np.arange(600) < 30, 0.0, 1.0)
         x = np.column_stack([rare, -rare, rng.normal(size=600) + y])
-        found = relevance(x, np.eye(2)[np.where(rare == 0, 1, y)])
+        found = relevance(x, np.eye(2)[np.where(rare == 0, 1, y)], 600)
         assert 0.02 < found[0] == pytest.approx(found[1])
-        assert_allclose(relevance(x, 1e-3 * np.eye(2)[y]), relevance(x, np.eye(2)[y]))
+        assert_allclose(relevance(x, 1e-3 * np.eye(2)[y], 600), relevance(x, np.eye(2)[y], 600))
 
 
 class TestEstimator:

@@ -75,14 +75,14 @@ class TestDense:
         assert encoder.names == (
             "whole",
             "gappy",
-            "gappy missing",
             "text = b",
-            "text missing",
             "more = x",
             "more = y",
             "more = z",
+            "gappy missing",
+            "text missing",
         )
-        assert encoder.sources == (0, 1, 1, 3, 3, 4, 4, 4)
+        assert encoder.sources == (0, 1, 3, 4, 4, 4, 1, 3)
         assert_allclose(x.mean(axis=0), 0.0, atol=1e-12)
         assert_allclose(x.std(axis=0), 1.0)
 

@@ -10,11 +10,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Layout
+from calibayes.engines import jobs as threads_for
 from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.members import Path
 from calibayes.estimators.reading import Reading
 from calibayes.families import ClassPrior
 from calibayes.kernels.mixing import mix
+from calibayes.kernels.threads import jobs
 from calibayes.posterior import log_normalise
 from calibayes.tables.read import Table
 
@@ -29,6 +31,7 @@ class Averaged(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
     models_: dict[str, Any]
     paths_: dict[str, Path]
     skipped_: dict[str, str]
+    n_jobs: int | None
     rows_: int
     tried_rows_: int
     class_prior_: Array
@@ -42,7 +45,8 @@ class Averaged(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
 
     def _log_posteriors(self, table: Table) -> Array:
         """What each member says, class frequencies last, (members, n, k)."""
-        said = [model.predict_log_proba(table) for model in self.models_.values()]
+        with jobs(threads_for(self.n_jobs)):
+            said = [model.predict_log_proba(table) for model in self.models_.values()]
         constant = np.broadcast_to(np.log(self.class_prior_), (table.n, len(self.classes_)))
         return np.stack([*said, constant])
 

@@ -66,7 +66,7 @@ class BayesClassifier(Reasoning):
     classes_ : (k,) array
     weights_ : mapping
         Name -> how much a member counts; "class frequencies" is the last. Members count nothing, and are not trained on
-        all rows, whose weight would be less than a fifth of an even share. Each begins with half a row in which it
+        all rows, whose weight would be less than two fifths of an even share. Each begins with half a row in which it
         alone was right; where all together are no better than the class frequencies, those alone count.
     models_ : mapping
         Name -> trained estimator, of the members that count.

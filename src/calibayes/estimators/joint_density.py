@@ -10,7 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.estimators.patience import lower
 from calibayes.estimators.reading import Rows
-from calibayes.estimators.splits import units
+from calibayes.estimators.splits import unit_weight, units
 from calibayes.kernels import joint_kernel
 from calibayes.kernels.joint_kernel import Kept, Votes, path_to, posteriors
 from calibayes.kernels.relevance import relevance
@@ -23,6 +23,8 @@ LEAST_RELEVANCE = 0.02
 """What a column counts at least, in shares of the most relevant one: it may yet matter together with others."""
 LEAST_OF_CLASS = 50
 """Rows of a class that are kept at least, if there are so many."""
+MOST_ROWS, FEWER_ROWS, MOST_CELLS = 20_000, 5_000, 1e6
+"""Rows that are kept if nobody says how many: so many, fewer where they would have more cells, but not below the second."""
 
 
 class Choice(NamedTuple):
@@ -42,7 +44,7 @@ class JointDensity:
     scale : (d,) array
         What the encoded columns are multiplied with.
     kept : Kept
-        Their weights are one on average.
+        A row that was seen once has weight one.
     square : float
         The square of the widest bandwidth: the variance of all rows, added up over columns.
     """
@@ -65,9 +67,9 @@ class JointDensity:
     def encode(self, table: Table) -> Array:
         return self.encoder.encode(table) * self.scale
 
-    def votes(self, table: Table) -> Votes:
-        """What lies about rows, for every bandwidth."""
-        return joint_kernel.votes(self.encode(table), self.kept, self.square)
+    def votes(self, table: Table, which: Array) -> Votes:
+        """What lies about some rows of a table, for every bandwidth."""
+        return joint_kernel.votes(self.encoder.encode(table)[which] * self.scale, self.kept, self.square)
 
     def log_posterior(self, table: Table, choice: Choice) -> Array:
         """log p(class | x), (n, k)."""
@@ -128,21 +130,25 @@ def evenly(n: int, most: int) -> Array:
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(int))
 
 
-def joint_density(rows: Rows, k: int, most: int, seed: int) -> JointDensity:
+def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensity:
     """Densities of some rows: all, or about ``most`` of them, each class with its weight."""
-    rows = units(rows, seed)
-    weight = rows.weight / rows.weight.max()
+    encoder = Dense().fit(rows.table, range(len(rows.table.names)), rows.weight)
+    if most is None:
+        most = min(MOST_ROWS, max(int(MOST_CELLS / max(len(encoder.names), 1)), FEWER_ROWS))
+    if most < len(rows.codes):
+        rows = units(rows, seed)  # in an order that is as good as random
     chosen = _some(rows.codes, most)
-    codes, held = rows.codes[chosen], weight[chosen]
-    whole, part = (np.bincount(c, w, minlength=k) for c, w in ((rows.codes, weight), (codes, held)))
-    held = held * (whole / np.maximum(part, np.finfo(np.float64).tiny))[codes]
-    encoder = Dense().fit(rows.table, range(len(rows.table.names)), weight)
-    x = encoder.encode(rows.table.rows(chosen))
-    told = relevance(x, np.eye(k)[codes] * held[:, None])
+    codes, weight = rows.codes[chosen], rows.weight / unit_weight(rows)
+    whole = np.bincount(rows.codes, weight, minlength=k)
+    part = np.bincount(codes, weight[chosen], minlength=k)
+    share = weight[chosen] * (whole / np.maximum(part, np.finfo(np.float64).tiny))[codes]
+    x = encoder.encode(rows.table)[chosen]
+    told = relevance(x, np.eye(k)[codes] * share[:, None], float(weight[chosen].sum()))
     top = float(told.max())
     scale = np.sqrt(np.maximum(told / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(told))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
-    return JointDensity(encoder, scale, Kept(x * scale, held / held.mean(), ends), float(np.sum(scale**2)))
+    kept = Kept(x * scale, share * (weight[chosen].sum() / share.sum()), ends)
+    return JointDensity(encoder, scale, kept, float(np.sum(scale**2)))
 
 
 def _some(codes: Array, most: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,12 +20,13 @@ from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.explaining import Explanation, code_of, pairs
 from calibayes.estimators.joint_density import BACKINGS, Choice, JointDensity, chosen, joint_density, judged
 from calibayes.estimators.reading import Reading, Rows
+from calibayes.estimators.splits import units
 from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.joint_kernel import STEPS
 from calibayes.kernels.threads import jobs
 from calibayes.tables.read import Table
 
-KEPT_ROWS, JUDGED_ROWS = 20_000, 1000
+JUDGED_ROWS = 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,8 +47,9 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         By default the one of 0 to 14 under which rows that are left out have the highest likelihood given the columns.
     backing : float, optional
         How many rows the wider kernels count as. By default chosen with ``narrowing``, from 0 to 10.
-    kept_rows : int, default=20000
-        Most rows that are kept, a random draw of each class; a class keeps fifty if it has them.
+    kept_rows : int, optional
+        Most rows that are kept, a random draw of each class; a class keeps fifty if it has them. By default 20,000, or a
+        million encoded cells, but at least 5,000.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
     class_weight : dict or "balanced", optional
@@ -79,7 +82,7 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
 
     narrowing: int | None = None
     backing: float | None = None
-    kept_rows: int = KEPT_ROWS
+    kept_rows: int | None = None
     costs: Array | None = None
     class_weight: Mapping[Any, float] | str | None = None
     random_state: int | np.random.RandomState | None = None
@@ -92,13 +95,15 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep rows, weigh columns, choose the bandwidth."""
-        most = checks.whole_number("kept_rows", self.kept_rows, 1)
+        most = None if self.kept_rows is None else checks.whole_number("kept_rows", self.kept_rows, 1)
         steps, backings = self._candidates()
         self.__dict__.pop("left_out_log_loss_", None)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         class_frequencies(rows.codes, rows.weight / rows.weight.max(), self.classes_)  # every class has some
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
-        with one_thread(), jobs(threads_for(checks.jobs(self.n_jobs))):
+        with one_thread(), self._threads():
+            rows = units(rows, int(seed))
+            rows = rows._replace(weight=rows.weight / rows.weight.max())
             density = joint_density(rows, len(self.classes_), most, int(seed))
             single = len(steps) == len(backings) == 1
             choice = Choice(steps[0], backings[0]) if single else self._chosen(density, steps, backings)
@@ -129,6 +134,11 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         self.relevance_ = dict(zip(density.encoder.names, size.tolist(), strict=True))
         return self
 
+    def _threads(self) -> AbstractContextManager[None]:
+        """As many threads as were asked for; where nothing was said, those of whoever asks."""
+        checks.jobs(self.n_jobs)
+        return nullcontext() if self.n_jobs is None else jobs(threads_for(self.n_jobs))
+
     @property
     def _choice(self) -> Choice:
         return Choice(self.narrowing_, self.backing_)
@@ -140,13 +150,13 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         table = self._table(X)
-        with one_thread(), jobs(threads_for(self.n_jobs)):
+        with one_thread(), self._threads():
             return self.density_.log_posterior(table, self._choice)
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the columns as they are encoded and weighted, (n,), averaged over the bandwidths that count."""
         table = self._table(X)
-        with one_thread(), jobs(threads_for(self.n_jobs)):
+        with one_thread(), self._threads():
             return self.density_.log_density(table, self._choice)
 
     def explain(self, X: Any, against: Any = None) -> Explanation:
@@ -165,14 +175,14 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     def _terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
         """Names and terms (n, k, names) of the log posterior."""
         table = self._table(X)
-        with one_thread(), jobs(threads_for(self.n_jobs)):
+        with one_thread(), self._threads():
             names, terms = self.density_.terms(table, self._choice)
         prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
         return ("class prior", *names), np.concatenate([prior, terms], axis=2)
 
 
 def trained_at(
-    rows: Rows, classes: Array, choice: Choice, kept_rows: int, seed: int
+    rows: Rows, classes: Array, choice: Choice, kept_rows: int | None, seed: int
 ) -> JointKernelClassifier:
     """An estimator of rows that were read already."""
     model = JointKernelClassifier(narrowing=choice.narrowing, backing=choice.backing, kept_rows=kept_rows)

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Array
 from calibayes.engines import engine_for
+from calibayes.engines import jobs as threads_for
 from calibayes.engines.blas import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.averaged import FREQUENCIES, Averaged
@@ -24,10 +25,10 @@ from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import Trial, trial, unit_weight
 from calibayes.estimators.targets import class_frequencies
 from calibayes.kernels.mixing import log_loss, mix, mixture_weights
-from calibayes.kernels.threads import kept_threads
+from calibayes.kernels.threads import jobs, kept_threads
 from calibayes.tables.read import Table, array_names
 
-LEAST_SHARE = 0.2
+LEAST_SHARE = 0.4
 """A member with less than this part of an even share does not count, and need not be trained on all rows."""
 
 
@@ -77,7 +78,7 @@ class Mixing(Averaged):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        with one_thread(), kept_threads():
+        with one_thread(), kept_threads(), jobs(threads_for(checks.jobs(self.n_jobs))):
             trained = self._blank()._fit(X, y, sample_weight)
         self.__dict__.clear()
         self.__dict__.update(vars(trained))
@@ -93,7 +94,6 @@ class Mixing(Averaged):
         return blank
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        checks.jobs(self.n_jobs)
         clock = Clock(self.time_limit)
         self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
         rows = rows._replace(table=rows.table.noting())

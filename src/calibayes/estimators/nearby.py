@@ -18,7 +18,7 @@ from calibayes.estimators.joint_density import (
     judged,
     log_posterior,
 )
-from calibayes.estimators.joint_kernel import KEPT_ROWS, trained_at
+from calibayes.estimators.joint_kernel import trained_at
 from calibayes.estimators.members import Path, Setting, Tried
 from calibayes.kernels.joint_kernel import STEPS, joined
 
@@ -39,12 +39,12 @@ class Nearby:
 
     Parameters
     ----------
-    kept_rows : int
+    kept_rows : int, optional
     seed : int
         Of the rows that are kept.
     """
 
-    kept_rows: int = KEPT_ROWS
+    kept_rows: int | None = None
     seed: int = 0
 
     def tried(self, setting: Setting) -> Tried:
@@ -55,7 +55,7 @@ class Nearby:
             return Tried(found, NearPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0))
         asked = _asked(setting.splits, densities)
         told = joined(
-            [density.votes(rows.table.rows(some)) for density, some in zip(densities, asked, strict=True)]
+            [density.votes(rows.table, some) for density, some in zip(densities, asked, strict=True)]
         )
         every = np.concatenate(asked)
         priors = np.repeat([density.prior for density in densities], [len(some) for some in asked], axis=0)

@@ -40,7 +40,7 @@ class PosteriorMixture(Reasoning):
     ----------
     weights_ : mapping
         Name -> weight; "class frequencies" is the last. Members count nothing, and are not trained on
-        all rows, whose weight would be less than a fifth of an even share. Each begins with half a row in which it
+        all rows, whose weight would be less than two fifths of an even share. Each begins with half a row in which it
         alone was right; where all together are no better than the class frequencies, those alone count.
     models_, paths_ : mappings
         Name -> trained estimator, of the members that count; its held-out log loss along the path.

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.native import nearby as native
+from calibayes.kernels.native import twin
 from calibayes.kernels.threads import by_stretch
 
 STEPS = 15
@@ -19,8 +21,8 @@ UNKNOWN = 0.05
 """A row whose class only the wider kernels tell, at the place of the nearest one: so much of it counts."""
 FAR = 600.0
 """Most that a kernel's exponent is: beyond, only wider kernels count anyway."""
-WORKING = 4
-"""Stretches of rows are smaller by this: their kernels are gone through again and again."""
+TOGETHER = 4
+"""Stretches of rows are larger by this: products of matrices are slow where one of them has few rows."""
 
 
 class Kept(NamedTuple):
@@ -77,14 +79,15 @@ def votes(
     ``own`` (n,) is the position of each row among those kept, if it is there: it is left out.
     """
     sums, nearest = np.empty((len(steps), len(rows), len(kept.ends) - 1)), np.empty(len(rows))
+    asked, standing = _asking(rows), _standing(kept.rows)
 
     def some(part: slice) -> None:
-        away = _squares(rows[part], kept.rows)
+        away = asked[part] @ standing
         if own is not None:
             away[np.arange(len(away)), own[part]] = np.inf
         sums[:, part], nearest[part] = _sums(away, kept, square, steps)
 
-    by_stretch(some, len(rows), WORKING * kept.weight.nbytes)
+    by_stretch(some, len(rows), kept.weight.nbytes // TOGETHER)
     return Votes(steps, sums, nearest)
 
 
@@ -94,14 +97,15 @@ def votes_by_columns(
     """The same as groups of columns come in one after the other."""
     shape = len(groups), len(steps), len(rows), len(kept.ends) - 1
     sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
+    pairs = [(_asking(rows[:, group]), _standing(kept.rows[:, group])) for group in groups]
 
     def some(part: slice) -> None:
         away = np.zeros((part.stop - part.start, len(kept.rows)))
-        for place, group in enumerate(groups):
-            away += _squares(rows[part][:, group], kept.rows[:, group])
+        for place, (asked, standing) in enumerate(pairs):
+            away += np.maximum(asked[part] @ standing, 0.0)
             sums[place, :, part], nearest[place, part] = _sums(away.copy(), kept, square, steps)
 
-    by_stretch(some, len(rows), WORKING * kept.weight.nbytes)
+    by_stretch(some, len(rows), kept.weight.nbytes // TOGETHER)
     return [Votes(steps, *found) for found in zip(sums, nearest, strict=True)]
 
 
@@ -126,9 +130,10 @@ def posteriors(found: Votes, prior: Array, backing: Array) -> Iterator[Array]:
 def log_densities(rows: Array, kept: Kept, squares: Sequence[float]) -> Array:
     """Log density of normalised kernels, (n,), those of several bandwidths averaged."""
     weight, d = kept.weight / kept.weight.sum(), kept.rows.shape[1]
+    asked, standing = _asking(rows), _standing(kept.rows)
 
     def some(part: slice) -> Array:
-        away, logs = _squares(rows[part], kept.rows), []
+        away, logs = np.maximum(asked[part] @ standing, 0.0), []
         nearest = away.min(axis=1)
         away -= nearest[:, None]
         for square in squares:
@@ -136,27 +141,44 @@ def log_densities(rows: Array, kept: Kept, squares: Sequence[float]) -> Array:
             logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
-    return np.concatenate(by_stretch(some, len(rows), WORKING * kept.weight.nbytes))
+    return np.concatenate(by_stretch(some, len(rows), kept.weight.nbytes // TOGETHER))
 
 
-def _squares(rows: Array, kept: Array) -> Array:
-    """Squared distances, (n, m)."""
-    away = rows @ (-2.0 * kept.T)
-    away += np.sum(rows * rows, axis=1)[:, None]
-    away += np.sum(kept * kept, axis=1)
-    return np.asarray(np.maximum(away, 0.0, out=away))
+def _asking(rows: Array) -> Array:
+    """Rows (n, d + 2) whose products with those that stand are squared distances."""
+    return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
+
+
+def _standing(rows: Array) -> Array:
+    """Kept rows (d + 2, m) for products with those that ask."""
+    return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
 
 
 def _sums(away: Array, kept: Kept, square: float, steps: Sequence[int]) -> tuple[Array, Array]:
-    """Sums of kernels (steps, n, k) of squared distances (n, m), whose memory is used, and the nearest (n,)."""
+    """Sums of kernels (steps, n, k) of squared distances (n, m), and how far the nearest is, (n,)."""
+    gaps = [0, *(after - before for before, after in pairwise(steps))]
+    found, nearest = kernel_sums(away, kept.weight, kept.ends, 0.5 * 2.0 ** steps[0] / square, gaps)
+    return found, nearest * (0.5 / square)
+
+
+@twin(native.kernel_sums)
+def kernel_sums(
+    away: Array, weight: Array, ends: Sequence[int], scale: float, gaps: Sequence[int]
+) -> tuple[Array, Array]:
+    """Sums by class of kernels in units of the nearest one's, (steps, n, k), and the nearest squared distances, (n,).
+
+    ``away`` (n, m) are squared distances, whose memory may be used, ``weight`` (m,) what kernels count; those of class c
+    are ``ends[c]`` to ``ends[c + 1]``. Kernels are exp(-scale * distance), squared ``gaps[step]`` times before each step.
+    """
+    np.maximum(away, 0.0, out=away)
     nearest = away.min(axis=1)
     away -= nearest[:, None]
-    away *= -0.5 * 2.0 ** steps[0] / square
+    away *= -scale
     np.exp(away, out=away)
-    found = np.empty((len(steps), len(away), len(kept.ends) - 1))
-    for place, (before, step) in enumerate(pairwise((steps[0], *steps))):
-        for _ in range(step - before):
+    found = np.empty((len(gaps), len(away), len(ends) - 1))
+    for place, gap in enumerate(gaps):
+        for _ in range(gap):
             np.square(away, out=away)
-        for code, (start, stop) in enumerate(pairwise(kept.ends)):
-            found[place, :, code] = away[:, start:stop] @ kept.weight[start:stop]
-    return found, nearest * (0.5 / square)
+        for code, (start, stop) in enumerate(pairwise(ends)):
+            found[place, :, code] = away[:, start:stop] @ weight[start:stop]
+    return found, nearest

@@ -7,42 +7,55 @@ from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.counts import offsets, weighted_counts
-from calibayes.kernels.weighted_quantiles import quantiles
+from calibayes.kernels.weighted_quantiles import at_share
 
 PARTS, FEW_VALUES = 10, 20
 """Columns of no more values than that are told apart by each of them, others by tenths."""
 
 
-def relevance(x: Array, shares: Array) -> Array:
+def relevance(x: Array, shares: Array, rows: float) -> Array:
     """Mutual information of a column's values, or tenths, and the class, (d,), in nats, beyond what chance alone would give.
 
-    ``x`` is (n, d) without missing cells, ``shares`` (n, k) the weight of each row in each class.
+    ``x`` is (n, d) without missing cells, ``shares`` (n, k) the weight of each row in each class; all together stand for
+    so many ``rows``.
 
     >>> labels = np.eye(2)[np.arange(200) % 2]
-    >>> relevance(np.stack([np.arange(200) % 2, np.arange(200)], axis=1), labels).round(2).tolist()
+    >>> relevance(np.stack([np.arange(200) % 2, np.arange(200)], axis=1), labels, 200).round(2).tolist()
     [0.69, 0.0]
     """
     weight = shares.sum(axis=1)
-    cells = [_cells(column, weight) for column in x.T]
-    sizes = tuple(int(own.max()) + 1 for own in cells)
-    counts = weighted_counts(np.stack(cells, axis=1), shares, offsets(sizes)) / weight.sum()
-    # Of rows that count alike this is their number, whatever the unit of weights.
-    effective = weight.sum() ** 2 / (weight @ weight)
-    classes = shares.sum(axis=0) / weight.sum()
-    first = offsets(sizes)[:-1]
+    edges = _edges(x, weight)
+    cells = np.zeros(x.shape, dtype=np.int64)
+    for edge in edges:
+        cells += x > edge
+    cuts = offsets((len(edges) + 1,) * x.shape[1])
+    counts = weighted_counts(cells, shares, cuts) / weight.sum()
+    classes, whole = shares.sum(axis=0) / weight.sum(), counts.sum(axis=0)
+    first = cuts[:-1]
     information = (
         np.add.reduceat(xlogy(counts, counts).sum(axis=0), first)
-        - np.add.reduceat(xlogy(counts.sum(axis=0), counts.sum(axis=0)), first)
+        - np.add.reduceat(xlogy(whole, whole), first)
         - xlogy(classes, classes).sum()
     )
-    chance = (np.array(sizes) - 1) * ((classes > 0).sum() - 1) / (2 * effective)
+    sizes = np.add.reduceat(whole > 0, first, dtype=np.int64)
+    chance = (sizes - 1) * ((classes > 0).sum() - 1) / (2 * rows)
     return np.asarray(np.maximum(information - chance, 0.0))
 
 
-def _cells(column: Array, weight: Array) -> Array:
-    """Which value of a few, or which tenth, each number is; none of them empty."""
-    values, which = np.unique(column, return_inverse=True)
-    if len(values) <= FEW_VALUES:
-        return np.asarray(which.ravel())
-    edges = np.array(quantiles(column, weight, [part / PARTS for part in range(1, PARTS)]))
-    return np.asarray(np.unique(np.searchsorted(edges, column), return_inverse=True)[1].ravel())
+def _edges(x: Array, weight: Array) -> Array:
+    """What tells the cells of each column apart, (edges, d): all of few values but the largest, or tenths; then nothing."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    edges = np.full((FEW_VALUES - 1, x.shape[1]), np.inf)
+    edges[0] = low
+    several = np.flatnonzero(~((x == low) | (x == high)).all(axis=0))
+    columns = np.ascontiguousarray(x[:, several].T)
+    order = np.argsort(columns, axis=1, kind="stable")
+    ranked, below = np.take_along_axis(columns, order, axis=1), np.cumsum(weight[order], axis=1)
+    new = np.diff(ranked, axis=1, prepend=-np.inf) > 0
+    few = new.sum(axis=1) <= FEW_VALUES
+    for place in np.flatnonzero(few):
+        values = ranked[place, new[place]][:-1]
+        edges[: len(values), several[place]] = values
+    for part in range(1, PARTS):
+        edges[part - 1, several[~few]] = at_share(ranked[~few], below[~few], part / PARTS)
+    return edges[: max(int(np.isfinite(edges).any(axis=1).sum()), 1)]

@@ -20,11 +20,14 @@ def quantiles(values: Array, weight: Array, shares: Sequence[float]) -> list[flo
     [2.5, 4.0]
     """
     order = np.argsort(values, kind="stable")
-    below = np.cumsum(weight[order])
-    found = []
-    for share in shares:
-        wanted, slack, last = share * below[-1], ROUNDING * below[-1], len(values) - 1
-        low = np.searchsorted(below, wanted - slack)
-        high = np.searchsorted(below, wanted + slack, side="right")
-        found.append(float((values[order[min(low, last)]] + values[order[min(high, last)]]) / 2))
-    return found
+    ranked, below = values[None, order], np.cumsum(weight[order])[None]
+    return [float(at_share(ranked, below, share)[0]) for share in shares]
+
+
+def at_share(ranked: Array, below: Array, share: float) -> Array:
+    """The same for one share, of several columns: (c, n) values in their order, and the weight up to each of them."""
+    whole, last = below[:, -1:], ranked.shape[1] - 1
+    low = (below < (share - ROUNDING) * whole).sum(axis=1)
+    high = (below <= (share + ROUNDING) * whole).sum(axis=1)
+    column = np.arange(len(ranked))
+    return np.asarray((ranked[column, np.minimum(low, last)] + ranked[column, np.minimum(high, last)]) / 2)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.weighted_quantiles import quantiles
+from calibayes.kernels.weighted_quantiles import at_share
 from calibayes.tables.encode import Unshaped, numbers
 from calibayes.tables.levels import Levels
 from calibayes.tables.read import Table
@@ -25,19 +25,22 @@ own deviation the indicator of a rare level is far out wherever it is not zero."
 
 @dataclass(frozen=True)
 class Bent:
-    """A column of numbers as asinh of its distance from the median: straight in the middle, logarithmic far out."""
+    """Columns of numbers as asinh of their distance from the median: straight in the middle, logarithmic far out."""
 
-    middle: float
-    width: float
+    middle: Array
+    width: Array
+    """One of each column."""
 
-    def encode(self, table: Table, j: int) -> Array:
-        values = numbers(table, [j])[:, 0].astype(np.float64)
-        most = FARTHEST * float(self.width)
-        away = np.clip(values - self.middle, -most, most) / self.width
-        return np.nan_to_num(np.arcsinh(away), nan=0.0)[:, None]
+    def encode(self, table: Table, columns: Sequence[int]) -> Array:
+        away = numbers(table, columns).astype(np.float64)
+        most = FARTHEST * self.width
+        away -= self.middle
+        np.clip(away, -most, most, out=away)
+        away /= self.width
+        return np.nan_to_num(np.arcsinh(away, out=away), copy=False, nan=0.0)
 
-    def named(self, name: str) -> list[str]:
-        return [name]
+    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        return list(enumerate(names))
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Indicated:
 
     levels: Levels
 
-    def encode(self, table: Table, j: int) -> Array:
+    def encode(self, table: Table, columns: Sequence[int]) -> Array:
         codes = self.levels.encode(table)
         return np.asarray(codes == np.array(self._shown), dtype=np.float64)
 
@@ -55,23 +58,24 @@ class Indicated:
         size = self.levels.layout()["levels"][0]
         return list(range(size)) if size != 2 else [1]
 
-    def named(self, name: str) -> list[str]:
+    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
         told = [str(level) for level in self.levels.levels[0]] + ["other"]
-        return [f"{name} = {told[code]}" for code in self._shown]
+        return [(0, f"{names[0]} = {told[code]}") for code in self._shown]
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Whether a cell is missing."""
+    """Whether cells are missing."""
 
-    def encode(self, table: Table, j: int) -> Array:
-        return table.absent(j).astype(np.float64)[:, None]
+    def encode(self, table: Table, columns: Sequence[int]) -> Array:
+        return np.stack([table.absent(j) for j in columns], axis=1).astype(np.float64)
 
-    def named(self, name: str) -> list[str]:
-        return [f"{name} missing"]
+    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        return [(place, f"{name} missing") for place, name in enumerate(names)]
 
 
 Part = Bent | Indicated | Gap
+"""Encodes columns, and says which of them each encoded one comes from, and its name."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class Dense(Unshaped):
     """
 
     indices: tuple[int, ...] = ()
-    parts: tuple[tuple[int, Part], ...] = ()
-    """Position of a column in the table, and how it is encoded."""
+    parts: tuple[tuple[tuple[int, ...], Part], ...] = ()
+    """Positions of columns in the table, and how they are encoded."""
     names: tuple[str, ...] = ()
     """Of the encoded columns."""
     sources: tuple[int, ...] = ()
@@ -99,13 +103,17 @@ class Dense(Unshaped):
         return table.noted((Dense, tuple(indices)), weight, lambda: self._fitted(table, indices, weight))
 
     def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
-        parts = tuple((j, part) for j in indices for part in _parts(table, j, weight))
+        parts = tuple(_parts(table, indices, weight))
         raw = _side_by_side(table, parts)
         mean = weight @ raw / weight.sum()
         deviation = np.sqrt(weight @ (raw - mean) ** 2 / weight.sum())
         varying = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
         varying[0] |= not varying.any()  # a family needs a column
-        owners = [(j, name) for j, part in parts for name in part.named(table.names[j])]
+        owners = [
+            (columns[place], name)
+            for columns, part in parts
+            for place, name in part.named([table.names[j] for j in columns])
+        ]
         kept = [owner for owner, varies in zip(owners, varying, strict=True) if varies]
         places = {j: place for place, j in enumerate(indices)}
         return Dense(
@@ -138,21 +146,35 @@ class Dense(Unshaped):
         raise ValueError("columns that were standardised apart cannot be added up")
 
 
-def _parts(table: Table, j: int, weight: Array) -> list[Part]:
-    absent = table.absent(j)
-    if absent.all():
-        return [Gap()]
-    gap: list[Part] = [Gap()] if absent.any() else []
-    if not table.numeric(j):
-        levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
-        return [Indicated(levels.fit(table, [j], weight)), *gap]
-    values, own = numbers(table, [j])[~absent, 0].astype(np.float64), weight[~absent]
-    low, middle, high = quantiles(values, own, (0.25, 0.5, 0.75))
+def _parts(table: Table, indices: Sequence[int], weight: Array) -> Iterator[tuple[tuple[int, ...], Part]]:
+    """All numbers first, then levels, then where cells are missing."""
+    absent = {j: table.absent(j) for j in indices}
+    told = [j for j in indices if not absent[j].all()]
+    if of_numbers := tuple(j for j in told if table.numeric(j)):
+        yield of_numbers, _bent(numbers(table, of_numbers).astype(np.float64), weight)
+    for j in told:
+        if not table.numeric(j):
+            levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
+            yield (j,), Indicated(levels.fit(table, [j], weight))
+    if gaps := tuple(j for j in indices if absent[j].any()):
+        yield gaps, Gap()
+
+
+def _bent(values: Array, weight: Array) -> Bent:
+    """How to bend columns of numbers, of which some cells may be missing: those weigh nothing, and lie behind all others."""
+    known = ~np.isnan(values.T)
+    columns = np.where(known, values.T, np.inf)
+    order = np.argsort(columns, axis=1, kind="stable")
+    ranked = np.take_along_axis(columns, order, axis=1)
+    own = weight * known
+    below = np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
+    low, middle, high = (at_share(ranked, below, share) for share in (0.25, 0.5, 0.75))
     width = (high - low) / NORMAL_QUARTILES
-    if not width > 0:
-        width = float(np.sqrt(own @ (values - own @ values / own.sum()) ** 2 / own.sum()))
-    return [Bent(middle, width if width > 0 else 1.0), *gap]
+    for j in np.flatnonzero(~(width > 0)):
+        mine, share = values[known[j], j], own[j, known[j]] / own[j].sum()
+        width[j] = np.sqrt(share @ (mine - share @ mine) ** 2)
+    return Bent(middle, np.where(width > 0, width, 1.0))
 
 
-def _side_by_side(table: Table, parts: Sequence[tuple[int, Part]]) -> Array:
-    return np.concatenate([part.encode(table, j) for j, part in parts], axis=1)
+def _side_by_side(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]]) -> Array:
+    return np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)

@@ -3,6 +3,7 @@
 #include "binned.hpp"
 #include "categorical.hpp"
 #include "gaussian.hpp"
+#include "nearby.hpp"
 #include "posterior.hpp"
 #include "sparse.hpp"
 #include "tally.hpp"
@@ -49,6 +50,7 @@ const Kernels& kernels() {
         sparse_totals<std::int32_t>,
         sparse_totals<std::int64_t>,
         largest,
+        kernel_sums,
     };
     return all;
 }

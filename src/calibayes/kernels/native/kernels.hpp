@@ -15,6 +15,7 @@ constexpr Int SPAN = 512;      // groups whose entries are found at a time
 constexpr Int STRETCH = 1024;  // rows of levels that are taken at a time
 constexpr Int WIDEST = 16;     // classes that are taken at a time
 constexpr Int WIDTHS = 5;      // packed rows of 2, 4, 8, 12 or 16 numbers
+constexpr Int BESIDE = 16;     // numbers that are added side by side; the scratch of kernel sums has so many for each step
 constexpr Int ROWS = 64;       // rows of numbers, or whose posterior is, taken at a time; its scratch has 2 * ROWS * k numbers
 
 // Odd widths are slow: what is stored across the lines of a cache is slow to be read again.
@@ -131,6 +132,10 @@ struct Kernels {
     void (*sparse_totals32)(const Sparse<std::int32_t>&, const double* weights, Int d, Int k, double* table);
     void (*sparse_totals64)(const Sparse<std::int64_t>&, const double* weights, Int d, Int k, double* table);
     void (*largest)(const double* rows, Int n, Int k, Int* which);
+    // Sums of kernels exp(-scale (away - nearest)) by class, (steps, n, k), and the nearest of each row: of squared distances
+    // (n, m), those of class c from ends[c] on; from step to step kernels are squared gaps[step] times.
+    void (*kernel_sums)(const double* away, Int n, Int m, const double* weight, const Int* ends, Int k, double scale,
+                        const Int* gaps, Int steps, double* sums, double* nearest, double* lanes);
 };
 
 const Kernels& chosen();

@@ -161,6 +161,22 @@ static void largest(In<double, 2> rows, Out<Int, 1> which) {
     calibayes::chosen().largest(rows.data(), rows.shape(0), rows.shape(1), which.data());
 }
 
+static void kernel_sums(In<double, 2> away, In<double, 1> weight, In<Int, 1> ends, double scale, In<Int, 1> gaps,
+                        Out<double, 3> sums, Out<double, 1> nearest) {
+    const Int n = away.shape(0), m = away.shape(1), k = static_cast<Int>(ends.shape(0)) - 1, steps = gaps.shape(0);
+    demand(m > 0 && weight.shape(0) == away.shape(1), "a weight for each distance, and at least one");
+    demand(k >= 0 && ends.data()[0] == 0 && ends.data()[k] == m, "ends of classes from 0 to the last distance");
+    for (Int c = 0; c < k; ++c) demand(ends.data()[c] <= ends.data()[c + 1], "ends of classes must ascend");
+    for (Int step = 0; step < steps; ++step) demand(gaps.data()[step] >= 0, "kernels are squared 0 times or more");
+    demand(static_cast<Int>(sums.shape(0)) == steps && static_cast<Int>(sums.shape(1)) == n &&
+               static_cast<Int>(sums.shape(2)) == k && static_cast<Int>(nearest.shape(0)) == n,
+           "results (steps, n, k) and (n,)");
+    std::vector<double> lanes(static_cast<std::size_t>(steps * calibayes::BESIDE));
+    nb::gil_scoped_release free;
+    calibayes::chosen().kernel_sums(away.data(), n, m, weight.data(), ends.data(), k, scale, gaps.data(), steps,
+                                    sums.data(), nearest.data(), lanes.data());
+}
+
 template <class X>
 static calibayes::Numbers<X> numbers_of(const Table& x) {
     const auto rows = codes_of(x);
@@ -314,6 +330,9 @@ NB_MODULE(_native, m) {
     m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
     m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
+    m.def("kernel_sums", kernel_sums, nb::arg("away").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(), nb::arg("sums").noconvert(),
+          nb::arg("nearest").noconvert());
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
     m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
