@@ -15,7 +15,18 @@ import pytest
 from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import binned, codes, counts, diagonal, events, flags, logspace, looking, spread
+from calibayes.kernels import (
+    binned,
+    codes,
+    counts,
+    diagonal,
+    events,
+    flags,
+    joint_kernel,
+    logspace,
+    looking,
+    spread,
+)
 from calibayes.kernels.native import TWINS, held_to, switched_off, use
 
 LEVELS = use.module.levels() if use.module is not None else []
@@ -225,7 +236,20 @@ def of_position_scores(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
             yield x, points, wide * rng.standard_normal((k, first[-1])), first
 
 
+def of_kernel_sums(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Distances of d and of many rows, some none at all, below zero by rounding, or of a row that is left out."""
+    for m in (d, 300):
+        plain = rng.exponential(size=(n, m)) * 10.0 ** rng.uniform(-2, 3, size=(n, 1))
+        close = np.where(rng.random((n, m)) < 0.3, -1e-14, plain)
+        away = np.where(np.arange(m) == min(1, m - 1), np.inf, plain) if m > 1 else plain
+        ends = np.sort(rng.integers(0, m + 1, k - 1)).tolist()
+        for squares in (plain, close, away, np.zeros((n, m)), np.asfortranarray(plain)):
+            for gaps in ([0], [0, 1, 1, 1], [0, 2, 2], [0, 0, 3]):
+                yield squares.copy(order="K"), rng.random(m), (0, *ends, m), 0.7, gaps
+
+
 CASES = {
+    "kernel_sums": Case(joint_kernel.kernel_sums, of_kernel_sums),
     "position_counts": Case(binned.position_counts, of_position_counts),
     "position_scores": Case(binned.position_scores, of_position_scores),
     "flag_counts": Case(flags.flag_counts, of_flag_counts),
@@ -303,6 +327,22 @@ def test_what_the_kernels_do_not_take_is_left_to_numpy() -> None:
         about = np.zeros(k), np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 0.0, 0.0
         found = looking.look.native(use.module, rows, np.zeros((k, levels * d)), wide, *about)
         assert found is NotImplemented
+
+
+@needs_native
+def test_malformed_sums_of_kernels_are_refused() -> None:
+    away, weight, out = np.ones((2, 5)), np.ones(5), (np.empty((1, 2, 2)), np.empty(2))
+    gaps = np.zeros(1, dtype=np.int64)
+    for ends in ([0, 3, 4], [1, 3, 5], [0, 7, 5], [0, -1, 5]):
+        with pytest.raises(ValueError, match="ends"):
+            use.module.kernel_sums(away, weight, np.array(ends), 1.0, gaps, *out)
+    good = np.array([0, 3, 5])
+    with pytest.raises(ValueError, match="weight"):
+        use.module.kernel_sums(away, weight[:4], good, 1.0, gaps, *out)
+    with pytest.raises(ValueError, match="squared"):
+        use.module.kernel_sums(away, weight, good, 1.0, gaps - 1, *out)
+    with pytest.raises(ValueError, match="results"):
+        use.module.kernel_sums(away, weight, good, 1.0, gaps, np.empty((2, 2, 2)), np.empty(2))
 
 
 @needs_native
