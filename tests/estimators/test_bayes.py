@@ -348,6 +348,17 @@ class TestTraining:
         BayesClassifier(families=["tied"], verbose=1).fit(*frame())
         assert "[BayesClassifier] tied, tau 0: log loss" in capfd.readouterr().err
 
+    @pytest.mark.parametrize("balanced", [None, "balanced"])
+    def test_how_often_contents_were_seen_counts_as_rows(self, balanced):
+        """More often than there are contents, and with class weights."""
+        rng = np.random.default_rng(0)
+        X = np.array([[a, b] for a in range(4) for b in range(4)] * 2, dtype=float)
+        y = np.repeat([0, 1], 16)
+        seen = rng.integers(1, 8, 32) * np.where((X[:, 0] > 1) == y, 5, 1)
+        one = BayesClassifier(class_weight=balanced).fit(X, y, sample_weight=seen)
+        two = BayesClassifier(class_weight=balanced).fit(np.repeat(X, seen, axis=0), np.repeat(y, seen))
+        assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-6)
+
     def test_weights_count_as_rows(self):
         X, y = frame(80)
         weight = np.random.default_rng(5).integers(0, 3, len(y))
@@ -360,10 +371,11 @@ class TestTraining:
         rng = np.random.default_rng(0)
         X = rng.integers(0, 2, (1000, 3)).astype(str)
         y = (X[:, 0] == X[:, 1]).astype(int)
-        model = BayesClassifier().fit(X, y)
-        assert "tree" in model.paths_
-        assert model.score(X, y) == 1.0
+        assert "tree" in BayesClassifier().fit(X, y).weights_
         assert "tree" not in BayesClassifier().fit(X[1:], y[1:]).weights_
+        tree = BayesClassifier(families=["tied", "kernel", "tree"]).fit(X, y)
+        assert tree.weights_["tree"] > 0.9
+        assert tree.score(X, y) == 1.0
         reasons = BayesClassifier(families=["tree"]).fit(X, y).explain(X)
         assert any("|" in name for name in reasons.names)
 

@@ -9,9 +9,12 @@ from sklearn.datasets import load_iris, make_moons
 
 from calibayes import JointKernelClassifier
 from calibayes.estimators.joint_density import BACKINGS
+from calibayes.estimators.reading import Rows
+from calibayes.estimators.splits import unit_weight
 from calibayes.kernels import joint_kernel
 from calibayes.kernels.joint_kernel import STEPS, Kept
 from calibayes.kernels.relevance import relevance
+from calibayes.tables.read import read_array
 
 
 def by_hand(rows, kept, square, own=None):
@@ -145,8 +148,8 @@ class TestEstimator:
         assert np.isfinite(found).all()
 
     def test_it_finds_what_no_line_tells_apart(self):
-        X, y = make_moons(400, noise=0.15, random_state=0)
-        assert JointKernelClassifier().fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.95
+        X, y = make_moons(2400, noise=0.15, random_state=0)
+        assert JointKernelClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.98
 
     def test_bandwidth_and_backing_are_those_under_which_left_out_rows_are_likeliest(self):
         X, y = load_iris(return_X_y=True)
@@ -212,6 +215,56 @@ class TestEstimator:
         repeated = JointKernelClassifier().fit(np.repeat(X, many, axis=0), np.repeat(y, many))
         assert weighted.narrowing_ == repeated.narrowing_
         assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+
+    def test_class_weights_count_by_their_ratio(self):
+        X, y = load_iris(return_X_y=True)
+        found = [
+            JointKernelClassifier(class_weight={0: unit, 1: 3 * unit, 2: 0.1 * unit})
+            .fit(X, y)
+            .predict_proba(X)
+            for unit in (1.0, 2.0, 0.3)
+        ]
+        assert_allclose(found[1], found[0], atol=1e-9)
+        assert_allclose(found[2], found[0], atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("weight", "factor", "unit"),
+        [
+            ([1, 1, 3], 1.0, 1.0),
+            ([2, 4, 6], 1.0, 2.0),
+            ([2.1, 6.3, 14.7], 0.7, 2.1),
+            ([0.5, 0.5, 0.5], 1.0, 0.5),
+            ([1e307, 1e307, 1e307], 1.0, 1e307),
+            ([1, 1, 999_998], 1.0, 1000.0),
+            ([0.5, 0.5, 1e-9], 1.0, 0.5),
+        ],
+    )
+    def test_what_one_row_weighs(self, weight, factor, unit):
+        table, factors = read_array(np.arange(3.0)[:, None]), np.full(3, factor)
+        rows = Rows(table, np.zeros(3, int), np.array(weight, dtype=float), np.arange(3), factors)
+        assert unit_weight(rows) == pytest.approx(unit, rel=1e-6)
+
+    def test_columns_may_have_any_unit(self):
+        X, y = load_iris(return_X_y=True)
+        with np.errstate(all="raise"):
+            far = JointKernelClassifier().fit(X * 1e20, y).predict_proba(X * 1e20)
+        assert_allclose(far, JointKernelClassifier().fit(X, y).predict_proba(X), atol=1e-7)
+
+    def test_many_rows_are_answered_part_by_part(self, monkeypatch):
+        X, y = load_iris(return_X_y=True, as_frame=True)
+        model = JointKernelClassifier().fit(X, y)
+        whole, reasons = model.predict_proba(X), model.explain(X).log_odds
+        monkeypatch.setattr("calibayes.estimators.joint_density.MOST_SUMS", 100)
+        assert_allclose(model.predict_proba(X), whole, rtol=1e-9)
+        assert_allclose(model.explain(X).log_odds, reasons, rtol=1e-6, atol=1e-9)
+
+    def test_of_more_rows_than_are_kept_a_draw_is_taken(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(25_000) % 2
+        X = rng.normal(size=(25_000, 2)) + 3.0 * y[:, None]
+        model = JointKernelClassifier(narrowing=6, backing=1.0).fit(X, y)
+        assert 20_000 <= len(model.density_.codes) <= 20_002
+        assert model.score(X[:500], y[:500]) > 0.95
 
     def test_some_rows_stand_for_all_of_their_class(self):
         rng = np.random.default_rng(0)

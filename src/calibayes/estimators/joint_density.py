@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,7 +24,9 @@ LEAST_RELEVANCE = 0.02
 """What a column counts at least, in shares of the most relevant one: it may yet matter together with others."""
 LEAST_OF_CLASS = 50
 """Rows of a class that are kept at least, if there are so many."""
-MOST_ROWS, FEWER_ROWS, MOST_CELLS = 20_000, 5_000, 1e6
+MOST_SUMS = 2**22
+"""Sums of kernels that are held at a time: 32 megabytes."""
+MOST_ROWS, LEAST_ROWS, MOST_CELLS = 20_000, 10_000, 1e6
 """Rows that are kept if nobody says how many: so many, fewer where they would have more cells, but not below the second."""
 
 
@@ -44,7 +47,7 @@ class JointDensity:
     scale : (d,) array
         What the encoded columns are multiplied with.
     kept : Kept
-        A row that was seen once has weight one.
+        A row that was seen once has weight one, times class weights, and more where rows stand for others.
     square : float
         The square of the widest bandwidth: the variance of all rows, added up over columns.
     """
@@ -73,8 +76,19 @@ class JointDensity:
 
     def log_posterior(self, table: Table, choice: Choice) -> Array:
         """log p(class | x), (n, k)."""
-        found = joint_kernel.votes(self.encode(table), self.kept, self.square, path_to(choice.narrowing))
-        return log_posterior(found, self.prior, choice)
+        x, steps = self.encode(table), path_to(choice.narrowing)
+
+        def told(part: slice) -> Array:
+            return log_posterior(
+                joint_kernel.votes(x[part], self.kept, self.square, steps), self.prior, choice
+            )
+
+        return np.concatenate([told(part) for part in self._parts(len(x), len(steps))])
+
+    def _parts(self, n: int, sums: int) -> Iterator[slice]:
+        """Rows of which so many sums a class are not too many."""
+        rows = max(int(MOST_SUMS / (sums * len(self.prior))), 1)
+        return (slice(start, start + rows) for start in range(0, max(n, 1), rows))
 
     def left_out(self, most: int) -> tuple[Votes, Array]:
         """What lies about some kept rows, each left out, and which they are."""
@@ -91,13 +105,17 @@ class JointDensity:
         sources, size = np.array(self.encoder.sources), self.scale**2
         owners = sorted(set(sources.tolist()), key=lambda owner: -size[sources == owner].sum())
         groups = [np.flatnonzero(sources == owner).tolist() for owner in owners]
-        found = joint_kernel.votes_by_columns(
-            self.encode(table), self.kept, self.square, path_to(choice.narrowing), groups
-        )
-        told = [log_posterior(votes, self.prior, choice) for votes in found]
-        start = np.broadcast_to(np.log(self.prior), told[0].shape)
+        x, steps = self.encode(table), path_to(choice.narrowing)
         names = tuple(table.names[self.encoder.indices[owner]] for owner in owners)
-        return names, np.diff(np.stack([start, *told], axis=2), axis=2)
+
+        def told(part: slice) -> Array:
+            found = joint_kernel.votes_by_columns(x[part], self.kept, self.square, steps, groups)
+            along = [log_posterior(votes, self.prior, choice) for votes in found]
+            start = np.broadcast_to(np.log(self.prior), along[0].shape)
+            return np.diff(np.stack([start, *along], axis=2), axis=2)
+
+        parts = self._parts(len(x), len(steps) * len(groups))
+        return names, np.concatenate([told(part) for part in parts])
 
 
 def log_posterior(found: Votes, prior: Array, choice: Choice) -> Array:
@@ -134,21 +152,33 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
     """Densities of some rows: all, or about ``most`` of them, each class with its weight."""
     encoder = Dense().fit(rows.table, range(len(rows.table.names)), rows.weight)
     if most is None:
-        most = min(MOST_ROWS, max(int(MOST_CELLS / max(len(encoder.names), 1)), FEWER_ROWS))
+        most = min(MOST_ROWS, max(int(MOST_CELLS / max(len(encoder.names), 1)), LEAST_ROWS))
     if most < len(rows.codes):
         rows = units(rows, seed)  # in an order that is as good as random
-    chosen = _some(rows.codes, most)
-    codes, weight = rows.codes[chosen], rows.weight / unit_weight(rows)
-    whole = np.bincount(rows.codes, weight, minlength=k)
-    part = np.bincount(codes, weight[chosen], minlength=k)
-    share = weight[chosen] * (whole / np.maximum(part, np.finfo(np.float64).tiny))[codes]
-    x = encoder.encode(rows.table)[chosen]
-    told = relevance(x, np.eye(k)[codes] * share[:, None], float(weight[chosen].sum()))
-    top = float(told.max())
-    scale = np.sqrt(np.maximum(told / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(told))
+        drawn = _some(rows.codes, most)
+        x = encoder.encode(rows.table.rows(drawn))
+    else:
+        drawn = np.argsort(rows.codes, kind="stable")
+        x = encoder.encode(rows.table)[drawn]  # which others may want as well
+    codes, weight = rows.codes[drawn], rows.weight[drawn] / unit_weight(rows)
+    share = weight * _shortfall(rows, codes, weight, k)
+    scale = _scale(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
-    kept = Kept(x * scale, share * (weight[chosen].sum() / share.sum()), ends)
+    kept = Kept(x * scale, share * (weight.sum() / share.sum()), ends)
     return JointDensity(encoder, scale, kept, float(np.sum(scale**2)))
+
+
+def _shortfall(rows: Rows, codes: Array, weight: Array, k: int) -> Array:
+    """What the weight of drawn rows is multiplied with, so that classes are as frequent as among all, (n,)."""
+    whole = np.bincount(rows.codes, rows.weight / rows.weight.max(), minlength=k)
+    part = np.bincount(codes, weight, minlength=k)
+    return np.asarray((whole / np.maximum(part, np.finfo(np.float64).tiny))[codes])
+
+
+def _scale(told: Array) -> Array:
+    """What columns are multiplied with that say so much of the class."""
+    top = float(told.max())
+    return np.sqrt(np.maximum(told / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(told))
 
 
 def _some(codes: Array, most: int) -> Array:

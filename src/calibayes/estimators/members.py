@@ -38,7 +38,7 @@ class Tried(NamedTuple):
     """What a member did on rows that it had not seen."""
 
     out_of_fold: Array
-    """log p(class | x) of each row, (n, k); NaN for a row in no fold."""
+    """log p(class | x) of each row, (n, k); NaN for a row that is in no fold, or was not asked about to save time."""
     path: Path
 
 

@@ -70,8 +70,8 @@ class Nearby:
         return Tried(found, path)
 
     def trained(self, setting: Setting, path: Path) -> Any:
-        backing = path.backing if isinstance(path, NearPath) else 0.0
-        choice = Choice(int(path.stop), backing)
+        assert isinstance(path, NearPath)
+        choice = Choice(int(path.stop), path.backing)
         return trained_at(setting.rows, setting.classes, choice, self.kept_rows, self.seed)
 
 

@@ -75,6 +75,6 @@ class Patience:
         return not lower(found.log_loss, before)
 
 
-def lower(loss: Any, before: Any) -> Any:
+def lower(loss: float, before: Any) -> Any:
     """Whether a log loss is lower than another, or than each of several, by more than noise."""
     return loss < (1.0 - LEAST_GAIN) * before

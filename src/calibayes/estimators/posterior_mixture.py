@@ -19,7 +19,7 @@ from calibayes.estimators.standard_members import member_of
 class PosteriorMixture(Reasoning):
     """Any models of this package, their posteriors averaged: ``p(class | x) = sum of w_m p_m(class | x)``.
 
-    The weights are those of highest likelihood on out-of-fold probabilities. The class
+    The weights are those that suit out-of-fold probabilities best, after half a row for each member. The class
     frequencies are a member too: what they weigh is how often rows come out against all that the others say. Models
     under a rule that climbs (RC, TM, GDT) are stopped at the tau of least held-out log loss, see `calibayes.learn.walk`.
 

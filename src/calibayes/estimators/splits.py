@@ -20,6 +20,8 @@ TRIAL_ROWS = 20_000
 LEAST_OF_CLASS = 50
 """Rows of a class that a trial has at least, if there are so many."""
 MOST_COUNT = 2.0**53
+ROUNDING = 1e-12
+"""What a weight may be off a whole number, as a share of it, after class weights were taken off again."""
 MOST_COPIES, LEAST_COPIES = 8, 1000
 """A row of weight 2 does as two rows do, if all of them together are not more than so many times the rows, or so many."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -64,15 +66,13 @@ def units(rows: Rows, seed: int) -> Rows:
     all weights have in common, or fewer and heavier ones where they would be too many.
     """
     marks = _stirred(digest(rows.table, seed)) ^ _stirred(rows.codes.astype(np.uint64))
-    seen = rows.weight / rows.factor
-    if not _counts(seen):
+    seen = _counts(rows)
+    if seen is None:
         place = np.lexsort([rows.weight, marks])
         return rows.only(place[_shuffled(marks[place])])
     found, first, which = np.unique(marks, return_index=True, return_inverse=True)
     total = np.bincount(which.ravel(), seen, minlength=len(found))
-    most = max(MOST_COPIES * len(rows.codes), LEAST_COPIES)
-    unit = max(_in_common(seen), total.sum() / most)
-    copies = np.maximum(np.rint(total / unit), 1.0)
+    copies = np.maximum(np.rint(total / _count_of_one(seen)), 1.0)
     own = np.repeat(np.arange(len(found)), copies.astype(int))
     own = own[_shuffled(found[own])]
     alike = rows.only(first[own])
@@ -80,26 +80,30 @@ def units(rows: Rows, seed: int) -> Rows:
 
 
 def unit_weight(rows: Rows) -> float:
-    """What one row weighs, where whole weights say how often a row was seen; otherwise what a row weighs on average.
+    """What one row weighs, where whole weights say how often rows were seen; otherwise what a row weighs on average.
 
-    The average is that over the weight, so that rows that hardly count do not count.
+    The average is that over the weight, so that rows that hardly count do not count. Class weights count on average.
     """
+    counts, top = _counts(rows), float(rows.weight.max())
+    weight = rows.weight / top
+    seen = weight / rows.factor
+    one = float(seen @ seen / seen.sum()) if counts is None else _count_of_one(counts) / top
+    return top * one * float(weight.sum() / seen.sum())
+
+
+def _counts(rows: Rows) -> Array | None:
+    """How often rows were seen, where all weights (before class weights) are whole numbers."""
     seen = rows.weight / rows.factor
-    if _counts(seen):
-        return _in_common(seen) * float(rows.weight.sum() / seen.sum())
-    top = float(rows.weight.max())
-    share = rows.weight / top
-    return top * float(share @ share / share.sum())
+    whole = np.round(seen)
+    if seen.max() >= MOST_COUNT or (np.abs(seen - whole) > ROUNDING * whole).any():
+        return None
+    return np.asarray(whole)
 
 
-def _counts(seen: Array) -> bool:
-    """Whether weights say how often rows were seen."""
-    return bool((seen == np.round(seen)).all() and seen.max() < MOST_COUNT)
-
-
-def _in_common(seen: Array) -> float:
-    """The largest number that divides all counts."""
-    return float(np.gcd.reduce(seen.astype(np.int64)))
+def _count_of_one(seen: Array) -> float:
+    """What counts as one row: the largest number that divides all counts, or more where copies would be too many."""
+    most = max(MOST_COPIES * len(seen), LEAST_COPIES)
+    return max(float(np.gcd.reduce(seen.astype(np.int64))), float(seen.sum()) / most)
 
 
 def _shuffled(marks: Array) -> Array:

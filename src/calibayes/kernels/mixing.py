@@ -18,7 +18,7 @@ MOST_FALL = 1e-3
 
 
 def mixture_weights(log_true: Array, weight: Array, more: float = 0.0) -> Array:
-    """The weights (m,) under which the average of m models gives labelled rows the highest likelihood.
+    """The weights (m,) under which the average of m models gives labelled rows, and ``more``, the highest likelihood.
 
     ``log_true`` (n, m) are the log probabilities that each model gave to the true class of rows it had not seen,
     ``weight`` (n,) those of the rows. The likelihood is concave, so there is one top; from even weights Newton's steps,

@@ -11,6 +11,8 @@ from calibayes.kernels.weighted_quantiles import at_share
 
 PARTS, FEW_VALUES = 10, 20
 """Columns of no more values than that are told apart by each of them, others by tenths."""
+CELLS = 2**18
+"""Cells that are looked at together."""
 
 
 def relevance(x: Array, shares: Array, rows: float) -> Array:
@@ -23,6 +25,12 @@ def relevance(x: Array, shares: Array, rows: float) -> Array:
     >>> relevance(np.stack([np.arange(200) % 2, np.arange(200)], axis=1), labels, 200).round(2).tolist()
     [0.69, 0.0]
     """
+    step = max(CELLS // max(len(x), 1), 1)
+    parts = [_relevance(x[:, start : start + step], shares, rows) for start in range(0, x.shape[1], step)]
+    return np.concatenate(parts)
+
+
+def _relevance(x: Array, shares: Array, rows: float) -> Array:
     weight = shares.sum(axis=1)
     edges = _edges(x, weight)
     cells = np.zeros(x.shape, dtype=np.int64)

@@ -18,6 +18,8 @@ NORMAL_QUARTILES = 1.35
 """The interquartile range of a normal density with standard deviation 1."""
 FARTHEST = 1e300
 """Widths from the median beyond which numbers are all alike."""
+CELLS = 2**18
+"""Cells whose middles and widths are looked for at a time."""
 MOST_LEVELS, LEAST_SHARE = 64, 0.005
 """Levels of a column beyond the most frequent ones, or that fewer of the rows have, share one indicator: in units of its
 own deviation the indicator of a rare level is far out wherever it is not zero."""
@@ -33,7 +35,7 @@ class Bent:
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         away = numbers(table, columns).astype(np.float64)
-        most = FARTHEST * self.width
+        most = FARTHEST * np.minimum(self.width, 1.0)  # no number is so large as to be beyond one of them
         away -= self.middle
         np.clip(away, -most, most, out=away)
         away /= self.width
@@ -151,7 +153,7 @@ def _parts(table: Table, indices: Sequence[int], weight: Array) -> Iterator[tupl
     absent = {j: table.absent(j) for j in indices}
     told = [j for j in indices if not absent[j].all()]
     if of_numbers := tuple(j for j in told if table.numeric(j)):
-        yield of_numbers, _bent(numbers(table, of_numbers).astype(np.float64), weight)
+        yield of_numbers, _bent(numbers(table, of_numbers), weight)
     for j in told:
         if not table.numeric(j):
             levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
@@ -160,8 +162,19 @@ def _parts(table: Table, indices: Sequence[int], weight: Array) -> Iterator[tupl
         yield gaps, Gap()
 
 
-def _bent(values: Array, weight: Array) -> Bent:
-    """How to bend columns of numbers, of which some cells may be missing: those weigh nothing, and lie behind all others."""
+def _bent(matrix: Array, weight: Array) -> Bent:
+    """How to bend columns of numbers; so many at a time that their copies stay small."""
+    step = max(CELLS // max(len(matrix), 1), 1)
+    parts = [
+        _bends(matrix[:, start : start + step].astype(np.float64), weight)
+        for start in range(0, matrix.shape[1], step)
+    ]
+    middle, width = (np.concatenate(side) for side in zip(*parts, strict=True))
+    return Bent(middle, width)
+
+
+def _bends(values: Array, weight: Array) -> tuple[Array, Array]:
+    """Middles and widths of columns, of which some cells may be missing: those weigh nothing, and lie behind all others."""
     known = ~np.isnan(values.T)
     columns = np.where(known, values.T, np.inf)
     order = np.argsort(columns, axis=1, kind="stable")
@@ -173,7 +186,7 @@ def _bent(values: Array, weight: Array) -> Bent:
     for j in np.flatnonzero(~(width > 0)):
         mine, share = values[known[j], j], own[j, known[j]] / own[j].sum()
         width[j] = np.sqrt(share @ (mine - share @ mine) ** 2)
-    return Bent(middle, np.where(width > 0, width, 1.0))
+    return middle, np.where(width > 0, width, 1.0)
 
 
 def _side_by_side(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]]) -> Array:
