@@ -8,10 +8,25 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer
 
-from calibayes.tables import AdaptiveBins, KMeansBins, MDLBins, PairBins, QuantileBins, UniformBins
+from calibayes.tables import (
+    AdaptiveBins,
+    InformedBins,
+    KMeansBins,
+    MDLBins,
+    PairBins,
+    QuantileBins,
+    UniformBins,
+)
 from calibayes.tables.read import read_array
 
-STRATEGIES = [KMeansBins(4), QuantileBins(4), UniformBins(4), MDLBins(), AdaptiveBins(few=3, parts=4)]
+STRATEGIES = [
+    KMeansBins(4),
+    QuantileBins(4),
+    UniformBins(4),
+    MDLBins(),
+    AdaptiveBins(few=3, parts=4),
+    InformedBins(few=3, parts=4),
+]
 IDS = {"ids": lambda bins: type(bins).__name__}
 
 
@@ -188,3 +203,25 @@ def test_pair_bins_are_coarser_where_columns_are_many():
         assert max(levels) <= most
         assert min(levels) >= most // 2
         assert sum(levels) ** 2 / 2 <= 2**23 * 1.1
+
+
+class TestInformed:
+    def test_cuts_are_those_of_both(self):
+        columns, codes = noisy()
+        edges = fitted(InformedBins(few=20, parts=4), columns, codes).edges
+        for found, plain, told in zip(
+            edges,
+            fitted(PairBins(few=20, parts=4), columns, codes).edges,
+            fitted(MDLBins(), columns, codes).edges,
+            strict=True,
+        ):
+            assert_array_equal(found, np.union1d(plain, told))
+
+    def test_further_cuts_are_not_many(self):
+        column = np.arange(20_000.0)[:, None]
+        edges = fitted(InformedBins(few=16, parts=4), column, (np.arange(20_000) // 100) % 2).edges[0]
+        assert 16 <= len(edges) - 2 <= 16 + 6
+
+    def test_few_values_have_a_bin_each(self):
+        column = (np.arange(300) % 7.0)[:, None]
+        assert len(fitted(InformedBins(), column, np.arange(300) % 7).edges[0]) == 8

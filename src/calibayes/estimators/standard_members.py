@@ -29,7 +29,7 @@ from calibayes.tables.bins import AdaptiveBins
 from calibayes.tables.dense import Dense
 from calibayes.tables.gaps import GapCells
 from calibayes.tables.joined import Joined
-from calibayes.tables.pair_bins import PairBins
+from calibayes.tables.pair_bins import InformedBins
 from calibayes.tables.principal import Principal
 
 MOST_WORK = 4e9
@@ -86,11 +86,10 @@ def _full(size: Size) -> GenerativeClassifier:
 
 
 def _tree(size: Size) -> GenerativeClassifier:
-    """Cells as those of the kernels, but coarser, and each column may hang on one other."""
-    family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0, bandwidth=OverBins())
-    return GenerativeClassifier(
-        families=[("tree", family, every, GapCells(Joined(PairBins(few=16, parts=8))))]
-    )
+    """Each column may hang on one other. Cells are coarse, but cut where the classes change: the kernels see the rest."""
+    family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0)
+    encoder = GapCells(Joined(InformedBins(few=16, parts=4)))
+    return GenerativeClassifier(families=[("tree", family, every, encoder)])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from calibayes.tables.gaps import GapCells
 from calibayes.tables.grid import Grid
 from calibayes.tables.joined import Joined
 from calibayes.tables.levels import Levels
-from calibayes.tables.pair_bins import PairBins
+from calibayes.tables.pair_bins import InformedBins, PairBins
 from calibayes.tables.principal import Principal
 from calibayes.tables.schema import Schema
 
@@ -19,6 +19,7 @@ __all__ = [
     "Flags",
     "GapCells",
     "Grid",
+    "InformedBins",
     "Joined",
     "KMeansBins",
     "Levels",
