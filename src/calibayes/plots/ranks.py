@@ -9,13 +9,19 @@ import numpy as np
 from calibayes.plots.axes import axes_or_new
 from calibayes.ranks import RankSummary
 
+BESIDE = 0.8
+"""Where names begin, left of the best rank; on the right as far from the worst."""
+LETTER = 0.017
+"""The width of a letter, as a share of that of all ranks, about."""
+
 
 def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
     """Methods at their average ranks; bars join those that are no further apart than the critical difference."""
     order = np.argsort(summary.average_ranks, kind="stable")
     ranks, k = summary.average_ranks[order], len(order)
     axes = axes_or_new(ax, 1.5 + 0.3 * k)
-    axes.set_xlim(0.8, k + 0.2)
+    room = LETTER * k * max(len(name) + len(" (1.00)") for name in summary.names)
+    axes.set_xlim(BESIDE - room, k + 1 - BESIDE + room)
     bars = groups(ranks, summary.critical_difference)
     below = 0.1 * max(len(bars) - 2, 0)  # names begin under the last bar
     axes.set_ylim(-0.6 - below - 0.5 * ((k + 1) // 2), 1.0)
@@ -37,9 +43,13 @@ def _label(axes: Any, name: str, rank: float, number: int, k: int, below: float)
     """The better half hangs to the left, the others to the right."""
     left = number < (k + 1) // 2
     depth = -below - 0.5 * (1 + (number if left else k - 1 - number))
-    side = 0.8 if left else k + 0.2
+    side = BESIDE if left else k + 1 - BESIDE
     axes.plot([rank, rank, side], [0.0, depth, depth], color="black", linewidth=0.8)
-    axes.text(side, depth, f"{name} ({rank:.2f})", ha="left" if left else "right", va="bottom")
+    axes.text(side, depth, f"{name} ({rank:.2f}) " if left else f" {name} ({rank:.2f})", **_outwards(left))
+
+
+def _outwards(left: bool) -> dict[str, str]:
+    return {"ha": "right" if left else "left", "va": "center"}
 
 
 def groups(ranks: Any, difference: float) -> list[tuple[float, float]]:
