@@ -37,8 +37,9 @@ def told_by_hand(rows, kept, square, prior, backing, step, own=None):
     for wider in range(step % 2, step + 1, 2):
         sums = by_hand(rows, kept, square / 2**wider, own)
         nearest = np.exp(-away.min(axis=1) / (2 * square / 2**wider))
-        rest = (backing + 0.05 * nearest)[:, None]
-        told = (sums + rest * told) / (sums.sum(axis=1, keepdims=True) + rest)
+        unknown = 0.05 * nearest[:, None]
+        told = sums + backing * told + unknown * prior
+        told /= sums.sum(axis=1, keepdims=True) + backing + unknown
     return told
 
 
@@ -146,6 +147,12 @@ class TestEstimator:
         X, y = load_iris(return_X_y=True)
         found = JointKernelClassifier().fit(X * 1e-250, y).predict_proba(np.full((1, 4), 1e99))
         assert np.isfinite(found).all()
+
+    @pytest.mark.parametrize("backing", [0.0, 0.01, 10.0])
+    def test_nothing_is_certain_far_from_all_rows(self, backing):
+        X, y = load_iris(return_X_y=True)
+        model = JointKernelClassifier(narrowing=9, backing=backing).fit(X, y)
+        assert model.predict_proba([[1e90, 1.0, 1.0, 1.0], [0.0, 1e9, 0.0, 0.0]]).min() > 1e-3
 
     def test_it_finds_what_no_line_tells_apart(self):
         X, y = make_moons(2400, noise=0.15, random_state=0)

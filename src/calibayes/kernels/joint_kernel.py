@@ -18,7 +18,7 @@ STEPS = 15
 APART = 2
 """Steps from a bandwidth to the one behind it, which is twice as wide."""
 UNKNOWN = 0.05
-"""A row whose class only the wider kernels tell, at the place of the nearest one: so much of it counts."""
+"""A row of which the class is not known, at the place of the nearest one: so much of it counts for all classes."""
 FAR = 600.0
 """Most that a kernel's exponent is: beyond, only wider kernels count anyway."""
 TOGETHER = 4
@@ -112,17 +112,18 @@ def votes_by_columns(
 def posteriors(found: Votes, prior: Array, backing: Array) -> Iterator[Array]:
     """p(class | x) for each bandwidth and each ``backing`` (b,), bandwidth by bandwidth, (b, n, k).
 
-    To the rows about one comes a share of a row at the place of the nearest, and ``backing`` rows at its own place: their
-    classes are as kernels twice as wide say, and behind the widest ones as ``prior`` (k,) or (n, k) says. So where rows
-    lie close the close ones decide, and elsewhere those farther off.
+    To the rows about one come ``backing`` rows at its own place, whose classes are as kernels twice as wide say, and behind
+    the widest ones as ``prior`` (k,) or (n, k) says: where rows lie close the close ones decide, and elsewhere those
+    farther off. A share of a row with the classes of ``prior`` stands at the place of the nearest: one row alone, however
+    much nearer than all others, is never sure.
     """
     behind: dict[int, Array] = {}
     before = np.broadcast_to(prior, (len(backing), *found.sums.shape[1:]))
     for step, sums in zip(found.steps, found.sums, strict=True):
-        rest = UNKNOWN + np.multiply.outer(backing, np.exp(np.minimum(found.nearest * 2.0**step, FAR)))
+        rest = np.multiply.outer(backing, np.exp(np.minimum(found.nearest * 2.0**step, FAR)))
         told = rest[:, :, None] * behind.pop(step - APART, before)
-        told += sums
-        told /= (rest + sums.sum(axis=1))[:, :, None]
+        told += sums + UNKNOWN * prior
+        told /= (rest + sums.sum(axis=1) + UNKNOWN)[:, :, None]
         behind[step] = told
         yield told
 
