@@ -218,6 +218,11 @@ class TestTraining:
         one, two = BayesClassifier().fit(X, y), BayesClassifier().fit(X.iloc[order], y[order])
         assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-7)
 
+    @pytest.mark.parametrize("empty", [BayesClassifier(families=[]), PosteriorMixture(models=[])])
+    def test_at_least_one_member_is_needed(self, empty):
+        with pytest.raises(ValueError, match="at least one member"):
+            empty.fit(*frame())
+
     def test_seeds_matter(self):
         X, y = frame()
         one, two = (BayesClassifier(random_state=seed).fit(X, y) for seed in (1, 2))

@@ -31,10 +31,11 @@ class BayesClassifier(Reasoning):
     The members are kernel naive Bayes ("kernel"), Gaussian classes with one covariance ("tied") and with a covariance
     each, shrunk ("full"), kernels over all columns together ("near", `JointKernelClassifier`), and from 1,000 rows on
     naive Bayes in which each column may hang on one other ("tree"). Each is trained as far as inner folds say, the
-    kernels over all columns by their bandwidth and by how much wider kernels count, the others by risk-based calibration; what they say of held-out rows also says how much
-    each counts. One whose passes take long (100 million multiplications) comes last, and is followed only while all
-    together gain by it; `summary` says where that was. The class frequencies are a member too, so that no class is ever held for impossible. Numbers, text,
-    booleans, categories, missing cells and weights are taken as they come.
+    kernels over all columns by their bandwidth and by how much wider kernels count, the others by risk-based
+    calibration; what they say of held-out rows also says how much each counts. One whose passes take long (100 million
+    multiplications) comes last, and is followed only while all together gain by it; `summary` says where that was. The
+    class frequencies are a member too, so that no class is ever held for impossible. Numbers, text, booleans, categories,
+    missing cells and weights are taken as they come.
 
     Parameters
     ----------

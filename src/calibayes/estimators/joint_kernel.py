@@ -50,8 +50,8 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         How many rows the wider kernels count as. By default the most, of 0 to 10, whose log loss is within a thousandth of
         the least.
     kept_rows : int, optional
-        About how many rows are kept at most, a random draw of each class; a class keeps fifty if it has them. By default 20,000, or a
-        million encoded cells, but at least 10,000.
+        About how many rows are kept at most, a random draw of each class; a class keeps fifty if it has them. By default
+        20,000, or a million encoded cells, but at least 10,000.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j where i is true: `predict` then decides at least expected cost.
     class_weight : dict or "balanced", optional

@@ -179,8 +179,8 @@ def sparing_weights(log_true: Array, weight: Array, unit: float = 1.0) -> Array:
     """Weights of members, class frequencies last: the likeliest ones, without members that hardly count.
 
     They begin with half a row each, of weight ``unit``, as Jeffreys would have it: few rows hardly tell good members from
-    better ones, and the class frequencies always keep something, so that no row that comes is impossible. Where all together are no better
-    than those, they alone count.
+    better ones, and the class frequencies always keep something, so that no row that comes is impossible. Where all
+    together are no better than those, they alone count.
     """
     weights = mixture_weights(log_true, weight, 0.5 * unit)
     some = weights >= LEAST_SHARE / len(weights)

@@ -76,7 +76,9 @@ def named(given: Any) -> list[tuple[Any, ...]]:
     ):
         raise ValueError(f"give a list of (name, model), got {given!r}")
     names = [entry[0] for entry in entries]
-    if not names or len(set(names)) < len(names) or FREQUENCIES in names:
+    if not names:
+        raise ValueError("there is nothing to average: give at least one member")
+    if len(set(names)) < len(names) or FREQUENCIES in names:
         raise ValueError(
             f"give names that differ from each other and from {FREQUENCIES!r}: {', '.join(names)}"
         )
