@@ -37,7 +37,7 @@ def told_by_hand(rows, kept, square, prior, backing, step, own=None):
     for wider in range(step % 2, step + 1, 2):
         sums = by_hand(rows, kept, square / 2**wider, own)
         nearest = np.exp(-away.min(axis=1) / (2 * square / 2**wider))
-        unknown = 0.05 * nearest[:, None]
+        unknown = 0.01 * nearest[:, None]
         told = sums + backing * told + unknown * prior
         told /= sums.sum(axis=1, keepdims=True) + backing + unknown
     return told

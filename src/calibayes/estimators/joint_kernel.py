@@ -37,8 +37,8 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     indicator of their own. A column counts by how much it says of the class by itself (mutual information with its
     tenths), at least a fiftieth of the most relevant one. All kernels have one bandwidth, and kernels twice as wide stand
     behind them, others behind those, and the class frequencies behind the widest: they count as a few rows at the place
-    of the row that is asked about. So where rows lie close those decide, and elsewhere those farther off. A twentieth of a
-    row of unknown class is at the place of the nearest one: no class is ever impossible.
+    of the row that is asked about. So where rows lie close those decide, and elsewhere those farther off. A hundredth of
+    a row of unknown class is at the place of the nearest one: no class is ever impossible.
 
     Parameters
     ----------

@@ -64,7 +64,8 @@ class PosteriorMixture(Reasoning):
     models: Sequence[tuple[str, Any]] | None = None
 
     def _members(self, rows: Rows) -> Mapping[str, Member | str]:
-        given = self.models or [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
+        usual = [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
+        given = usual if self.models is None else self.models
         return {name: member_of(name, *parts) for name, *parts in named(given)}
 
 

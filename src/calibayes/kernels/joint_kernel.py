@@ -17,7 +17,7 @@ STEPS = 15
 """Bandwidths from the widest on, each narrower by the root of two: squares of kernels are kernels of the next."""
 APART = 2
 """Steps from a bandwidth to the one behind it, which is twice as wide."""
-UNKNOWN = 0.05
+UNKNOWN = 0.01
 """A row of which the class is not known, at the place of the nearest one: so much of it counts for all classes."""
 FAR = 600.0
 """Most that a kernel's exponent is: beyond, only wider kernels count anyway."""
