@@ -1,7 +1,7 @@
 """The models that benchmarks/accuracy.py compares: ours, and scikit-learn's as a careful person would set them up.
 
 Each is made for the columns of a table: numbers get their median where they are missing and an indicator of that, and
-are standardised; all else becomes indicators. Trees get numbers as they are. Nothing is tuned but where the name says;
+are standardized; all else becomes indicators. Trees get numbers as they are. Nothing is tuned but where the name says;
 QDA has a tenth of shrinkage, since without any, and with Ledoit and Wolf's, it fails on some of these tables.
 """
 

@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 
 from calibayes import NaiveBayes, TreeAugmentedNB
 from calibayes.datasets import load_penguins
-from calibayes.families import Every
-from calibayes.kernels import pairs
+from calibayes.families import AllEdges
+from calibayes.kernels.levels import pairs
 
 NAMES = (
     "vehicle",
@@ -44,8 +44,8 @@ MODELS = {
     "naive Bayes, rc": lambda: NaiveBayes(rule="rc"),
     "tree, ml": lambda: TreeAugmentedNB(rule="ml"),
     "tree, rc": lambda: TreeAugmentedNB(rule="rc"),
-    "every edge, ml": lambda: TreeAugmentedNB(rule="ml", edges=Every()),
-    "every edge, rc": lambda: TreeAugmentedNB(rule="rc", edges=Every()),
+    "every edge, ml": lambda: TreeAugmentedNB(rule="ml", edges=AllEdges()),
+    "every edge, rc": lambda: TreeAugmentedNB(rule="rc", edges=AllEdges()),
     "a tree a class, ml": lambda: TreeAugmentedNB(rule="ml", per_class=True),
     "a tree a class, rc": lambda: TreeAugmentedNB(rule="rc", per_class=True),
 }
@@ -145,7 +145,7 @@ def time_trees(quick):
     train, test = words[codes[:n]], words[codes[n:]]
 
     def ours():
-        TreeAugmentedNB(rule="ml", edges=Every()).fit(train, labels[:n]).predict(test)
+        TreeAugmentedNB(rule="ml", edges=AllEdges()).fit(train, labels[:n]).predict(test)
 
     taken = seconds(ours)
     print(f"TreeAugmentedNB, fit on {n} x {codes.shape[1]} and predict {held_out}: {taken:.2f} s")

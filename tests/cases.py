@@ -7,8 +7,8 @@ import numpy as np
 
 from calibayes import rules
 from calibayes.core.protocols import Layout
+from calibayes.encoders import AdaptiveBins, Grid
 from calibayes.families import (
-    AtLeast,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -17,9 +17,9 @@ from calibayes.families import (
     Gamma,
     Gaussian,
     InCells,
+    InformativeEdges,
     KernelDensity,
     KernelPair,
-    MarkovTree,
     Mixture,
     Multinomial,
     NormalInverseWishart,
@@ -29,18 +29,18 @@ from calibayes.families import (
     PerClass,
     Poisson,
     SheatherJones,
-    Significant,
+    SignificantEdges,
     Silverman,
     Spherical,
     Tied,
     TiedDiagonal,
     TiedSpherical,
     Tree,
+    TreeCovariance,
     WithinClasses,
 )
-from calibayes.families.regularisers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
-from calibayes.kernels import clusters
-from calibayes.tables import AdaptiveBins, Grid
+from calibayes.families.gaussian.regularizers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
 
@@ -135,7 +135,7 @@ def multinomial(**options):
 
 def gaussian(shape, **options):
     columns = _numbers()
-    layout = Layout(CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0))
+    layout = Layout(CLASSES, _names(2), center=columns.mean(axis=0), variance=columns.var(axis=0))
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, _grid(), scale_free="prior" not in options
     )
@@ -149,10 +149,10 @@ def mixture(shape, counts=(2, 2, 2), **options):
     middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
     columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
     seeds = tuple(
-        clusters.centres(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
+        clusters.centers(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
     )
     layout = Layout(
-        CLASSES, _names(2), centre=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
+        CLASSES, _names(2), center=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
     )
     family = Mixture(Gaussian(shape, **options)).bind(layout)
     return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
@@ -165,7 +165,7 @@ def gaussian_tree(shape, **options):
     columns = np.column_stack([pair, third])
     side = np.linspace(-7.0, 17.0, 61)
     support = (np.array(list(product(side, side, side))), float((side[1] - side[0]) ** 3))
-    layout = Layout(CLASSES, _names(3), centre=columns.mean(axis=0), variance=columns.var(axis=0))
+    layout = Layout(CLASSES, _names(3), center=columns.mean(axis=0), variance=columns.var(axis=0))
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, support, scale_free="prior" not in options
     )
@@ -235,8 +235,8 @@ FAMILIES = {
     "tree-back-off": tree(alpha=0.5, back_off=5.0),
     "tree-per-class": tree(search=PerClass(), scale_free=True),
     "tree-per-class-back-off": tree(search=PerClass(), back_off=2.0),
-    "tree-threshold": tree(search=OneTree(AtLeast(0.1)), scale_free=True),
-    "tree-test": tree(search=PerClass(Significant()), alpha=1.0),
+    "tree-threshold": tree(search=OneTree(InformativeEdges(0.1)), scale_free=True),
+    "tree-test": tree(search=PerClass(SignificantEdges()), alpha=1.0),
     "tree-without-pairs": tree(max_cells=1),
     "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), likeliest=False),
     "bernoulli": bernoulli(),
@@ -263,16 +263,16 @@ FAMILIES = {
         f"gaussian-{type(shape).__name__}-map": gaussian(shape, prior=NormalInverseWishart())
         for shape in SHAPES
     },
-    "gaussian-tree": gaussian_tree(MarkovTree()),
-    "gaussian-tree-per-class": gaussian_tree(MarkovTree(PerClass())),
-    "gaussian-tree-map": gaussian_tree(MarkovTree(PerClass()), prior=NormalInverseWishart()),
+    "gaussian-tree": gaussian_tree(TreeCovariance()),
+    "gaussian-tree-per-class": gaussian_tree(TreeCovariance(PerClass())),
+    "gaussian-tree-map": gaussian_tree(TreeCovariance(PerClass()), prior=NormalInverseWishart()),
     "gaussian-auto": gaussian(Full(), prior="auto"),
     "gaussian-within": gaussian(Full(), prior=WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5)),
     "gaussian-tied-within": gaussian(Tied(), prior=WithinClasses()),
     "gaussian-diagonal-within": gaussian(Diagonal(), prior=WithinClasses(rows=5.0)),
-    "gaussian-smoothed": gaussian(Diagonal(), regulariser=VarianceSmoothing(1e-9)),
-    "gaussian-identity": gaussian(Full(), regulariser=TowardsIdentity(0.0)),
-    "gaussian-sphere": gaussian(Tied(), regulariser=TowardsSphere(0.0)),
+    "gaussian-smoothed": gaussian(Diagonal(), regularizer=VarianceSmoothing(1e-9)),
+    "gaussian-identity": gaussian(Full(), regularizer=TowardsIdentity(0.0)),
+    "gaussian-sphere": gaussian(Tied(), regularizer=TowardsSphere(0.0)),
     **{f"mixture-{type(shape).__name__}": mixture(shape) for shape in SHAPES},
     "mixture-one": mixture(Diagonal(), (1, 1, 1)),
     "mixture-ragged": mixture(Full(), (3, 1, 2)),
@@ -282,7 +282,7 @@ FAMILIES = {
         for shape in SHAPES
     },
     "mixture-auto": mixture(Full(), (1, 2, 3), prior="auto"),
-    "mixture-ridge": mixture(Spherical(), regulariser=Ridge(1e-9)),
+    "mixture-ridge": mixture(Spherical(), regularizer=Ridge(1e-9)),
 }
 
 LIKELIEST = [name for name, case in FAMILIES.items() if case.likeliest]

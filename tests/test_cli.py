@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
-from calibayes.kernels.native import use
+from calibayes.kernels.dispatch import use
 
 
 def call(*arguments):

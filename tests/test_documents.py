@@ -52,7 +52,7 @@ def test_examples_in_docstrings_run(name):
                 "rules",
                 "learn",
                 "engines",
-                "tables",
+                "encoders",
                 "plots",
                 "testing",
                 "datasets",

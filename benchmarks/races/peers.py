@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from calibayes.kernels.triangular import multiply
+from calibayes.kernels.numbers.gaussian import multiply
 
 
 def optional(name):

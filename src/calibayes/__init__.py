@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibayes import families, learn, rules
 from calibayes._version import __version__
+from calibayes.encoders.clusters import FewRowsWarning
 from calibayes.estimators.columns import categorical, every, numeric
 from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.discriminant_analysis import (
@@ -14,8 +15,7 @@ from calibayes.estimators.discriminant_analysis import (
 )
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
-from calibayes.families.singular import SingularCovarianceWarning
-from calibayes.tables.clusters import FewRowsWarning
+from calibayes.families.gaussian.singular import SingularCovarianceWarning
 from calibayes.versions import show_versions
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
+from calibayes.encoders.clusters import Clusters
 from calibayes.estimators.bayes import BayesClassifier
 from calibayes.estimators.columns import categorical, numeric, positions
 from calibayes.estimators.generative import Generative, GenerativeClassifier
@@ -21,9 +22,8 @@ from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
-from calibayes.families.shapes import Shape
+from calibayes.families.gaussian.shapes import Shape
 from calibayes.rules import rule_named
-from calibayes.tables.clusters import Clusters
 from calibayes.tables.read import Table
 
 MANY_CLASSES = 20
@@ -46,7 +46,7 @@ def _mixture() -> Generative:
 
 MODELS: Mapping[str, Callable[[], Any]] = {
     "KernelNB": KernelNB,
-    "BinnedNB": lambda: NaiveBayes(discretise="kmeans"),
+    "BinnedNB": lambda: NaiveBayes(discretize="kmeans"),
     "TreeAugmentedNB": TreeAugmentedNB,
     "GaussianNB": _gaussian(Diagonal()),
     "Logistic": _gaussian(TiedDiagonal()),
@@ -63,7 +63,7 @@ AVERAGES = ("BayesClassifier",)
 
 
 @dataclass(frozen=True)
-class Fold:
+class FoldResult:
     """What one model with one rule did on one fold."""
 
     model: str
@@ -132,7 +132,7 @@ def folds(target: Array, count: int, seed: int) -> list[tuple[Array, Array]]:
 
 def run_fold(
     data: Dataset, model: str, rule: str, split: tuple[Array, Array], jobs: int | None = None
-) -> Fold:
+) -> FoldResult:
     """Train on the training rows, measure on the others."""
     training, held_out = (np.isin(np.arange(data.columns.n), rows) for rows in split)
     own = {} if model in AVERAGES else {"rule": rule}
@@ -145,7 +145,7 @@ def run_fold(
     seen, new = (_averages(estimator, data, rows) for rows in (training, held_out))
     members = getattr(estimator, "models_", {model: estimator}).values()
     histories = [member.history_["error"] for member in members if hasattr(member, "history_")]
-    return Fold(
+    return FoldResult(
         model,
         rule,
         error=new["error"],
@@ -175,23 +175,23 @@ def compare(
     chosen: Sequence[tuple[str, str]],
     splits: Sequence[tuple[Array, Array]],
     jobs: int | None = None,
-) -> Iterator[Fold]:
+) -> Iterator[FoldResult]:
     """One result after the other, fold by fold."""
     for model, rule in chosen:
         for split in splits:
             yield run_fold(data, model, rule, split, jobs)
 
 
-def ranked(results: Sequence[Fold]) -> list[Line]:
+def ranked(results: Sequence[FoldResult]) -> list[Line]:
     """Lines with the least held-out error first, and among equals the least log loss."""
-    found: dict[tuple[str, str], list[Fold]] = {}
+    found: dict[tuple[str, str], list[FoldResult]] = {}
     for fold in results:
         found.setdefault((fold.model, fold.rule), []).append(fold)
     lines = [_line(model, rule, group) for (model, rule), group in found.items()]
     return sorted(lines, key=lambda line: (round(line.error, 12), line.log_loss))
 
 
-def _line(model: str, rule: str, group: Sequence[Fold]) -> Line:
+def _line(model: str, rule: str, group: Sequence[FoldResult]) -> Line:
     def mean(name: str) -> float:
         return float(np.mean([getattr(fold, name) for fold in group]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.logspace import first_largest
+from calibayes.kernels.posterior.logspace import first_largest
 
 
 def most_probable(log_posterior: Array) -> Array:
@@ -34,7 +34,7 @@ def rejected(posterior: Array, evidence: Array, least_posterior: float, least_de
 
 
 def tempered(log_posterior: Array, temperature: float) -> Array:
-    """Log posterior divided by a temperature and normalised again: above 1 it is less sure of itself."""
+    """Log posterior divided by a temperature and normalized again: above 1 it is less sure of itself."""
     scaled = log_posterior / temperature
     return scaled - np.logaddexp.reduce(scaled, axis=1, keepdims=True)
 

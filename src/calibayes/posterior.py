@@ -8,11 +8,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.logspace import assess, log_normalise
+from calibayes.kernels.posterior.logspace import assess, log_normalize
 
-__all__ = ["DECIDED", "assess", "best_temperature", "log_normalise", "scores", "undecided"]
+__all__ = ["NEGLIGIBLE", "assess", "best_temperature", "log_normalize", "scores", "undecided"]
 
-DECIDED = 2.0**-40
+NEGLIGIBLE = 2.0**-40
 """A weight that is no larger counts as none: the posterior of a row has decided about that class."""
 
 
@@ -35,18 +35,18 @@ def undecided(weights: Array) -> Array:
     Families leave out what has no weight. A statistic, the sum of w * t(x) over rows, moves by less than 2^-40 of what
     the same sum over all rows with weight one and |t(x)| is: less than it owes to rounding.
     """
-    return np.where(np.abs(weights) <= DECIDED, 0.0, weights)
+    return np.where(np.abs(weights) <= NEGLIGIBLE, 0.0, weights)
 
 
 def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float:
-    """The temperature with the least log loss on labelled rows, between exp(-3) and exp(3)."""
-    labelled = codes >= 0
-    rows = np.arange(int(labelled.sum()))
-    log_posterior, codes, weight = log_posterior[labelled], codes[labelled], weight[labelled]
+    """The temperature with the least log loss on labeled rows, between exp(-3) and exp(3)."""
+    labeled = codes >= 0
+    rows = np.arange(int(labeled.sum()))
+    log_posterior, codes, weight = log_posterior[labeled], codes[labeled], weight[labeled]
 
     def loss(log_temperature: float) -> float:
         scaled = log_posterior / np.exp(log_temperature)
-        return float(-weight @ log_normalise(scaled)[0][rows, codes])
+        return float(-weight @ log_normalize(scaled)[0][rows, codes])
 
     found = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
     return float(np.exp(found.x))

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_info
 
 from calibayes._version import __version__
-from calibayes.kernels.native import VARIABLE, use
+from calibayes.kernels.dispatch import VARIABLE, use
 
 
 def versions() -> Mapping[str, str]:

@@ -305,13 +305,13 @@ class TestColumnsAtPredict:
 
 
 def test_an_unseen_level_says_nothing():
-    X = pd.DataFrame({"colour": ["red", "red", "blue", "blue"], "form": ["a", "b", "a", "b"]})
+    X = pd.DataFrame({"color": ["red", "red", "blue", "blue"], "form": ["a", "b", "a", "b"]})
     y = [0, 0, 1, 1]
     for estimator in (cb.CategoricalNB, cb.NaiveBayes, cb.GenerativeClassifier):
         model = estimator(rule="ml").fit(X, y)
-        odd = pd.DataFrame({"colour": ["green", "green"], "form": ["a", "zz"]})
+        odd = pd.DataFrame({"color": ["green", "green"], "form": ["a", "zz"]})
         np.testing.assert_allclose(model.predict_proba(odd)[1], [0.5, 0.5])
-        known = model.predict_joint_log_proba(pd.DataFrame({"colour": ["red", "blue"], "form": ["a", "a"]}))
+        known = model.predict_joint_log_proba(pd.DataFrame({"color": ["red", "blue"], "form": ["a", "a"]}))
         only_form = np.log([0.5, 0.5]) + np.log(0.5)
         np.testing.assert_allclose(model.predict_joint_log_proba(odd)[0], only_form, rtol=1e-9)
         assert (known[0] != only_form).all()

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
-from calibayes.core.tree import map_leaves
-from calibayes.families import Categorical, Full, Gaussian, MarkovTree, Spherical
+from calibayes.core.named_arrays import map_leaves
+from calibayes.families import Categorical, Full, Gaussian, Spherical, TreeCovariance
 from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
 from calibayes.rules import GDT, RC
 from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
@@ -61,14 +61,14 @@ class TestEveryEstimator:
         family = model._model
         blocks = model._bound.encode(model._read(X[:50], reset=False))
         from calibayes.core.block import Block
-        from calibayes.core.tree import add, subtract
+        from calibayes.core.named_arrays import add, subtract
 
         codes = np.searchsorted(model.classes_, y[:50])
         block = Block(blocks, codes, np.ones(50), np.zeros(50))
-        some = family.survey(block, block.onehot(3))
+        some = family.structure_statistics(block, block.onehot(3))
         there_and_back = subtract(add(model.data_statistics_, some), some)
         family = family.prepare(there_and_back)
-        assert_same_trees(family.parameters(family.project(there_and_back)), model.parameters_)
+        assert_same_trees(family.parameters(family.statistics_of(there_and_back)), model.parameters_)
 
     def test_a_constructor_parameter_is_never_assigned(self, estimator):
         X, y = table()
@@ -195,7 +195,7 @@ def test_a_product_of_families_is_their_sum_in_log_space():
     assert_allclose(whole.predict_joint_log_proba(X), joint, rtol=1e-10)
 
 
-def test_centre_and_offset_leave_the_result():
+def test_center_and_offset_leave_the_result():
     X, y = table()
     plain = cb.QuadraticDiscriminantAnalysis(rule=RC(step=0.1), max_iter=10, stop=None).fit(X, y)
     moved = cb.QuadraticDiscriminantAnalysis(rule=RC(step=0.1), max_iter=10, stop=None).fit(X + 1e6, y)
@@ -211,7 +211,7 @@ def test_float32_columns_are_summed_in_float64():
     assert_allclose(narrow.theta_, wide.theta_, rtol=1e-6)
 
 
-def test_unlabelled_rows_help():
+def test_unlabeled_rows_help():
     """Labels of four rows and many rows without: EM finds the two clouds."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 200)
@@ -375,7 +375,7 @@ def test_levels_of_earlier_rows_keep_their_counts():
         model.partial_fit([["a"], ["b"]], [0, 1])
 
 
-def test_unlabelled_rows_have_no_class_weight():
+def test_unlabeled_rows_have_no_class_weight():
     X, y = table()
     labels = np.where(np.arange(400) % 3 == 0, None, y)
     by_class = cb.GaussianNB(rule="em", class_weight={"x": 1.0, "y": 1.0, "z": 5.0}).fit(X, labels)
@@ -393,7 +393,7 @@ def test_balanced_classes_count_weighted_rows():
 
 
 @pytest.mark.parametrize("stop", [None, TimeLimit(60.0), MaxPasses(40)])
-def test_expectation_maximisation_returns_its_end(stop):
+def test_expectation_maximization_returns_its_end(stop):
     X, y = table()
     labels = np.where(np.arange(400) % 5 == 0, y, None)
     model = cb.GaussianNB(rule="em", stop=stop, max_iter=10).fit(X, labels)
@@ -547,7 +547,7 @@ def test_mixed_columns_come_back_from_sampling_as_they_were():
 def test_models_of_families_that_were_built_apart_can_be_merged():
     X, y = table()
     halves = [
-        cb.GenerativeClassifier(families=[("x", Gaussian(MarkovTree()), cb.every)], rule="ml").fit(
+        cb.GenerativeClassifier(families=[("x", Gaussian(TreeCovariance()), cb.every)], rule="ml").fit(
             X[rows], y[rows]
         )
         for rows in (slice(0, len(X) // 2), slice(len(X) // 2, None))

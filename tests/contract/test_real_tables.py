@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import get_tags
 
 import calibayes as cb
-from calibayes.core.tree import map_leaves
+from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_file, load_penguins
 from calibayes.learn import NoGain
 from tests.contract.test_estimators import table

@@ -28,16 +28,16 @@ def table_file(data_file):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("discretise", [None, "kmeans", "mdl"])
+@pytest.mark.parametrize("discretize", [None, "kmeans", "mdl"])
 @pytest.mark.parametrize("name", NAMES)
-def test_pandas_and_polars_give_the_same(table_file, name, discretise):
+def test_pandas_and_polars_give_the_same(table_file, name, discretize):
     path, target = table_file(name)
     pandas = pd.read_csv(path)[:MOST_ROWS]
     polars = pl.read_csv(path, infer_schema_length=None, null_values="NA")[:MOST_ROWS]
     X, y = pandas.drop(columns=target), pandas[target]
     other, labels = polars.drop(target), polars[target]
-    left = cb.NaiveBayes(discretise=discretise).fit(X, y)
-    right = cb.NaiveBayes(discretise=discretise).fit(other, labels)
+    left = cb.NaiveBayes(discretize=discretize).fit(X, y)
+    right = cb.NaiveBayes(discretize=discretize).fit(other, labels)
     assert_array_equal(left.predict(X), right.predict(other))
     assert_array_equal(left.predict_proba(X), right.predict_proba(other))
     assert left.schema_ == right.schema_

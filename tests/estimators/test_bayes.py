@@ -25,7 +25,7 @@ def frame(n=160, seed=0):
     columns = {
         "noise": rng.normal(size=n),
         "size": np.where(rng.random(n) < 0.2 * (y == 2), np.nan, rng.normal(size=n) + y),
-        "colour": np.where(rng.random(n) < 0.7, np.array(["red", "green", "blue"])[y], "red"),
+        "color": np.where(rng.random(n) < 0.7, np.array(["red", "green", "blue"])[y], "red"),
         "flag": rng.random(n) < 0.5,
     }
     return pd.DataFrame(columns), np.array(["x", "y", "z"])[y]
@@ -188,8 +188,8 @@ class TestDensity:
         assert np.mean(classes == "x") == pytest.approx(np.mean(y == "x"), abs=0.08)
 
     def test_given_cells_stay_and_missing_ones_are_filled(self, fitted):
-        rows, _ = fitted.sample(50, given={"colour": "blue"}, random_state=0)
-        assert set(rows["colour"]) == {"blue"}
+        rows, _ = fitted.sample(50, given={"color": "blue"}, random_state=0)
+        assert set(rows["color"]) == {"blue"}
         assert rows["noise"].notna().all()
         X, _ = frame()
         filled = fitted.fill(X)

@@ -11,9 +11,9 @@ from calibayes import JointKernelClassifier
 from calibayes.estimators.joint_density import BACKINGS
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import unit_weight
-from calibayes.kernels import joint_kernel
-from calibayes.kernels.joint_kernel import STEPS, Kept
-from calibayes.kernels.relevance import relevance
+from calibayes.kernels.density import joint_kernel
+from calibayes.kernels.density.joint_kernel import STEPS, KernelRows
+from calibayes.kernels.density.relevance import relevance
 from calibayes.tables.read import read_array
 
 
@@ -46,7 +46,7 @@ def told_by_hand(rows, kept, square, prior, backing, step, own=None):
 @pytest.fixture
 def cloud():
     rng = np.random.default_rng(0)
-    kept = Kept(rng.normal(size=(70, 3)), rng.random(70), (0, 20, 20, 50, 70))
+    kept = KernelRows(rng.normal(size=(70, 3)), rng.random(70), (0, 20, 20, 50, 70))
     return rng.normal(size=(40, 3)), kept
 
 
@@ -74,7 +74,7 @@ class TestKernels:
         assert_allclose(list(joint_kernel.posteriors(alone, prior, backing))[-1], along[step], rtol=1e-8)
 
     def test_where_no_row_is_near_wider_kernels_decide(self):
-        kept = Kept(np.array([[0.0], [1.0]]), np.ones(2), (0, 1, 2))
+        kept = KernelRows(np.array([[0.0], [1.0]]), np.ones(2), (0, 1, 2))
         found = joint_kernel.votes(np.array([[1e3]]), kept, 1.0)
         wide, *_, narrow = joint_kernel.posteriors(found, np.array([0.9, 0.1]), np.array([1.0]))
         assert_allclose(wide[0, 0], [0.9, 0.1])
@@ -90,13 +90,13 @@ class TestKernels:
     def test_columns_come_in_one_after_the_other(self, cloud):
         rows, kept = cloud
         first, both = joint_kernel.votes_by_columns(rows, kept, 3.0, (1, 3), [[1], [0, 2]])
-        narrow = Kept(kept.rows[:, [1]], kept.weight, kept.ends)
+        narrow = KernelRows(kept.rows[:, [1]], kept.weight, kept.ends)
         alone = joint_kernel.votes(rows[:, [1]], narrow, 3.0, (1, 3))
         assert_allclose(first.sums, alone.sums)
         assert_allclose(both.sums, joint_kernel.votes(rows, kept, 3.0, (1, 3)).sums, rtol=1e-8)
 
     def test_densities_integrate_to_one(self):
-        kept = Kept(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))
+        kept = KernelRows(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))
         grid = np.linspace(-9.0, 9.0, 20001)[:, None]
         found = joint_kernel.log_densities(grid, kept, (0.25, 0.5))
         assert np.trapezoid(np.exp(found), grid[:, 0]) == pytest.approx(1.0, abs=1e-6)

@@ -8,8 +8,8 @@ from scipy.stats import gaussian_kde
 from sklearn.model_selection import train_test_split
 
 import calibayes as cb
-from calibayes.families import Given, KernelPair, Silverman
-from calibayes.tables import Grid, QuantileBins, UniformBins
+from calibayes.encoders import Grid, QuantileBins, UniformBins
+from calibayes.families import FixedWidth, KernelPair, Silverman
 
 BOTH = pytest.mark.parametrize("binning", ["adaptive", "grid"])
 
@@ -128,7 +128,7 @@ class TestAwkwardColumns:
 def test_naive_bayes_is_kernel_naive_bayes_unless_numbers_are_cut():
     X, y = table()
     assert_array_equal(cb.NaiveBayes().fit(X, y).predict_proba(X), cb.KernelNB().fit(X, y).predict_proba(X))
-    cut = cb.NaiveBayes(discretise="kmeans").fit(X, y)
+    cut = cb.NaiveBayes(discretize="kmeans").fit(X, y)
     assert list(cut._bound.families) == ["binned"]
 
 
@@ -152,7 +152,8 @@ def test_any_binning_with_any_bandwidth(encoder, bandwidth):
 def test_a_bandwidth_in_the_columns_units():
     X, y = table()
     narrow, named = (
-        cb.KernelNB(binning="grid", bandwidth=given, rule="ml").fit(X, y) for given in (0.05, Given(0.05))
+        cb.KernelNB(binning="grid", bandwidth=given, rule="ml").fit(X, y)
+        for given in (0.05, FixedWidth(0.05))
     )
     assert_array_equal(narrow.predict_proba(X), named.predict_proba(X))
     grid = narrow._bound.encoders["kernel"]
@@ -161,7 +162,7 @@ def test_a_bandwidth_in_the_columns_units():
 
 def test_levels_that_come_later():
     X = np.array([["a"], ["b"], ["a"], ["c"], ["b"]], dtype=object)
-    families = [("levels", cb.families.KernelDensity(), cb.every, cb.tables.Levels())]
+    families = [("levels", cb.families.KernelDensity(), cb.every, cb.encoders.Levels())]
     model = cb.GenerativeClassifier(families=families, rule="ml")
     model.partial_fit(X[:3], [0, 1, 0], classes=[0, 1]).partial_fit(X[3:], [1, 1])
     whole = cb.GenerativeClassifier(families=families, rule="ml").fit(X, [0, 1, 0, 1, 1])

@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
+from calibayes.encoders import KMeansBins, QuantileBins
 from calibayes.estimators import kinds
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
-from calibayes.tables import KMeansBins, QuantileBins
 
 
 def table(n=200):
@@ -30,7 +30,7 @@ def table(n=200):
 def test_kinds_that_columns_have_by_themselves():
     X, y = table()
     binned, gaussian = (
-        cb.NaiveBayes(discretise="kmeans").fit(X, y).schema_,
+        cb.NaiveBayes(discretize="kmeans").fit(X, y).schema_,
         cb.GenerativeClassifier().fit(X, y).schema_,
     )
     kernel = [column.kind for column in cb.NaiveBayes().fit(X, y).schema_.columns]
@@ -58,7 +58,7 @@ def test_kinds_that_columns_have_by_themselves():
 def test_a_schema_prints_as_a_table():
     X, y = table()
     schema = (
-        cb.NaiveBayes(kinds={"zip": "categorical"}, discretise="mdl").fit(X[["zip", "smokes"]], y).schema_
+        cb.NaiveBayes(kinds={"zip": "categorical"}, discretize="mdl").fit(X[["zip", "smokes"]], y).schema_
     )
     assert repr(schema) == schema.text()
     assert schema.text().splitlines() == [
@@ -131,31 +131,31 @@ def test_families_or_kinds():
 
 
 class TestDiscretise:
-    @pytest.mark.parametrize("discretise", [None, "kmeans", "quantile", "uniform", "mdl", QuantileBins(8)])
-    def test_weighted_rows_are_repeated_rows(self, discretise):
+    @pytest.mark.parametrize("discretize", [None, "kmeans", "quantile", "uniform", "mdl", QuantileBins(8)])
+    def test_weighted_rows_are_repeated_rows(self, discretize):
         X, y = table()
         times = np.random.default_rng(1).integers(0, 4, size=len(y))
         again = X.loc[np.repeat(X.index, times)]
-        model = cb.NaiveBayes(discretise=discretise, rare_levels=3)
+        model = cb.NaiveBayes(discretize=discretize, rare_levels=3)
         expected = model.fit(again, np.repeat(y, times)).predict_proba(X)
         assert_allclose(model.fit(X, y, sample_weight=times).predict_proba(X), expected, rtol=1e-8)
 
     def test_the_number_of_bins(self):
         X, y = table()
         for name in ("kmeans", "quantile", "uniform"):
-            model = cb.NaiveBayes(discretise=name, n_bins=3).fit(X[["age"]], y)
+            model = cb.NaiveBayes(discretize=name, n_bins=3).fit(X[["age"]], y)
             assert model._bound.encoders["binned"].layout()["levels"] == (3,)
 
-    def test_unlabelled_rows(self):
+    def test_unlabeled_rows(self):
         X, y = table()
         known = np.arange(len(y)) % 3 > 0
         some = np.where(known, y, None)
-        model = cb.NaiveBayes(discretise="mdl", rule="em").fit(X, some)
-        labelled = cb.NaiveBayes(discretise="mdl").fit(X[known], y[known])
-        left, right = (m._bound.encoders["binned"].edges[0] for m in (model, labelled))
+        model = cb.NaiveBayes(discretize="mdl", rule="em").fit(X, some)
+        labeled = cb.NaiveBayes(discretize="mdl").fit(X[known], y[known])
+        left, right = (m._bound.encoders["binned"].edges[0] for m in (model, labeled))
         assert_array_equal(left[1:-1], right[1:-1])
 
-    @pytest.mark.parametrize("discretise", ["log", 5, QuantileBins])
-    def test_bad_names(self, discretise):
-        with pytest.raises(ValueError, match="discretise must be one of 'kmeans', 'quantile'"):
-            cb.NaiveBayes(discretise=discretise).fit(*table())
+    @pytest.mark.parametrize("discretize", ["log", 5, QuantileBins])
+    def test_bad_names(self, discretize):
+        with pytest.raises(ValueError, match="discretize must be one of 'kmeans', 'quantile'"):
+            cb.NaiveBayes(discretize=discretize).fit(*table())

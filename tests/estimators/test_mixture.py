@@ -190,7 +190,7 @@ def test_an_empty_component_stays_where_it_is():
     assert all(np.isfinite(v).all() for v in found.values())
     assert np.exp(found["log_weight"][1]) < 1e-9
     assert_allclose(np.exp(found["log_weight"][:2]).sum(), 1.0)
-    admission = family.admit(start, empty)
+    admission = family.keep_valid(start, empty)
     assert_array_equal(admission.statistics["component"], start["component"] * [1, 1, 1, 1])
     assert admission.frozen > 0
     assert not admission.held.any()
@@ -203,7 +203,7 @@ def test_a_class_is_held_only_with_all_its_components():
     for lost, held in (((0,), [False, False]), ((0, 1), [True, False])):
         sign = np.where(np.isin(np.arange(4), lost), -1.0, 1.0)
         proposed = {name: v * sign.reshape(-1, *[1] * (v.ndim - 1)) for name, v in start.items()}
-        assert_array_equal(family.admit(start, proposed).held, held)
+        assert_array_equal(family.keep_valid(start, proposed).held, held)
 
 
 def test_what_a_mixture_can_be_made_of():
@@ -214,7 +214,7 @@ def test_what_a_mixture_can_be_made_of():
 
 
 def test_rows_in_pieces():
-    """Online: the seeds of the first rows, then a step of expectation maximisation with every piece."""
+    """Online: the seeds of the first rows, then a step of expectation maximization with every piece."""
     X, y = clumps(400)
     model = MDA(n_components=2, covariance="full", rule="ml")
     for part in np.array_split(np.arange(400), 4):

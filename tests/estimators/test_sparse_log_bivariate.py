@@ -17,7 +17,7 @@ from calibayes import (
     SparseLogBivariateClassifier,
     measure_dependence,
 )
-from calibayes.dependence import BestFraction, Significant, TopFraction
+from calibayes.dependence import BestFraction, SignificantPairs, TopFraction
 from calibayes.estimators.linear_losses import LOSSES
 from calibayes.estimators.narrowing import narrowed
 from calibayes.plots import boxes, plot_dependence
@@ -53,7 +53,7 @@ def test_what_was_chosen_is_the_least_held_out_loss():
 
 def test_the_selection_says_which_pairs_the_features_have():
     X, y = crossed()
-    model = SparseLogBivariateClassifier(selection=Significant(1e-6), C=0.1).fit(X, y)
+    model = SparseLogBivariateClassifier(selection=SignificantPairs(1e-6), C=0.1).fit(X, y)
     assert sorted(model.feature_names_[9:]) == ["log p(x0, x1 | 0)", "log p(x0, x1 | 1)"]
     every = SparseLogBivariateClassifier(selection=None, C=0.1, original_columns=False).fit(X, y)
     assert every.coef_.shape == (1, 2 * 3 + 2 * 3)

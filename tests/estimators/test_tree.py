@@ -8,15 +8,20 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 import calibayes as cb
-from calibayes.core.tree import map_leaves
+from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_penguins
-from calibayes.families import AtLeast, Every, InCells, MarkovTree, Significant, Tree
+from calibayes.encoders import AdaptiveBins, ByColumnType, Levels
+from calibayes.families import AllEdges, InCells, InformativeEdges, SignificantEdges, Tree, TreeCovariance
 from calibayes.plots import plot_tree
-from calibayes.tables import AdaptiveBins, Joined, Levels
 from calibayes.tables.read import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-OPTIONS = [{}, {"per_class": True}, {"edges": Every()}, {"edges": AtLeast(0.02), "per_class": True}]
+OPTIONS = [
+    {},
+    {"per_class": True},
+    {"edges": AllEdges()},
+    {"edges": InformativeEdges(0.02), "per_class": True},
+]
 TREES = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
@@ -127,7 +132,7 @@ class TestTablesAsTheyCome:
         assert model.score(penguins.columns, penguins.target) > 0.97
 
     @pytest.mark.parametrize(
-        "options", [{}, {"discretise": AdaptiveBins(), "bandwidth": InCells(2.0)}], ids=str
+        "options", [{}, {"discretize": AdaptiveBins(), "bandwidth": InCells(2.0)}], ids=str
     )
     def test_generative_uses(self, options):
         penguins = load_penguins()
@@ -144,18 +149,18 @@ class TestTablesAsTheyCome:
         y = np.arange(400) % 2
         x = rng.normal(size=400) * 10 + 30 * y
         X = np.column_stack([x, x + rng.normal(size=400) * 5])
-        model = cb.TreeAugmentedNB(rule="ml", discretise="quantile", n_bins=6).fit(X, y)
+        model = cb.TreeAugmentedNB(rule="ml", discretize="quantile", n_bins=6).fit(X, y)
         assert len(model.edges_) == 1
         low, high = X.min(axis=0), X.max(axis=0)
         points = rng.uniform(low, high, size=(100_000, 2))
         volume = np.prod(high - low)
         assert np.exp(model.score_samples(points)).mean() * volume == pytest.approx(1.0, abs=0.05)
-        scaled = cb.TreeAugmentedNB(rule="ml", discretise="quantile", n_bins=6).fit(X * 100, y)
+        scaled = cb.TreeAugmentedNB(rule="ml", discretize="quantile", n_bins=6).fit(X * 100, y)
         assert_allclose(scaled.score_samples(X * 100), model.score_samples(X) - 2 * np.log(100), rtol=1e-9)
 
     def test_gaussian_trees_are_a_shape(self):
         penguins = load_penguins()
-        family = cb.families.Gaussian(MarkovTree(), prior="auto")
+        family = cb.families.Gaussian(TreeCovariance(), prior="auto")
         model = cb.GenerativeClassifier(families=[("sizes", family, cb.numeric)])
         assert model.fit(penguins.columns, penguins.target).score(penguins.columns, penguins.target) > 0.97
         assert any(" | " in name for name in model.explain(penguins.columns).names)
@@ -168,7 +173,7 @@ def test_gaussian_trees_are_exact_in_parts(search):
     X = rng.normal(size=(300, 4))
     X[:, 1:] += X[:, :-1] * np.where(y == 1, 1.0, -0.5)[:, None]
     X[:40, 3] += 3 * X[:40, 0]  # the first rows have another tree
-    families = [("columns", cb.families.Gaussian(MarkovTree(search)), cb.every)]
+    families = [("columns", cb.families.Gaussian(TreeCovariance(search)), cb.every)]
     model = cb.GenerativeClassifier(families=families, rule="ml")
     whole = clone(model).fit(X, y)
     parts = clone(model).partial_fit(X[:40], y[:40], classes=[0, 1])
@@ -196,7 +201,7 @@ class TestJoined:
         )
 
     def test_columns_keep_their_order(self):
-        joined = Joined().fit(self.table(), [0, 1, 2], np.ones(6))
+        joined = ByColumnType().fit(self.table(), [0, 1, 2], np.ones(6))
         codes = joined.encode(self.table())
         assert_array_equal(codes[:, 1], [0, 1, -1, 1, 0, 0])
         assert codes[2, 0] == -1
@@ -210,8 +215,8 @@ class TestJoined:
         assert abs(size[0] - 10) < 10
 
     def test_what_its_parts_say_is_what_it_says(self):
-        joined = Joined().fit(self.table(), [2, 1], np.ones(6))
-        assert "bins of numbers" in joined.shaped
+        joined = ByColumnType().fit(self.table(), [2, 1], np.ones(6))
+        assert "bins of numbers" in joined.data_dependence
         assert joined.extend(self.table())[1] is None
         more = Table(("age", "town", "size"), (np.ones(1), np.array(["e"], dtype=object), np.array([10])))
         grown, codes = joined.extend(more)
@@ -219,13 +224,13 @@ class TestJoined:
         assert_array_equal(codes[1], [1, 2])
         assert_array_equal(codes[0], np.arange(5))
         assert [None if c is None else len(c) for c in joined.unite(grown)[1:]] == [2, None]
-        fewer, codes = joined.seen_in(np.array([1.0, 1, 1, 1, 1, 0, 1]))
+        fewer, codes = joined.restricted_to(np.array([1.0, 1, 1, 1, 1, 0, 1]))
         assert fewer.layout()["levels"] == (5, 1)
         assert_array_equal(codes[1], [-1, 0])
 
     def test_a_table_of_one_kind(self):
-        assert len(Joined().fit(self.table(), [1], np.ones(6)).parts) == 1
-        assert Joined(others=Levels()).fit(self.table(), [1], np.ones(6)).shaped == ""
+        assert len(ByColumnType().fit(self.table(), [1], np.ones(6)).parts) == 1
+        assert ByColumnType(others=Levels()).fit(self.table(), [1], np.ones(6)).data_dependence == ""
 
 
 class TestBadInput:
@@ -239,11 +244,11 @@ class TestBadInput:
     def test_a_constant_column_hangs_on_none(self):
         X, y = words()
         with_constant = X.assign(same="always")
-        model = cb.TreeAugmentedNB(edges=Every()).fit(with_constant, y)
+        model = cb.TreeAugmentedNB(edges=AllEdges()).fit(with_constant, y)
         assert "same" not in {name for edge in model.edges_ for name in edge[:2]}
         assert_allclose(
             model.predict_proba(with_constant),
-            cb.TreeAugmentedNB(edges=Every()).fit(X, y).predict_proba(X),
+            cb.TreeAugmentedNB(edges=AllEdges()).fit(X, y).predict_proba(X),
             atol=1e-9,
         )
 
@@ -281,11 +286,11 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"edges": Significant}, "edges must be"),
+            ({"edges": SignificantEdges}, "edges must be"),
             ({"edges": "all"}, "edges must be"),
             ({"back_off": -1.0}, "back_off"),
             ({"max_cells": 0}, "max_cells"),
-            ({"discretise": "no"}, "discretise must be"),
+            ({"discretize": "no"}, "discretize must be"),
             ({"kinds": {"a": "tree"}}, "unknown kind"),
             ({"kinds": {"a": "binned"}}, "cannot be 'binned'"),
             ({"alpha": -1.0}, "alpha"),
@@ -297,10 +302,10 @@ class TestBadInput:
             cb.TreeAugmentedNB(**options).fit(*words())
 
     @pytest.mark.parametrize(
-        "make", [lambda: AtLeast(-1.0), lambda: Significant(0.0), lambda: Tree(back_off=np.nan)]
+        "make", [lambda: InformativeEdges(-1.0), lambda: SignificantEdges(0.0), lambda: Tree(back_off=np.nan)]
     )
     def test_parts_that_make_no_sense(self, make):
-        with pytest.raises(ValueError, match=r"AtLeast|Significant|back_off"):
+        with pytest.raises(ValueError, match=r"InformativeEdges|SignificantEdges|back_off"):
             make()
 
 
@@ -313,7 +318,7 @@ def test_edges_say_most_first_and_are_drawn(tmp_path):
     axes.figure.savefig(tmp_path / "tree.png")
     assert {text.get_text() for text in axes.texts} >= set("abce")
     assert len(axes.lines) == len(model.edges_) == 3
-    own = cb.TreeAugmentedNB(per_class=True, edges=Every()).fit(X, y)
+    own = cb.TreeAugmentedNB(per_class=True, edges=AllEdges()).fit(X, y)
     assert len(plot_tree(own, label="y").lines) == 3
     with pytest.raises(ValueError, match="give one of"):
         plot_tree(own)

@@ -9,17 +9,17 @@ import pytest
 
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.experiments import PAPERS, Pair, Report, Row, Settings, chosen
-from calibayes.experiments.cells import key
 from calibayes.experiments.claims import Claim, best, better, no_worse
 from calibayes.experiments.comparison import Figure
-from calibayes.experiments.error_table import reach
-from calibayes.experiments.generative_models_notes import EXAMPLE
+from calibayes.experiments.papers.generative_models_notes import EXAMPLE
 from calibayes.experiments.protocols.data_entry import Above, Cleaning, DataEntry
 from calibayes.experiments.protocols.directions import find_directions
 from calibayes.experiments.protocols.held_out import HeldOut
 from calibayes.experiments.protocols.simulation import SimulatedTrials, TwoGaussians, UniformChain
 from calibayes.experiments.protocols.training_curve import TrainingCurve
 from calibayes.experiments.published import published
+from calibayes.experiments.results.cells import key
+from calibayes.experiments.results.error_table import reach
 from calibayes.experiments.running import run_cells
 from calibayes.experiments.store import Store
 from calibayes.experiments.summary import counts, summary, write_page
@@ -42,7 +42,7 @@ def test_keys_follow_the_cell_and_the_data(tmp_path, monkeypatch):
     )
     assert key(CURVE) == key(same)
     others = [
-        replace(CURVE, cleaning=Cleaning(standardise=True)),
+        replace(CURVE, cleaning=Cleaning(standardize=True)),
         replace(CURVE, model=LinearDiscriminantAnalysis(rule=RC(step=0.2), stop=None, max_iter=2)),
         replace(CURVE, data=replace(IRIS, skip=1)),
     ]
@@ -207,7 +207,7 @@ class Spy(LinearDiscriminantAnalysis):
 def test_no_fit_sees_a_test_row():
     """Scaled by training rows alone, so the rows that were seen have mean 0 and deviation 1 exactly."""
     SEEN.clear()
-    found = HeldOut(IRIS, Cleaning(), Spy(rule="ml"), split=3, standardise=True).run()
+    found = HeldOut(IRIS, Cleaning(), Spy(rule="ml"), split=3, standardize=True).run()
     (rows,) = SEEN
     assert len(rows) == 112
     np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=1e-12)

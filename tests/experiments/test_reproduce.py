@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from calibayes.cli import app
 from calibayes.experiments import Settings, chosen, reproduce
-from calibayes.experiments.error_table import UNEXPLAINED
+from calibayes.experiments.results.error_table import UNEXPLAINED
 from calibayes.experiments.store import Store
 
 INTERRUPTIBLE = """

@@ -8,14 +8,14 @@ from sklearn.naive_bayes import GaussianNB
 from calibayes import LogDensityFeatures
 from calibayes.dependence import HSIC
 from calibayes.experiments import Settings, chosen
-from calibayes.experiments.cells import key
-from calibayes.experiments.fold_table import FoldTable
-from calibayes.experiments.network_table import NetworkTable
 from calibayes.experiments.protocols.balanced_folds import BalancedFolds, balanced_error
 from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
 from calibayes.experiments.protocols.density_rivals import KernelDensityBayes, SpanningTrees
 from calibayes.experiments.protocols.networks import COLUMNS, ROOTS, Forests, Networks, NetworkTrials, sample
 from calibayes.experiments.published import published
+from calibayes.experiments.results.cells import key
+from calibayes.experiments.results.fold_table import FoldTable
+from calibayes.experiments.results.network_table import NetworkTable
 from calibayes.experiments.signed_ranks import not_worse
 
 

@@ -15,19 +15,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from calibayes import CategoricalNB
-from calibayes.kernels import (
-    binned,
-    codes,
-    counts,
-    diagonal,
-    events,
-    flags,
-    joint_kernel,
-    logspace,
-    looking,
-    spread,
-)
-from calibayes.kernels.native import TWINS, held_to, switched_off, use
+from calibayes.kernels.density import joint_kernel
+from calibayes.kernels.dispatch import TWINS, held_to, switched_off, use
+from calibayes.kernels.levels import codes, counts, flags, grid
+from calibayes.kernels.numbers import events, independent
+from calibayes.kernels.posterior import fused, logspace
 
 LEVELS = use.module.levels() if use.module is not None else []
 needs_native = pytest.mark.skipif(use.module is None, reason="the native kernels are not built")
@@ -212,7 +204,7 @@ def some_positions(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[A
     plain = rng.uniform(-3.0, 22.0, size=(n, d))
     whole = np.floor(plain)
     gaps = np.where(rng.random((n, d)) < 0.1, np.nan, plain)
-    first = counts.offsets(tuple((points + binned.TAILS).tolist()))
+    first = counts.offsets(tuple((points + grid.TAILS).tolist()))
     for x in (
         plain,
         whole,
@@ -250,20 +242,20 @@ def of_kernel_sums(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator
 
 CASES = {
     "kernel_sums": Case(joint_kernel.kernel_sums, of_kernel_sums),
-    "position_counts": Case(binned.position_counts, of_position_counts),
-    "position_scores": Case(binned.position_scores, of_position_scores),
+    "position_counts": Case(grid.position_counts, of_position_counts),
+    "position_scores": Case(grid.position_scores, of_position_scores),
     "flag_counts": Case(flags.flag_counts, of_flag_counts),
     "flag_scores": Case(flags.flag_scores, of_flag_scores),
     "scores": Case(events.scores, of_scores),
     "totals": Case(events.totals, of_totals),
     "log_factorials": Case(events.log_factorials, of_factorials),
-    "log_density": Case(diagonal.log_density, of_diagonal),
-    "power_sums": Case(diagonal.power_sums, of_power_sums),
-    "ends": Case(spread.ends, of_ends),
+    "log_density": Case(independent.log_density, of_diagonal),
+    "power_sums": Case(independent.power_sums, of_power_sums),
+    "ends": Case(independent.ends, of_ends),
     "weighted_counts": Case(counts.weighted_counts, of_counts),
     "look_up": Case(counts.look_up, of_look_up),
-    "look": Case(looking.look, of_looks),
-    "log_normalise": Case(logspace.log_normalise, joints),
+    "fused_pass": Case(fused.fused_pass, of_looks),
+    "log_normalize": Case(logspace.log_normalize, joints),
     "first_largest": Case(logspace.first_largest, joints),
     "assess": Case(logspace.assess, of_assess),
     "largest_codes": Case(codes.largest_codes, of_codes),
@@ -325,7 +317,7 @@ def test_what_the_kernels_do_not_take_is_left_to_numpy() -> None:
     for k, d, levels in ((17, 2, 2), (2, 513, 50)):
         rows, wide = np.zeros((1, d), dtype=np.int8), counts.offsets((levels,) * d)
         about = np.zeros(k), np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 0.0, 0.0
-        found = looking.look.native(use.module, rows, np.zeros((k, levels * d)), wide, *about)
+        found = fused.fused_pass.native(use.module, rows, np.zeros((k, levels * d)), wide, *about)
         assert found is NotImplemented
 
 
@@ -394,7 +386,7 @@ def test_a_model_is_the_same_without_native_kernels() -> None:
 
 @pytest.mark.parametrize("wanted", ["0", "baseline", "nonsense"])
 def test_the_environment_decides(wanted: str) -> None:
-    code = "from calibayes.kernels.native import use; print(use.level)"
+    code = "from calibayes.kernels.dispatch import use; print(use.level)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "CALIBAYES_NATIVE": wanted},

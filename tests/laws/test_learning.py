@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
+from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Layout
-from calibayes.core.tree import map_leaves
 from calibayes.engines import Serial, Threads
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import (
@@ -54,7 +54,7 @@ def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha
     return lane
 
 
-# Columns that are not standardised make the papers' gradient descent run off, and it says so.
+# Columns that are not standardized make the papers' gradient descent run off, and it says so.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the first steps of rule 'gd':sklearn.exceptions.ConvergenceWarning"
 )
@@ -113,7 +113,7 @@ def test_step_control_never_lowers_the_objective(family, rule):
 
 
 @pytest.mark.parametrize("family", LIKELIEST)
-def test_expectation_maximisation_never_lowers_its_objective(family):
+def test_expectation_maximization_never_lowers_its_objective(family):
     case = FAMILIES[family]
     source = source_of(case)
     hidden = np.where(np.arange(source.n) % 4 == 1, source.labels, -1)

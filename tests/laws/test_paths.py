@@ -7,7 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior, Diagonal, Gaussian, Product
-from calibayes.kernels.mixing import log_loss, logarithmic_mean, mix, mixture_weights, pair_shares
+from calibayes.kernels.posterior.averaging import (
+    log_loss,
+    logarithmic_mean,
+    mix,
+    mixture_weights,
+    pair_shares,
+)
 from calibayes.learn import Data, Lane, ToTheEnd, learn, survey, walk
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
@@ -18,7 +24,7 @@ def problem():
     labels = np.arange(90) % 3
     x = rng.normal(size=(90, 2)) * (1 + labels[:, None]) + labels[:, None]
     source = ArraySource({"x": x}, labels, np.ones(90), np.zeros(90))
-    layout = Layout(("a", "b", "c"), ("u", "v"), centre=x.mean(axis=0), variance=x.var(axis=0))
+    layout = Layout(("a", "b", "c"), ("u", "v"), center=x.mean(axis=0), variance=x.var(axis=0))
     model = Product(ClassPrior(), {"x": Gaussian(Diagonal())}).bind({"x": layout}, layout.classes)
     start = survey(model, source, Serial(), Data(), 3)
     return model.prepare(start), start, source
@@ -75,7 +81,7 @@ def test_weights_of_a_mixture_are_the_best_there_are():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_weights_of_a_mixture_are_those_of_expectation_maximisation(seed):
+def test_weights_of_a_mixture_are_those_of_expectation_maximization(seed):
     """Also where members say the same, or call rows next to impossible that others do not."""
     rng = np.random.default_rng(seed)
     log_true = -np.abs(rng.standard_normal((80, 4))) * 10.0 ** rng.uniform(-1, 2)

@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
-from calibayes.core.tree import add, combine, scale, subtract
-from calibayes.kernels import simplex
-from calibayes.kernels.logspace import log_normalise
-from calibayes.tables.bins import KMeansBins
-from calibayes.tables.levels import Levels
+from calibayes.core.named_arrays import add, combine, scale, subtract
+from calibayes.encoders.bins import KMeansBins
+from calibayes.encoders.levels import Levels
+from calibayes.kernels.posterior import simplex
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.read import read_array
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -36,7 +36,7 @@ def test_trees_are_a_vector_space(left, right, factor):
 @quick
 @given(arrays(np.float64, (5, 4), elements=st.floats(-1e5, 1e5)))
 def test_posteriors_are_probabilities(log_joint):
-    log_posterior, evidence = log_normalise(log_joint)
+    log_posterior, evidence = log_normalize(log_joint)
     assert_allclose(np.exp(log_posterior).sum(axis=1), 1.0)
     assert_allclose(log_posterior + evidence[:, None], log_joint, atol=1e-6)
 

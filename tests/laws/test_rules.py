@@ -13,8 +13,8 @@ from calibayes import (
     LinearDiscriminantAnalysis,
     every,
 )
-from calibayes.core.protocols import Admission, Layout
-from calibayes.core.tree import map_leaves
+from calibayes.core.named_arrays import map_leaves
+from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior
 from calibayes.learn import Data, Lane, Never, NoGain, RandomLabels, learn
@@ -23,7 +23,7 @@ from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES, LIKELIEST
 from tests.laws.test_learning import run, source_of
 
-PLAIN = [name for name, case in FAMILIES.items() if not case.hidden]
+PLAIN = [name for name, case in FAMILIES.items() if not case.has_hidden]
 """Families with nothing hidden, whose likelihood has one maximum."""
 COUNTING = [
     name for name in FAMILIES if name.startswith(("categorical", "bernoulli", "multinomial", "kernel"))
@@ -49,7 +49,7 @@ def test_tm_is_calibration_with_step_one(family):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("start", [Data(), RandomLabels(3)], ids=["data", "random"])
 def test_trade_off_one_with_step_one_is_maximum_likelihood(family, start):
-    """Update by update: where something is hidden both are expectation maximisation."""
+    """Update by update: where something is hidden both are expectation maximization."""
     case, source = exact(family), source_of(FAMILIES[family])
     gdt, ml = (run(case, rule, Serial(), source, start) for rule in (GDT(lam=1.0, step=1.0), ML()))
     assert_trees_close(gdt.candidate.parameters, ml.candidate.parameters)
@@ -76,7 +76,7 @@ def test_trade_off_one_finds_maximum_likelihood_from_anywhere(family, step):
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in PLAIN])
 def test_where_something_is_hidden_the_trade_off_of_one_ends_where_maximum_likelihood_ends(family):
-    """A place where expectation maximisation moves no more; from the labels, not from anywhere."""
+    """A place where expectation maximization moves no more; from the labels, not from anywhere."""
     case, source = exact(family), source_of(FAMILIES[family])
     gdt = run(case, GDT(lam=1.0), Serial(), source, updates=200)
     further = Lane(gdt.model, ML(), gdt.best.state, stop=Never(), limit=5)
@@ -135,7 +135,7 @@ def test_the_update_of_the_trade_off_ends_where_its_objective_is_highest(family,
     rng = np.random.default_rng(0)
     for _ in range(10):
         nudge = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end.state)
-        nudged = lane.model.admit(end.state, map_leaves(lambda a, b: a * _even(b), end.state, nudge))[0]
+        nudged = lane.model.keep_valid(end.state, map_leaves(lambda a, b: a * _even(b), end.state, nudge))[0]
         assert objective(nudged) < objective(end.state) + 1e-6
 
 
@@ -168,8 +168,8 @@ class LogLinear:
     def log_density(self, columns, parameters):
         return np.column_stack([np.ones(len(columns)), columns]) @ parameters["theta"].T
 
-    def admit(self, current, proposed):
-        return Admission(proposed, 0, np.zeros(len(self.layout.classes), dtype=bool))
+    def keep_valid(self, current, proposed):
+        return ValidStatistics(proposed, 0, np.zeros(len(self.layout.classes), dtype=bool))
 
 
 def test_proposition_1_calibration_is_gradient_descent_for_logistic_regression():
@@ -208,7 +208,7 @@ def test_fixed_priors_stay_fixed_under_every_rule():
 
 def test_a_class_that_a_family_holds_keeps_its_count():
     prior = ClassPrior().bind(Layout(("a", "b"), ()))
-    kept, frozen = prior.admit(
+    kept, frozen = prior.keep_valid(
         {"count": np.array([5.0, 5.0])}, {"count": np.array([4.0, 6.0])}, np.array([True, False])
     )
     assert_allclose(kept["count"], [5.0, 6.0])

@@ -10,7 +10,7 @@ from calibayes import BayesClassifier
 TAUS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 
-def standardised(x, train):
+def standardized(x, train):
     """asinh about the median in units of the interquartile range, then mean 0 and variance 1."""
     low, middle, high = (
         np.quantile(x[train], q, axis=0, method="averaged_inverted_cdf") for q in (0.25, 0.5, 0.75)
@@ -80,7 +80,7 @@ def walk(model, z, y, stop):
 def test_gaussian_members_follow_the_recipe(load, name, tied, diagonal):
     x, y = load(return_X_y=True)
     ours = BayesClassifier(families=[name]).fit(x, y)
-    z = standardised(x, np.arange(len(y)))
+    z = standardized(x, np.arange(len(y)))
     rows = 50.0 if tied else 20.0 * x.shape[1]
     model = PlainGaussian(z, y, 3, tied, rows, diagonal)
     statistics = walk(model, z, y, ours.paths_[name].stop)
@@ -102,7 +102,7 @@ def test_tau_and_weights_are_those_of_least_held_out_log_loss():
         path = ours.paths_[name]
         found = np.zeros((len(path.tau), len(y), 3))
         for train, test in folds:
-            z = standardised(x, train)
+            z = standardized(x, train)
             model = PlainGaussian(z[train], y[train], 3, tied, 50.0 if tied else 20.0 * x.shape[1], diagonal)
             for number, tau in enumerate(path.tau):
                 statistics = walk(model, z[train], y[train], tau)

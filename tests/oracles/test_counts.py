@@ -152,7 +152,7 @@ def test_a_class_without_a_known_cell():
 
 
 def test_calibration_helps_words_that_come_together():
-    """Each word brings its neighbour: the family counts the same evidence twice, calibration does not."""
+    """Each word brings its neighbor: the family counts the same evidence twice, calibration does not."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 600)
     X = rng.poisson(rng.gamma(0.5, 0.6, size=(3, 40))[y]).astype(float)

@@ -15,14 +15,14 @@ from calibayes.dependence import (
     MutualInformation,
     Pearson,
     Permuted,
-    Significant,
+    SignificantPairs,
     Spearman,
     TopFraction,
     benjamini_hochberg,
     bonferroni,
 )
-from calibayes.engines.blas import one_thread
-from calibayes.kernels.gaps import median_squared_gaps
+from calibayes.engines.local import one_thread
+from calibayes.kernels.density.gram import median_squared_gaps
 
 MEASURES = [HSIC(), HSIC(exact_rows=0), Pearson(), Spearman(), MutualInformation()]
 
@@ -40,10 +40,10 @@ def rows(n=57, d=5, seed=0):
 def direct_hsic(columns):
     """tr(K H L H) / n^2, with the median over pairs of different rows."""
     n = len(columns)
-    centre, upper = np.eye(n) - 1 / n, np.triu_indices(n, 1)
+    center, upper = np.eye(n) - 1 / n, np.triu_indices(n, 1)
     gaps = [(column[:, None] - column) ** 2 for column in columns.T]
     grams = [np.exp(-gap / np.median(gap[upper])) for gap in gaps]
-    return np.array([[np.trace(k @ centre @ m @ centre) / n**2 for m in grams] for k in grams])
+    return np.array([[np.trace(k @ center @ m @ center) / n**2 for m in grams] for k in grams])
 
 
 @pytest.mark.parametrize("n", [7, 40, 57, 200])
@@ -154,7 +154,7 @@ def test_selections_keep_the_most_dependent_pairs():
     found = table([0.1, -0.9, 0.5], [0.2, 0.001, 0.03])
     assert [list(one) for one in BestFraction((0.0, 0.3, 1.0)).candidates(found)] == [[], [1], [1, 2, 0]]
     assert [list(one) for one in TopFraction(0.5).candidates(found)] == [[1, 2]]
-    assert [list(one) for one in Significant(0.05).candidates(found)] == [[1, 2]]
-    assert [list(one) for one in Significant(0.05, bonferroni).candidates(found)] == [[1]]
+    assert [list(one) for one in SignificantPairs(0.05).candidates(found)] == [[1, 2]]
+    assert [list(one) for one in SignificantPairs(0.05, bonferroni).candidates(found)] == [[1]]
     with pytest.raises(ValueError, match="between 0 and 1"):
         TopFraction(1.5).candidates(found)

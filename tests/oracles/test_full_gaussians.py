@@ -13,8 +13,8 @@ from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
-from calibayes.kernels import densities, distances, linalg, moments, room, spread, triangular
-from calibayes.posterior import DECIDED, undecided
+from calibayes.kernels.numbers import gaussian, independent, moments
+from calibayes.posterior import NEGLIGIBLE, undecided
 from calibayes.rules import RC
 from calibayes.tables.sources import BYTES_PER_BLOCK, SHARES, ArraySource
 
@@ -55,7 +55,7 @@ class TestTriangular:
         wide, factor = rows(n, d + 5).astype(dtype), rows(d, d, seed=1).astype(dtype)
         x, edges = wide[:, 2 : 2 + d], (wide[:, :2].copy(), wide[:, 2 + d :].copy())
         expected = x @ np.tril(factor).T
-        triangular.multiply(x, factor)
+        gaussian.multiply(x, factor)
         assert_allclose(
             x,
             expected,
@@ -77,32 +77,32 @@ class TestTriangular:
     )
     def test_what_blas_would_misread_is_refused(self, x, factor):
         with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
-            triangular.multiply(x, factor)
+            gaussian.multiply(x, factor)
 
     def test_other_threads_run_meanwhile(self):
         """With the lock held another thread would stand still for as long as the product takes."""
         x, factor = np.zeros((6000, 800)), np.tri(800)
-        assert min(_standstill(lambda: triangular.multiply(x, factor)) for _ in range(3)) < 0.5
+        assert min(_standstill(lambda: gaussian.multiply(x, factor)) for _ in range(3)) < 0.5
 
     def test_squares_of_float32_are_added_in_float64(self):
         x = np.full((3, 10_000), 1.0 + 2.0**-12, dtype=np.float32)
-        found = triangular.row_squares(x)
+        found = gaussian.row_squares(x)
         assert found.dtype == np.float64
         assert_allclose(found, np.sum(x.astype(np.float64) ** 2, axis=1), rtol=3e-6)
 
 
 class TestDensity:
-    @pytest.mark.parametrize("n", [1, room.FEWEST_ROWS, 3 * room.CELLS // 70 + 1])
+    @pytest.mark.parametrize("n", [1, moments.FEWEST_ROWS, 3 * moments.CELLS // 70 + 1])
     def test_own_covariances_agree_with_scipy(self, n):
         x, mean, covariance = rows(n, 70), rows(3, 70, seed=1), covariances(3, 70)
-        found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
+        found = gaussian.full_gaussian(x, mean, covariance, *gaussian.whiteners(covariance))
         expected = [stats.multivariate_normal(m, c).logpdf(x) for m, c in zip(mean, covariance, strict=True)]
         assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
 
-    @pytest.mark.parametrize("n", [1, 3 * room.CELLS // 40 + 1])
+    @pytest.mark.parametrize("n", [1, 3 * moments.CELLS // 40 + 1])
     def test_a_shared_covariance_agrees_with_scipy(self, n):
         x, mean, covariance = 1e3 + rows(n, 40), 1e3 + rows(3, 40, seed=1), covariances(1, 40)
-        found = densities.full_gaussian(x, mean, covariance, *linalg.whiteners(covariance))
+        found = gaussian.full_gaussian(x, mean, covariance, *gaussian.whiteners(covariance))
         expected = [stats.multivariate_normal(m, covariance[0]).logpdf(x) for m in mean]
         assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
 
@@ -110,12 +110,12 @@ class TestDensity:
         covariance = covariances(1, 5)
         mean = rows(2, 5) + np.array([[0.0], [1e5]])
         assert (
-            distances.to_shared(mean, mean, linalg.whiteners(covariance)[0][0], np.diag(covariance[0])) >= 0
+            gaussian.to_shared(mean, mean, gaussian.whiteners(covariance)[0][0], np.diag(covariance[0])) >= 0
         ).all()
 
     def test_a_matrix_that_is_none_has_no_factor(self):
         with pytest.raises(np.linalg.LinAlgError):
-            linalg.whiteners(-np.eye(3)[None])
+            gaussian.whiteners(-np.eye(3)[None])
 
 
 class TestSinglePrecision:
@@ -127,9 +127,9 @@ class TestSinglePrecision:
         n, d, k = 500, 96, 3
         x, mean = rows(n, d).astype(np.float32), 0.3 * rows(k, d, seed=1)
         covariance = covariances(1 if shared else k, d, condition)
-        arguments = (mean, covariance, *linalg.whiteners(covariance))
-        single = densities.full_gaussian(x, *arguments)
-        double = densities.full_gaussian(x.astype(np.float64), *arguments)
+        arguments = (mean, covariance, *gaussian.whiteners(covariance))
+        single = gaussian.full_gaussian(x, *arguments)
+        double = gaussian.full_gaussian(x.astype(np.float64), *arguments)
         assert not np.array_equal(single, double)
         assert (np.abs(single - double) <= _rounding(x, mean, arguments[2], shared)).all()
 
@@ -137,9 +137,9 @@ class TestSinglePrecision:
     def test_an_ill_conditioned_covariance_is_computed_in_double(self, shared):
         x, mean = rows(50, 20).astype(np.float32), rows(2, 20, seed=1)
         covariance = covariances(1 if shared else 2, 20, condition=1e16)
-        arguments = (mean, covariance, *linalg.whiteners(covariance))
+        arguments = (mean, covariance, *gaussian.whiteners(covariance))
         assert_array_equal(
-            densities.full_gaussian(x, *arguments), densities.full_gaussian(x.astype(np.float64), *arguments)
+            gaussian.full_gaussian(x, *arguments), gaussian.full_gaussian(x.astype(np.float64), *arguments)
         )
 
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
@@ -212,14 +212,16 @@ class TestMoments:
 
 class TestUndecidedRows:
     def test_only_tiny_weights_are_left_out(self):
-        weights = np.array([[1.0, -1e-3, DECIDED, -DECIDED], [1.01 * DECIDED, -1.01 * DECIDED, 0.0, np.nan]])
-        kept = np.array([[1.0, -1e-3, 0.0, 0.0], [1.01 * DECIDED, -1.01 * DECIDED, 0.0, np.nan]])
+        weights = np.array(
+            [[1.0, -1e-3, NEGLIGIBLE, -NEGLIGIBLE], [1.01 * NEGLIGIBLE, -1.01 * NEGLIGIBLE, 0.0, np.nan]]
+        )
+        kept = np.array([[1.0, -1e-3, 0.0, 0.0], [1.01 * NEGLIGIBLE, -1.01 * NEGLIGIBLE, 0.0, np.nan]])
         assert_array_equal(undecided(weights), kept)
 
     @pytest.mark.parametrize("shape", [Full(), Tied()])
     def test_a_statistic_moves_by_less_than_the_bound(self, shape):
         x, k = rows(400, 5), 3
-        family = Gaussian(shape).bind(Layout(("a", "b", "c"), tuple("vwxyz"), centre=np.zeros(5)))
+        family = Gaussian(shape).bind(Layout(("a", "b", "c"), tuple("vwxyz"), center=np.zeros(5)))
         weights = 10.0 ** np.random.default_rng(1).uniform(-20, -8, size=(400, k))
         whole, left = (family.statistics(x, w) for w in (weights, undecided(weights)))
         assert (undecided(weights) == 0).mean() > 0.5
@@ -228,7 +230,7 @@ class TestUndecidedRows:
         classes = {"count": 1, "first": 1, "second": k if shape.tied else 1}
         for name, bound in most.items():
             moved = np.abs(whole[name] - left[name])
-            assert (moved <= DECIDED * classes[name] * bound + 1e-15 * np.abs(whole[name])).all()
+            assert (moved <= NEGLIGIBLE * classes[name] * bound + 1e-15 * np.abs(whole[name])).all()
             assert moved.max() > 0
 
     def test_calibration_is_that_of_all_rows(self, monkeypatch):
@@ -239,7 +241,7 @@ class TestUndecidedRows:
         few = model.fit(x, y).statistics_["columns"]
         weights = np.eye(3)[y] - model.predict_proba(x)
         assert 0.2 < (undecided(weights) == 0).mean() < 1.0
-        monkeypatch.setattr("calibayes.learn.measuring.DECIDED", 0.0)
+        monkeypatch.setattr("calibayes.learn.measuring.NEGLIGIBLE", 0.0)
         every = model.fit(x, y).statistics_["columns"]
         for name, value in every.items():
             assert_allclose(few[name], value, rtol=1e-9, atol=1e-8)
@@ -296,16 +298,16 @@ class TestSpread:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_extent_and_variances(self, dtype):
         x = (rows(40_000, 3) * [1.0, 10.0, 0.1] + [0.0, 5.0, 1e3]).astype(dtype)
-        assert spread.extent(x) == (x.min(), x.max())
+        assert independent.extent(x) == (x.min(), x.max())
         assert_allclose(
-            spread.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
+            independent.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
         )
 
     def test_a_missing_cell_shows(self):
         x = rows(40_000, 3)
         x[-1, 1] = np.nan
-        assert np.isnan(spread.extent(x)).all()
-        assert spread.extent(np.zeros((0, 3))) == (0.0, 0.0)
+        assert np.isnan(independent.extent(x)).all()
+        assert independent.extent(np.zeros((0, 3))) == (0.0, 0.0)
 
 
 class TestContrast:
@@ -318,7 +320,7 @@ class TestContrast:
     @pytest.mark.parametrize("gaps", [False, True])
     def test_classes_differ_as_their_densities_do(self, shape, offset, gaps):
         x, labels = rows(120, 4) + offset, np.eye(3)[np.arange(120) % 3]
-        layout = Layout(("a", "b", "c"), tuple("wxyz"), centre=x[0], variance=np.ones(4))
+        layout = Layout(("a", "b", "c"), tuple("wxyz"), center=x[0], variance=np.ones(4))
         family = Gaussian(shape).bind(layout)
         parameters = family.parameters(family.statistics(x, labels))
         x = np.where(np.arange(480).reshape(120, 4) % 7 == 3, np.nan, x) if gaps else x
@@ -327,7 +329,7 @@ class TestContrast:
 
     def test_a_row_of_float32_is_judged_alike(self):
         x, labels = rows(200, 6).astype(np.float32), np.eye(3)[np.arange(200) % 3]
-        family = Gaussian(Tied()).bind(Layout(("a", "b", "c"), tuple("uvwxyz"), centre=np.zeros(6)))
+        family = Gaussian(Tied()).bind(Layout(("a", "b", "c"), tuple("uvwxyz"), center=np.zeros(6)))
         parameters = family.parameters(family.statistics(x, labels))
         single, double = (family.contrast(table, parameters) for table in (x, x.astype(np.float64)))
         assert not np.array_equal(single, double)

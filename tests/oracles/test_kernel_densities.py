@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes.core.protocols import Layout
+from calibayes.encoders import AdaptiveBins, Grid
 from calibayes.families import (
-    Given,
+    FixedWidth,
     KernelDensity,
     KernelPair,
     NormalReference,
@@ -15,9 +16,8 @@ from calibayes.families import (
     SheatherJones,
     Silverman,
 )
-from calibayes.kernels import plug_in
-from calibayes.kernels.smoothing import smooth
-from calibayes.tables import AdaptiveBins, Grid
+from calibayes.kernels.levels import bandwidths
+from calibayes.kernels.levels.smoothing import smooth
 from calibayes.tables.read import read_array
 
 
@@ -108,7 +108,7 @@ class TestBandwidths:
         assert self.found(NormalReference(), values) == pytest.approx(deviation * n**-0.2, rel=1e-3)
         spread = min(deviation, stats.iqr(values) / 1.34)
         assert self.found(Silverman(), values) == pytest.approx(0.9 * spread * n**-0.2, rel=0.02)
-        assert self.found(Given(0.25), values) == pytest.approx(0.25, rel=1e-12)
+        assert self.found(FixedWidth(0.25), values) == pytest.approx(0.25, rel=1e-12)
 
     def test_a_plug_in_finds_the_best_bandwidth_of_a_normal(self):
         """Which is (4 / 3n)^(1/5) standard deviations."""
@@ -134,7 +134,7 @@ class TestBandwidths:
 
     def test_a_given_width_needs_cells_of_equal_width(self):
         with pytest.raises(ValueError, match=r"needs cells of equal width.*Grid"):
-            learned(KernelDensity(Given(0.2)), column("skewed")[:, None], AdaptiveBins())
+            learned(KernelDensity(FixedWidth(0.2)), column("skewed")[:, None], AdaptiveBins())
 
 
 def test_smoothing_written_out():
@@ -150,7 +150,7 @@ def test_smoothing_written_out():
 
 
 def test_bins_with_a_pooled_prior_written_out():
-    """D = max(K S, 0) + m pooled, normalised; pooled = smoothed counts of all classes + 1/2, normalised."""
+    """D = max(K S, 0) + m pooled, normalized; pooled = smoothed counts of all classes + 1/2, normalized."""
     rng = np.random.default_rng(0)
     values, labels = rng.gamma(2.0, size=200)[:, None], np.eye(2)[np.arange(200) % 2]
     values[labels[:, 1] > 0] += 1.0
@@ -219,8 +219,8 @@ def test_the_interquartile_range_of_counts_with_gaps(cells):
     count[list(cells)] = 1000.0
     rows = np.concatenate([cell + (np.arange(1000) + 0.5) / 1000 for cell in cells])
     expected = np.subtract(*np.quantile(rows, [0.75, 0.25], method="inverted_cdf"))
-    assert plug_in.interquartile_ranges(count[None])[0] == pytest.approx(expected, abs=2e-3)
+    assert bandwidths.interquartile_ranges(count[None])[0] == pytest.approx(expected, abs=2e-3)
 
 
 def test_even_counts_have_no_bandwidth_or_a_finite_one():
-    assert not np.isinf(plug_in.improved_sheather_jones(np.full(64, 5.0)))
+    assert not np.isinf(bandwidths.improved_sheather_jones(np.full(64, 5.0)))

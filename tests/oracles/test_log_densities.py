@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
-from calibayes.estimators.log_densities import Labelled, learn_log_densities
-from calibayes.kernels.direct_plug_in import plug_in_bandwidths
-from calibayes.kernels.normal_scores import learn_normal_scores
-from calibayes.kernels.product_kernel import ProductKernel
+from calibayes.estimators.log_densities import Labeled, learn_log_densities
+from calibayes.kernels.density.direct_plug_in import plug_in_bandwidths
+from calibayes.kernels.density.normal_scores import learn_normal_scores
+from calibayes.kernels.density.product_kernel import ProductKernel
 
 
 def quiet(*_):
@@ -19,7 +19,7 @@ def quiet(*_):
 def rows(n=40, d=4, k=2, seed=0):
     rng = np.random.default_rng(seed)
     codes = np.arange(n) % k
-    return Labelled(rng.normal(size=(n, d)) + codes[:, None], codes, np.ones(n), k)
+    return Labeled(rng.normal(size=(n, d)) + codes[:, None], codes, np.ones(n), k)
 
 
 def direct(kernel, row, pair=None, skip=None):
@@ -28,19 +28,19 @@ def direct(kernel, row, pair=None, skip=None):
     copies = kernel.weights.copy()
     if skip is not None:
         copies[skip] -= 1
-    parts = [stats.norm.pdf(row[j], kernel.centres[j], h[j]) for j in pair]
+    parts = [stats.norm.pdf(row[j], kernel.centers[j], h[j]) for j in pair]
     return np.prod(parts, axis=0) @ copies / copies.sum()
 
 
 @pytest.mark.parametrize("block", [1, 2**20])
 @pytest.mark.parametrize("left_out", [False, True])
 def test_densities_are_sums_over_rows(left_out, block, monkeypatch):
-    monkeypatch.setattr("calibayes.kernels.product_kernel.CELLS_PER_BLOCK", block)
+    monkeypatch.setattr("calibayes.kernels.density.product_kernel.CELLS_PER_BLOCK", block)
     data = rows()._replace(weights=np.random.default_rng(1).integers(1, 4, 40).astype(float))
     densities, own = learn_log_densities(data, floor=1e-300, kept_rows=None, seed=0)
     densities = densities.with_pairs(np.array([0, 1, 1]), np.array([[0, 1, 2], [3, 2, 3]]))
     found = np.exp(densities.evaluate(data.columns, own if left_out else None, quiet))
-    points = densities.standardised(data.columns)
+    points = densities.standardized(data.columns)
     for l in (0, 1, 38):
         for c, kernel in enumerate(densities.kernels):
             skip = own[c][l] if left_out and own[c][l] >= 0 else None
@@ -114,8 +114,8 @@ def test_training_rows_left_out_are_as_if_refitted_without_them():
     model = LogDensityFeatures(selection=None, leave_one_out=True)
     features = model.fit_transform(data.columns, data.codes)
     kernel = model.densities_.kernels[0]
-    point = model.densities_.standardised(data.columns)[0]
-    rest = kernel.centres[:, 1:]
+    point = model.densities_.standardized(data.columns)[0]
+    rest = kernel.centers[:, 1:]
     expected = stats.norm.pdf(point[:, None], rest, kernel.single[:, None]).mean(axis=1)
     assert_allclose(np.exp(features[0, :2]), expected)
 

@@ -35,7 +35,7 @@ def expected_row(x, mean, covariance):
 
 
 def plain_em(X, y, *, tied, passes=400):
-    """Expectation maximisation of class means and covariances, one row at a time."""
+    """Expectation maximization of class means and covariances, one row at a time."""
     means = np.stack([np.nanmean(X[y == c], axis=0) for c in (0, 1)])
     covariances = np.stack([np.diag(np.nanvar(X, axis=0))] * 2)
     for _ in range(passes):
@@ -61,7 +61,7 @@ def test_full_gaussians_reach_the_maximum_of_the_likelihood(tied):
     assert np.all(np.diff(objective) > -1e-12)
 
 
-def test_full_gaussians_are_marginalised_at_predict():
+def test_full_gaussians_are_marginalized_at_predict():
     X, y = gappy()
     complete = ~np.isnan(X).any(axis=1)
     model = cb.QuadraticDiscriminantAnalysis(rule="rc").fit(X[complete], y[complete])
@@ -104,7 +104,7 @@ def test_every_estimator_learns_from_gaps(estimator, rule):
     if rule == "gd" and isinstance(estimator, without_natural):
         with pytest.raises(ValueError, match="'gd' needs families with natural parameters"):
             model.fit(X, y)
-        model = cb.NaiveBayes(discretise="kmeans", rule=rule, max_iter=10)
+        model = cb.NaiveBayes(discretize="kmeans", rule=rule, max_iter=10)
     model.fit(X, y)
     log_posterior = model.predict_log_proba(X)
     assert np.isfinite(log_posterior).all()

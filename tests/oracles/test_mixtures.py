@@ -12,14 +12,14 @@ from sklearn.model_selection import train_test_split
 
 from calibayes import GenerativeClassifier, LinearDiscriminantAnalysis, MixtureDiscriminantAnalysis, every
 from calibayes.datasets import load_file
-from calibayes.experiments.gdt_2004 import TABLE
+from calibayes.encoders import Clusters
+from calibayes.experiments.papers.gdt_2004 import TABLE
 from calibayes.experiments.protocols.data_entry import Cleaning
 from calibayes.experiments.protocols.trials import Trials
 from calibayes.experiments.published import published
 from calibayes.families import Diagonal, Full, Gaussian, Mixture, Spherical
 from calibayes.learn import NoGain, ToTheEnd
 from calibayes.rules import GDT
-from calibayes.tables import Clusters
 
 COUNTS = (2, 3)
 KINDS = {
@@ -66,7 +66,7 @@ def theirs(kind, start, own, X, updates):
 
 @pytest.mark.parametrize("updates", [1, 5, 400])
 @pytest.mark.parametrize("kind", KINDS)
-def test_expectation_maximisation_is_that_of_scikit_learn(kind, updates):
+def test_expectation_maximization_is_that_of_scikit_learn(kind, updates):
     X, y = clumps()
     shape, form = KINDS[kind]
     start, end = fitted(shape, 0, X, y).parameters_["x"], fitted(shape, updates, X, y)

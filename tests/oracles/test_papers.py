@@ -13,7 +13,7 @@ from calibayes import (
     QuadraticDiscriminantAnalysis,
     every,
 )
-from calibayes.core.protocols import Admission, Layout
+from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.datasets import load_file
 from calibayes.rules import RC
 
@@ -44,8 +44,8 @@ class KnownVariance:
     def log_density(self, columns, parameters):
         return -0.5 * (columns - parameters["mean"]) ** 2
 
-    def admit(self, current, proposed):
-        return Admission(proposed, 0, np.zeros(len(self.layout.classes), dtype=bool))
+    def keep_valid(self, current, proposed):
+        return ValidStatistics(proposed, 0, np.zeros(len(self.layout.classes), dtype=bool))
 
 
 def toy(updates):
@@ -74,10 +74,10 @@ def test_toy_statistics_and_means():
     printed = {"decimal": 12}  # two digits, rounded
     assert_almost_equal(np.round(statistics(first), 2), [0.69, -0.33, 2.31, 5.33], **printed)
     assert_almost_equal(np.round(first.parameters_["x"]["mean"], 2), [-0.47, 2.31], **printed)
-    labelled_by_the_model = np.subtract(
+    labeled_by_the_model = np.subtract(
         statistics(start), np.subtract(statistics(first), statistics(start)) / 0.5
     )
-    assert_almost_equal(np.round(labelled_by_the_model, 2), [1.61, 0.66, 1.39, 4.34], **printed)
+    assert_almost_equal(np.round(labeled_by_the_model, 2), [1.61, 0.66, 1.39, 4.34], **printed)
 
 
 TABLE_1 = {
@@ -107,7 +107,7 @@ def test_toy_table_1(updates):
 
 def naive_bayes(data_file, name, alpha):
     data = load_file(data_file(name), "target")
-    model = NaiveBayes(discretise="kmeans", alpha=alpha, rule=RC(step=0.1), stop=None, max_iter=63)
+    model = NaiveBayes(discretize="kmeans", alpha=alpha, rule=RC(step=0.1), stop=None, max_iter=63)
     return model.fit(data.columns, data.target)
 
 

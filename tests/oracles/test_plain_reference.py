@@ -40,7 +40,7 @@ class PlainNB(Plain):
     def log_joint(self, eta, x):
         return eta @ self.psi(x)
 
-    def normalised(self, S, to_shares):
+    def normalized(self, S, to_shares):
         eta = np.zeros_like(S)
         for cells in [np.s_[:, 0], *((y, block) for y in range(len(S)) for block in self.blocks)]:
             shares = np.maximum(to_shares(S[cells]), 1e-12)
@@ -49,10 +49,10 @@ class PlainNB(Plain):
 
     def parameters(self, S):
         added = np.r_[self.class_alpha, np.full(sum(LEVELS), self.alpha)]
-        return self.normalised(S + added, lambda counts: counts / counts.sum())
+        return self.normalized(S + added, lambda counts: counts / counts.sum())
 
     def after_gradient(self, eta):
-        return self.normalised(np.exp(eta), onto_simplex)
+        return self.normalized(np.exp(eta), onto_simplex)
 
     def keep_valid(self, old, new):
         return np.where(new < 0, old, new)

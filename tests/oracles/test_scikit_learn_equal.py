@@ -88,7 +88,7 @@ def test_quadratic_discriminant_analysis(load, priors):
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
 
 
-def test_regularised_quadratic_discriminant_analysis():
+def test_regularized_quadratic_discriminant_analysis():
     X, y = load_wine(return_X_y=True)
     ours = cb.QuadraticDiscriminantAnalysis(rule="ml", reg_param=0.3).fit(X, y)
     plain = cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y)

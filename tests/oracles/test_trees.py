@@ -9,9 +9,18 @@ from scipy.stats import chi2_contingency, multivariate_normal
 from sklearn.feature_selection import mutual_info_classif
 
 from calibayes.core.protocols import Layout
-from calibayes.families import AtLeast, Gaussian, InCells, MarkovTree, OneTree, PerClass, Significant, Tree
-from calibayes.families.structures import from_parents_on
-from calibayes.kernels import pairs
+from calibayes.families import (
+    Gaussian,
+    InCells,
+    InformativeEdges,
+    OneTree,
+    PerClass,
+    SignificantEdges,
+    Tree,
+    TreeCovariance,
+)
+from calibayes.families.tree.structures import from_parents_on
+from calibayes.kernels.levels import pairs
 from calibayes.testing import FamilyCase
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 2, 3)
@@ -35,7 +44,7 @@ def bound(**options):
 
 
 def prepared(family, codes, weights):
-    return family.prepare(family.survey(codes, weights))
+    return family.prepare(family.structure_statistics(codes, weights))
 
 
 def all_trees(d=D):
@@ -149,8 +158,8 @@ def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         assert 2 * told.gain[0, number] == pytest.approx(test.statistic, abs=1e-8)
         assert told.freedom[0, number] == test.dof
-        alone = pairs.Dependence(*(part[0, [number]] for part in told))
-        assert Significant(0.01).worth(alone)[0] == (test.pvalue <= 0.01)
+        alone = pairs.PairInformation(*(part[0, [number]] for part in told))
+        assert SignificantEdges(0.01).worth(alone)[0] == (test.pvalue <= 0.01)
 
 
 def test_forests_have_the_edges_that_are_worth_it():
@@ -159,7 +168,7 @@ def test_forests_have_the_edges_that_are_worth_it():
     codes[:, 4] = np.random.default_rng(2).integers(0, LEVELS[4], len(codes))
     whole, tested, none = (
         prepared(bound(search=OneTree(*edges)), codes, np.eye(K)[labels]).structure[0]
-        for edges in ((), (Significant(),), (AtLeast(10.0),))
+        for edges in ((), (SignificantEdges(),), (InformativeEdges(10.0),))
     )
     assert set(edges_of(tested)) == {edge for edge in edges_of(whole) if 4 not in edge}
     assert none == (-1,) * D
@@ -174,7 +183,7 @@ def filled_in(codes):
         yield row
 
 
-@pytest.mark.parametrize("search", [OneTree(), PerClass(), PerClass(Significant())])
+@pytest.mark.parametrize("search", [OneTree(), PerClass(), PerClass(SignificantEdges())])
 def test_missing_cells_are_summed_over_in_every_pattern(search):
     codes, labels = rows()
     family = prepared(bound(search=search, alpha=0.5), codes, np.eye(K)[labels])
@@ -236,7 +245,7 @@ def test_the_density_of_binned_numbers_is_in_their_units():
     assert_allclose(difference, np.repeat(expected[:, None], K, axis=1), atol=1e-10)
 
 
-def test_smoothing_shares_counts_with_neighbours_and_keeps_their_sum():
+def test_smoothing_shares_counts_with_neighbors_and_keeps_their_sum():
     codes, labels = rows()
     layout = Layout(
         ("a", "b"), tuple("vwxyz"), levels=LEVELS, ordered=LEVELS, log_volume=np.zeros(sum(LEVELS))
@@ -291,8 +300,8 @@ def numbers(seed=0, n=400, d=4):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_gaussian_tree_is_the_most_likely_one(search, seed):
     x, labels = numbers(seed)
-    layout = Layout(("a", "b"), tuple("wxyz"), centre=x.mean(axis=0), variance=x.var(axis=0))
-    family = Gaussian(MarkovTree(search)).bind(layout)
+    layout = Layout(("a", "b"), tuple("wxyz"), center=x.mean(axis=0), variance=x.var(axis=0))
+    family = Gaussian(TreeCovariance(search)).bind(layout)
     family = family.prepare(family.statistics(x, np.eye(K)[labels]))
     parameters = family.parameters(family.statistics(x, np.eye(K)[labels]))
 
@@ -321,8 +330,8 @@ def test_a_gaussian_tree_is_the_most_likely_one(search, seed):
 
 def test_reasons_of_a_gaussian_tree_are_regressions_on_the_parent():
     x, labels = numbers()
-    layout = Layout(("a", "b"), tuple("wxyz"), centre=x.mean(axis=0), variance=x.var(axis=0))
-    case = FamilyCase(Gaussian(MarkovTree()).bind(layout), x, K)
+    layout = Layout(("a", "b"), tuple("wxyz"), center=x.mean(axis=0), variance=x.var(axis=0))
+    case = FamilyCase(Gaussian(TreeCovariance()).bind(layout), x, K)
     family = case.prepared()
     parameters = family.parameters(case.start())
     terms = family.terms(x, parameters)

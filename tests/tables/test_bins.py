@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer
 
-from calibayes.tables import (
+from calibayes.encoders import (
     AdaptiveBins,
     InformedBins,
     KMeansBins,

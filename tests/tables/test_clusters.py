@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 
 from calibayes import FewRowsWarning
-from calibayes.kernels import clusters
-from calibayes.tables import Clusters
+from calibayes.encoders import Clusters
+from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
 
 
@@ -24,11 +24,11 @@ def found(X, codes, weight=None, **options):
     return Clusters(**options).fit(read_array(X), range(X.shape[1]), weight, codes).seeds
 
 
-def test_centres_are_as_good_as_those_of_scikit_learn():
+def test_centers_are_as_good_as_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     rows, weight = rng.normal(size=(300, 4)), rng.uniform(0.5, 3.0, 300)
     for count in (2, 3, 5):
-        ours = clusters.centres(rows, weight, count, seed=0)
+        ours = clusters.centers(rows, weight, count, seed=0)
         other = KMeans(count, n_init=20, random_state=0).fit(rows, sample_weight=weight)
         inertia = weight @ clusters.squared_distances(rows, ours).min(axis=1)
         assert inertia <= 1.01 * other.inertia_
@@ -90,4 +90,4 @@ def test_models_with_other_clusters_do_not_unite():
     parts = [Clusters(2, seed).fit(table, range(2), np.ones(len(X)), np.roll(codes, seed)) for seed in (0, 1)]
     with pytest.raises(ValueError, match="components that were found apart"):
         parts[0].unite(parts[1])
-    assert Clusters(1).fit(table, range(2), np.ones(len(X)), codes).shaped == ""
+    assert Clusters(1).fit(table, range(2), np.ones(len(X)), codes).data_dependence == ""

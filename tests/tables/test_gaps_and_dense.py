@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.kernels.weighted_quantiles import quantiles
-from calibayes.tables import AdaptiveBins, Dense, GapCells, Joined, Levels, Principal
+from calibayes.encoders import AdaptiveBins, ByColumnType, Dense, Levels, MissingAsLevel, PrincipalComponents
+from calibayes.kernels.numbers.weighted_quantiles import quantiles
 from calibayes.tables.read import read_frame
 
 TABLE = pd.DataFrame(
@@ -25,7 +25,7 @@ def fitted(encoder, table=TABLE):
 
 class TestGapCells:
     def test_what_is_missing_has_the_last_cell(self):
-        cells = fitted(GapCells(Joined(AdaptiveBins())))
+        cells = fitted(MissingAsLevel(ByColumnType(AdaptiveBins())))
         assert_array_equal(
             cells.encode(read_frame(TABLE)), [[0, 0, 0, 0], [1, 2, 0, 1], [2, 0, 0, 2], [1, 1, 0, 1]]
         )
@@ -36,27 +36,27 @@ class TestGapCells:
         assert len(layout["log_volume"]) == 10
 
     def test_a_gap_in_a_whole_column_and_a_new_level_say_nothing(self):
-        cells = fitted(GapCells(Joined(AdaptiveBins())))
+        cells = fitted(MissingAsLevel(ByColumnType(AdaptiveBins())))
         new = TABLE.assign(whole=np.nan, text="c")
         assert (cells.encode(read_frame(new))[:, [0, 3]] == -1).all()
 
     def test_decoded_it_is_what_it_was(self):
-        cells = fitted(GapCells(Joined(AdaptiveBins())))
+        cells = fitted(MissingAsLevel(ByColumnType(AdaptiveBins())))
         columns = cells.decode(cells.encode(read_frame(TABLE)), None)
         for name, column in zip(TABLE, columns, strict=True):
             assert pd.Series(column, name=name).equals(TABLE[name]) or name == "text"
         assert columns[3].tolist() == ["a", "b", None, "b"]
 
     def test_silent_it_leaves_gaps_open(self):
-        cells = fitted(GapCells(Joined(AdaptiveBins()))).silent()
+        cells = fitted(MissingAsLevel(ByColumnType(AdaptiveBins()))).with_missing_unknown()
         assert_array_equal(cells.encode(read_frame(TABLE))[:, 1], [0, -1, 0, 1])
 
     def test_new_levels_move_the_gap_to_the_end(self):
-        cells = fitted(GapCells(Levels()), TABLE[["text"]])
+        cells = fitted(MissingAsLevel(Levels()), TABLE[["text"]])
         grown, moved = cells.extend(read_frame(pd.DataFrame({"text": ["aa", None]})))
         assert [code.tolist() for code in moved] == [[0, 2, 3]]
         assert grown.encode(read_frame(TABLE[["text"]]))[:, 0].tolist() == [0, 2, 3, 2]
-        fewer, back = grown.seen_in(np.array([1.0, 0.0, 2.0, 1.0]))
+        fewer, back = grown.restricted_to(np.array([1.0, 0.0, 2.0, 1.0]))
         assert [code.tolist() for code in back] == [[0, -1, 1, 2]]
         assert fewer.layout()["levels"] == (3,)
         united, ours, theirs = cells.unite(cells)
@@ -119,7 +119,7 @@ class TestPrincipal:
         rng = np.random.default_rng(0)
         common = rng.normal(size=(200, 1))
         table = read_frame(pd.DataFrame(common + 0.1 * rng.normal(size=(200, 5))))
-        encoder = Principal(2).fit(table, range(5), np.ones(200))
+        encoder = PrincipalComponents(2).fit(table, range(5), np.ones(200))
         z = encoder.encode(table)
         assert_allclose(z.T @ z / 200, np.eye(2), atol=1e-10)
         assert abs(np.corrcoef(z[:, 0], common[:, 0])[0, 1]) > 0.98
@@ -131,17 +131,17 @@ class TestPrincipal:
         rng = np.random.default_rng(0)
         rows, weight = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
         frame = pd.DataFrame(np.column_stack([rows, rows]))
-        one = Principal().fit(read_frame(frame), range(4), weight.astype(float))
-        two = fitted(Principal(), frame.iloc[np.repeat(np.arange(30), weight)])
+        one = PrincipalComponents().fit(read_frame(frame), range(4), weight.astype(float))
+        two = fitted(PrincipalComponents(), frame.iloc[np.repeat(np.arange(30), weight)])
         assert one.encode(read_frame(frame)).shape == (30, 2)
         products = [z @ z.T for z in (one.encode(read_frame(frame)), two.encode(read_frame(frame)))]
         assert_allclose(*products, atol=1e-8)  # signs are a matter of taste
 
     def test_what_cannot_be_is_said(self):
         with pytest.raises(ValueError, match="at least one component"):
-            Principal(0)
+            PrincipalComponents(0)
         with pytest.raises(ValueError, match="not turned back"):
-            fitted(Principal()).decode(np.zeros((1, 2)), None)
+            fitted(PrincipalComponents()).decode(np.zeros((1, 2)), None)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.75, 1.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.tables import Grid
+from calibayes.encoders import Grid
 from calibayes.tables.read import read_array
 
 

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
-from calibayes.tables import Levels
-from calibayes.tables.pool import Pooling
+from calibayes.encoders import Levels
+from calibayes.encoders.pooling import Pooling
 from calibayes.tables.read import read_array
 
 

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 
 from calibayes._version import __version__
 from calibayes.cli.reproduce import reproduce_command
-from calibayes.compare import MODELS, RULES, Fold, Line, compare, folds, pairs, ranked, reading
+from calibayes.compare import MODELS, RULES, FoldResult, Line, compare, folds, pairs, ranked, reading
 from calibayes.datasets import Dataset, load_file, load_penguins
 from calibayes.versions import show_versions
 
@@ -107,7 +107,7 @@ def _announce(data: Dataset) -> None:
     )
 
 
-def _run(data: Dataset, chosen: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[Fold]:
+def _run(data: Dataset, chosen: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
     splits = folds(data.target, count, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
@@ -151,7 +151,7 @@ def _table(lines: list[Line], count: int) -> RichTable:
     return table
 
 
-def _print_notes(results: list[Fold]) -> None:
+def _print_notes(results: list[FoldResult]) -> None:
     """Warnings of the fits, each once, with how often it came."""
     seen = Counter((fold.model, fold.rule, note) for fold in results for note in fold.notes)
     for (model, rule, note), times in seen.items():

@@ -11,29 +11,31 @@ from calibayes.core.protocols import Array, Arrays, Family
 
 
 @runtime_checkable
-class Counts(Protocol):
+class CountStatistics(Protocol):
     """Statistics that are counts of levels."""
 
     def cells(self, statistics: Arrays) -> Array:
         """All counts, (k, number of cells)."""
 
 
-class Ascent(NamedTuple):
+class GradientStep(NamedTuple):
     """Parameters after a step on the natural parameters."""
 
     parameters: Arrays
     offset: Array | None
-    """Change of each class's log normaliser that the class prior absorbs, (k,); None where it stays inside."""
+    """Change of each class's log normalizer that the class prior absorbs, (k,); None where it stays inside."""
 
 
 @runtime_checkable
-class Natural(Protocol):
+class NaturalParameters(Protocol):
     """Natural parameters that a gradient can move, with a projection back to valid ones."""
 
-    def ascend(self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True) -> Ascent:
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
         """Add ``rate`` times the gradient that belongs to ``direction = statistics(X, Y - P)``, then project.
 
-        ``absorbed`` says whether the class prior can take over changes of the normalisers.
+        ``absorbed`` says whether the class prior can take over changes of the normalizers.
         """
 
 
@@ -75,7 +77,7 @@ class Contrasting(Protocol):
         """log p(x | class) minus something that depends on x alone, (n, k)."""
 
 
-class Given(NamedTuple):
+class PassInputs(NamedTuple):
     """What a look at some rows needs to know beside their columns and a family's parameters."""
 
     log_prior: Array
@@ -88,7 +90,7 @@ class Given(NamedTuple):
     """A class weight that is no larger counts as none."""
 
 
-class Look(NamedTuple):
+class PassResult(NamedTuple):
     """What was seen."""
 
     assessment: Any
@@ -99,10 +101,10 @@ class Look(NamedTuple):
 
 
 @runtime_checkable
-class Looking(Protocol):
+class FusedPass(Protocol):
     """Densities, posterior, scores and statistics in one go, for a family that is alone."""
 
-    def look(self, columns: Any, parameters: Arrays, given: Given) -> Look:
+    def fused_pass(self, columns: Any, parameters: Arrays, inputs: PassInputs) -> PassResult:
         """`log_density`, its posterior with the class prior, how good that is, and `statistics` of its weights."""
 
 
@@ -110,8 +112,8 @@ class Looking(Protocol):
 class Movable(Protocol):
     """Moments that can be summed about another point."""
 
-    def move(self, statistics: Arrays, centre: Array) -> Arrays:
-        """The same sums about another centre than the layout's, (d,)."""
+    def move(self, statistics: Arrays, center: Array) -> Arrays:
+        """The same sums about another center than the layout's, (d,)."""
 
 
 @runtime_checkable
@@ -124,10 +126,10 @@ class Sized(Protocol):
 
 
 @runtime_checkable
-class Incomplete(Protocol):
+class AllowsMissing(Protocol):
     """Missing cells: NaN among numbers, a negative code among levels."""
 
-    def hidden(self, columns: Any) -> bool:
+    def has_hidden(self, columns: Any) -> bool:
         """Whether the statistics of these rows depend on the parameters, so that no closed form ends at once."""
 
 
@@ -140,7 +142,7 @@ class Conjugate(Protocol):
 
 
 @runtime_checkable
-class Penalised(Protocol):
+class Penalized(Protocol):
     """A prior on the parameters whose density is known."""
 
     def exact(self) -> Family:
@@ -161,21 +163,21 @@ class Structured(Protocol):
     def structure(self) -> Hashable:
         """What was found, None before: statistics of different structures have nothing to do with each other."""
 
-    def survey(self, columns: Any, weights: Array) -> Arrays:
+    def structure_statistics(self, columns: Any, weights: Array) -> Arrays:
         """Sums over rows, linear in the weights (n, k), from which any structure can be found."""
 
-    def project(self, survey: Arrays) -> Arrays:
+    def statistics_of(self, survey: Arrays) -> Arrays:
         """What ``statistics`` of the same rows would be: the part of a survey that the structure needs."""
 
 
 @runtime_checkable
-class Regrouped(Protocol):
+class Recodable(Protocol):
     """Statistics (surveys, of a family that is `Structured`) that can move to more levels."""
 
     def occurrences(self, statistics: Arrays) -> Array:
         """Weight of the rows that have each level, all columns side by side, (cells,)."""
 
-    def regroup(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+    def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``.
 
         A negative code is a level that is no more, since it never occurred.

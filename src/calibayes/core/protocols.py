@@ -38,12 +38,12 @@ class Layout:
     columns: tuple[str, ...]
     levels: tuple[int, ...] = ()
     """Number of levels of each column, for families over levels."""
-    centre: Array = field(default_factory=lambda: np.zeros(0))
+    center: Array = field(default_factory=lambda: np.zeros(0))
     """Point about which moments are summed, (d,), for families over numbers."""
     variance: Array = field(default_factory=lambda: np.zeros(0))
     """Variance of each column, (d,), for families over numbers: what a missing cell may be at the start."""
     ordered: tuple[int, ...] = ()
-    """How many leading cells of each column lie in order, so that neighbours are alike; the others stand alone."""
+    """How many leading cells of each column lie in order, so that neighbors are alike; the others stand alone."""
     log_volume: Array = field(default_factory=lambda: np.zeros(0))
     """log of the width of each cell in its column's units, all columns side by side; 0 where a cell is one value."""
     gridded: bool = False
@@ -55,8 +55,8 @@ class Layout:
     """Where the components of each class begin, (components, d) a class, for mixtures."""
 
 
-class Admission(NamedTuple):
-    """What `Family.admit` lets through."""
+class ValidStatistics(NamedTuple):
+    """What `Family.keep_valid` lets through."""
 
     statistics: Arrays
     frozen: int
@@ -99,7 +99,7 @@ class Family(Protocol):
     def log_density(self, columns: Any, parameters: Arrays) -> Array:
         """log p(x | class), (n, k)."""
 
-    def admit(self, current: Arrays, proposed: Arrays) -> Admission:
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """The proposed statistics, with the current value wherever the proposed one is invalid."""
 
 
@@ -108,10 +108,10 @@ class Model(Protocol):
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
 
-    def survey(self, block: Block, weights: Array) -> Trees:
+    def structure_statistics(self, block: Block, weights: Array) -> Trees:
         """Sums over the data: the statistics, or what holds them where a structure is still to be found."""
 
-    def project(self, survey: Trees) -> Trees:
+    def statistics_of(self, survey: Trees) -> Trees:
         """The statistics that a survey holds."""
 
     def parameters(self, statistics: Trees) -> Trees: ...
@@ -122,12 +122,12 @@ class Model(Protocol):
     def contrast(self, block: Block, parameters: Trees) -> Array:
         """The same up to a term that all classes share."""
 
-    def look(self, block: Block, parameters: Trees, generative: float, decided: float) -> Any | None:
-        """All that a pass wants of a block in one go (see `Looking`), or None where that is not at hand."""
+    def fused_pass(self, block: Block, parameters: Trees, generative: float, decided: float) -> Any | None:
+        """All that a pass wants of a block in one go (see `FusedPass`), or None where that is not at hand."""
 
-    def admit(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
+    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
 
-    def ascend(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
+    def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
 
     def log_prior(self, parameters: Trees) -> float: ...
 
@@ -172,7 +172,7 @@ class Rule(Protocol):
         """Whether the best state is that of the highest objective; else it is that of the least soft error."""
 
     @property
-    def unlabelled(self) -> bool:
+    def unlabeled(self) -> bool:
         """Whether rows without a label take part."""
 
     def adapt(self, family: Family) -> Family:

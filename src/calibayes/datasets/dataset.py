@@ -27,8 +27,8 @@ def load_file(path: Path, target: str) -> Dataset:
     columns, labels = table.without(target)
     if not columns.names:
         raise ValueError(f"{path.name} has no column but the target {target!r}")
-    labelled = ~missing(labels)
-    if not labelled.any():
+    labeled = ~missing(labels)
+    if not labeled.any():
         raise ValueError(f"{path.name}: no row has a {target!r}")
     name = path.stem.removesuffix(".csv")
-    return Dataset(name, columns.rows(labelled), labels[labelled], int((~labelled).sum()))
+    return Dataset(name, columns.rows(labeled), labels[labeled], int((~labeled).sum()))

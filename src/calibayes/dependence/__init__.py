@@ -6,7 +6,7 @@ from calibayes.dependence.measure import Measure, Measured
 from calibayes.dependence.mutual_information import MutualInformation
 from calibayes.dependence.permuted import Permuted
 from calibayes.dependence.procedures import benjamini_hochberg, bonferroni
-from calibayes.dependence.selection import BestFraction, Selection, Significant, TopFraction
+from calibayes.dependence.selection import BestFraction, Selection, SignificantPairs, TopFraction
 from calibayes.dependence.table import Dependence
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "Pearson",
     "Permuted",
     "Selection",
-    "Significant",
+    "SignificantPairs",
     "Spearman",
     "TopFraction",
     "benjamini_hochberg",

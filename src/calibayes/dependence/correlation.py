@@ -10,7 +10,7 @@ from scipy import stats
 
 from calibayes.core.protocols import Array
 from calibayes.dependence.measure import Measured
-from calibayes.kernels.quantiles import mid_ranks
+from calibayes.kernels.numbers.quantiles import mid_ranks
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Spearman:
 
 def _correlations(columns: Array, weights: Array) -> Measured:
     n = float(weights.sum())
-    centred = columns - weights @ columns / n
-    covariance = (centred * weights[:, None]).T @ centred
+    centerd = columns - weights @ columns / n
+    covariance = (centerd * weights[:, None]).T @ centerd
     deviation = np.sqrt(np.diag(covariance))
     safe = np.where(deviation > 0, deviation, np.inf)
     found = np.clip(covariance / np.outer(safe, safe), -1.0, 1.0)

@@ -11,8 +11,7 @@ from scipy.linalg.blas import dsyrk
 
 from calibayes.core.protocols import Array
 from calibayes.dependence.measure import Measured
-from calibayes.kernels.gaps import median_squared_gaps
-from calibayes.kernels.low_rank import gram_factor
+from calibayes.kernels.density.gram import gram_factor, median_squared_gaps
 
 CELLS_PER_BLOCK = 2**21
 
@@ -51,7 +50,7 @@ class HSIC:
 def exact(columns: Array, share: Array, scale: Array) -> tuple[Array, Array]:
     """HSIC (d, d) and the mean of each Gram matrix (d,), from Gram matrices laid out as lines of one product.
 
-    Gram matrices are symmetric, so the blocks right of the diagonal are enough; centring is done on the sums.
+    Gram matrices are symmetric, so the blocks right of the diagonal are enough; centering is done on the sums.
     """
     n, d = columns.shape
     values, root = columns.T, np.sqrt(share)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from calibayes.core.protocols import Array
 from calibayes.dependence.measure import Measured
-from calibayes.kernels.quantiles import mid_ranks
+from calibayes.kernels.numbers.quantiles import mid_ranks
 
 
 @dataclass(frozen=True)

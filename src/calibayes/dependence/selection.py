@@ -45,7 +45,7 @@ class BestFraction:
 
 
 @dataclass(frozen=True)
-class Significant:
+class SignificantPairs:
     """Those (class, pair) whose independence is rejected by tests of all of them.
 
     Parameters

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.abilities import Counts, Movable
+from calibayes.core.abilities import CountStatistics, Movable
+from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Array, Trees
-from calibayes.core.tree import add, map_leaves, subtract
 from calibayes.estimators.generating import Generating
-from calibayes.estimators.training import regrouped
-from calibayes.families.product import PRIOR, Product
+from calibayes.estimators.training import recoded
+from calibayes.families.model import PRIOR, Product
 from calibayes.learn import Data, survey
 from calibayes.rules import rule_named
 
@@ -45,7 +45,7 @@ class Arithmetic(Generating):
         """A model of the rows of both, as if it had been trained on all of them: for ML and MAP.
 
         Both must have the same parameters, classes and columns; bins of numbers must be the same too. Levels are
-        united, and moments moved to one centre.
+        united, and moments moved to one center.
         """
         self._check_mergeable(other)
         for model in (self, other):
@@ -62,7 +62,7 @@ class Arithmetic(Generating):
         self._check_added_up()
         forgetful = copy.copy(self)
         _, rows = forgetful._training_rows(
-            (X, y, sample_weight), self.class_weight, unlabelled=False, classes=self.classes_, reset=False
+            (X, y, sample_weight), self.class_weight, unlabeled=False, classes=self.classes_, reset=False
         )
         source = forgetful._source(rows)
         if not forgetful._closed(rule_named(self.rule), source):
@@ -84,7 +84,7 @@ class Arithmetic(Generating):
         except ValueError as lacking:
             self._not_yet(str(lacking))
             return
-        self.statistics_ = self._state = self._model.project(statistics)
+        self.statistics_ = self._state = self._model.statistics_of(statistics)
         self.parameters_, self._unready = self._model.parameters(self.statistics_), ""
 
     def _check_added_up(self) -> None:
@@ -121,18 +121,18 @@ class Arithmetic(Generating):
         bound, moved, others = self._bound.unite(other._bound)
         names = tuple(str(name) for name in self.classes_)
         layouts = bound.layouts(names)
-        ours = regrouped(self._model.families, self.data_statistics_, moved, layouts)
-        theirs = regrouped(other._model.families, other._centred(bound), others, layouts)
+        ours = recoded(self._model.families, self.data_statistics_, moved, layouts)
+        theirs = recoded(other._model.families, other._centerd(bound), others, layouts)
         self._bound = bound
         self._model = self._model.bind(layouts, names)
         self._settle(add(ours, theirs))
         self.n_iter_ = self.n_iter_ + other.n_iter_
 
-    def _centred(self, bound: Any) -> Trees:
-        """Statistics about the centres of other encoders."""
+    def _centerd(self, bound: Any) -> Trees:
+        """Statistics about the centers of other encoders."""
         layouts = bound.layouts(tuple(str(name) for name in self.classes_))
         moved = {
-            name: family.move(self.data_statistics_[name], layouts[name].centre)
+            name: family.move(self.data_statistics_[name], layouts[name].center)
             for name, family in self._model.families.items()
             if isinstance(family, Movable)
         }
@@ -142,9 +142,9 @@ class Arithmetic(Generating):
 def _without(model: Product, whole: Trees, gone: Trees) -> Trees:
     """Statistics without some rows; a sentence where those cannot have been among them."""
     left: Trees = map_leaves(_cleaned, subtract(whole, gone), whole)
-    statistics = model.project(left)
+    statistics = model.statistics_of(left)
     counts = [left[PRIOR]["count"]] + [
-        f.cells(statistics[name]) for name, f in model.families.items() if isinstance(f, Counts)
+        f.cells(statistics[name]) for name, f in model.families.items() if isinstance(f, CountStatistics)
     ]
     if any((count < 0).any() for count in counts):
         raise ValueError(

@@ -10,14 +10,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Layout
-from calibayes.engines import jobs as threads_for
+from calibayes.engines import thread_count
 from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.members import Path
 from calibayes.estimators.reading import Reading
 from calibayes.families import ClassPrior
-from calibayes.kernels.mixing import mix
-from calibayes.kernels.threads import jobs
-from calibayes.posterior import log_normalise
+from calibayes.kernels.posterior.averaging import mix
+from calibayes.kernels.threads import thread_limit
+from calibayes.posterior import log_normalize
 from calibayes.tables.read import Table
 
 FREQUENCIES = "class frequencies"
@@ -45,7 +45,7 @@ class Averaged(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
 
     def _log_posteriors(self, table: Table) -> Array:
         """What each member says, class frequencies last, (members, n, k)."""
-        with jobs(threads_for(self.n_jobs)):
+        with thread_limit(thread_count(self.n_jobs)):
             said = [model.predict_log_proba(table) for model in self.models_.values()]
         constant = np.broadcast_to(np.log(self.class_prior_), (table.n, len(self.classes_)))
         return np.stack([*said, constant])
@@ -58,7 +58,7 @@ class Averaged(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
     def _averaged(self, said: Array) -> Array:
         """log p(class | x) by all members together, where classes are as frequent as they are now, (n, k)."""
         log_posterior, shift = mix(said, self._weights), getattr(self, "_shift", None)
-        return log_normalise(log_posterior if shift is None else log_posterior + shift)[0]
+        return log_normalize(log_posterior if shift is None else log_posterior + shift)[0]
 
     def _table(self, X: Any) -> Table:
         check_is_fitted(self)

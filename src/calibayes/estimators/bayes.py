@@ -161,6 +161,6 @@ def uncalibrated(model: Any) -> Any:
     if not isinstance(model, Generative) or getattr(model, "data_statistics_", None) is None:
         return model
     start = copy.copy(model)
-    start.statistics_ = start._state = model._model.project(model.data_statistics_)
+    start.statistics_ = start._state = model._model.statistics_of(model.data_statistics_)
     start.parameters_ = model._model.parameters(start.statistics_)
     return start

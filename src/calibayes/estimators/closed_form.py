@@ -10,18 +10,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut
 
-from calibayes.core.abilities import Incomplete, Regrouped
+from calibayes.core.abilities import AllowsMissing, Recodable
+from calibayes.core.named_arrays import add, subtract
 from calibayes.core.protocols import Array, Rule, Trees
-from calibayes.core.tree import add, subtract
 from calibayes.decision import tempered
-from calibayes.engines.blas import one_thread
+from calibayes.engines.local import one_thread
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.generative import Generative
 from calibayes.estimators.targets import distinct
-from calibayes.estimators.training import regrouped
-from calibayes.kernels.sparse import columns_where, is_sparse
+from calibayes.estimators.training import recoded
+from calibayes.kernels.numbers.sparse import columns_where, is_sparse
 from calibayes.learn import Data, survey
-from calibayes.posterior import assess, log_normalise
+from calibayes.posterior import assess, log_normalize
 from calibayes.rules import rule_named
 from calibayes.tables.sources import ArraySource
 
@@ -76,7 +76,7 @@ def cross_validate_closed_form(
     model = clone(estimator)
     rule = rule_named(model.rule)
     _refuse(model, rule)
-    model.classes_, rows = model._training_rows((X, y, sample_weight), model.class_weight, unlabelled=False)
+    model.classes_, rows = model._training_rows((X, y, sample_weight), model.class_weight, unlabeled=False)
     fold = _folds(y, cv, groups)[rows.where]
     model._bind(rule, rows)
     _refuse_shaped(model)
@@ -168,7 +168,9 @@ def _stratified(labels: Array, count: int) -> Array:
 
 def _refuse_shaped(model: Generative) -> None:
     """A sentence where test rows would shape the model."""
-    reasons = [encoder.shaped for encoder in model._bound.encoders.values() if encoder.shaped]
+    reasons = [
+        encoder.data_dependence for encoder in model._bound.encoders.values() if encoder.data_dependence
+    ]
     if reasons:
         raise ValueError(f"test rows must not shape the model, but {reasons[0]}: use cross_val_score")
 
@@ -190,7 +192,7 @@ def _part(source: ArraySource, rows: Array) -> ArraySource:
 def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> tuple[Array, Any]:
     """Log posterior and scores of a fold's rows under the model of what is left."""
     for name, family in model._model.families.items():
-        if isinstance(family, Incomplete) and family.hidden(part.columns[name]):
+        if isinstance(family, AllowsMissing) and family.has_hidden(part.columns[name]):
             raise ValueError(
                 "mixtures, and full covariances with missing cells, have no closed form: use cross_val_score"
             )
@@ -199,11 +201,11 @@ def _judged(model: Generative, left: Trees, part: ArraySource, number: int) -> t
         prepared = product.prepare(statistics)
     except ValueError as lacking:
         raise ValueError(f"the rows without fold {number} are not enough: {lacking}") from lacking
-    parameters = prepared.parameters(prepared.project(statistics))
+    parameters = prepared.parameters(prepared.statistics_of(statistics))
     with one_thread():
         blocks = [load() for load in replace(part, columns=columns).parts()]
         log_joint = np.concatenate([prepared.log_joint(block, parameters) for block in blocks])
-    log_posterior, _ = log_normalise(log_joint)
+    log_posterior, _ = log_normalize(log_joint)
     if model.temperature != 1.0:
         log_posterior = tempered(log_posterior, float(model.temperature))
     found = assess(log_posterior, part.labels, part.weight, part.held_out, 0.0, weights=False)
@@ -214,9 +216,9 @@ def _of_seen_levels(model: Generative, left: Trees, part: ArraySource) -> tuple[
     """Model, statistics and columns as if levels that occur in the fold alone had never been seen."""
     moved, encoders, columns = {}, dict(model._bound.encoders), dict(part.columns)
     for name, family in model._model.families.items():
-        if isinstance(family, Regrouped):
+        if isinstance(family, Recodable):
             counts = family.occurrences(left[name])
-            encoders[name], codes = encoders[name].seen_in(np.where(counts > LEAST_COUNT, counts, 0.0))
+            encoders[name], codes = encoders[name].restricted_to(np.where(counts > LEAST_COUNT, counts, 0.0))
             if codes is not None:
                 moved[name] = codes
                 columns[name] = _recoded(columns[name], codes)
@@ -224,7 +226,7 @@ def _of_seen_levels(model: Generative, left: Trees, part: ArraySource) -> tuple[
         return model._model, left, columns
     names = tuple(str(name) for name in model.classes_)
     layouts = replace(model._bound, encoders=encoders).layouts(names)
-    return model._model.bind(layouts, names), regrouped(model._model.families, left, moved, layouts), columns
+    return model._model.bind(layouts, names), recoded(model._model.families, left, moved, layouts), columns
 
 
 def _recoded(columns: Array, codes: Any) -> Array:

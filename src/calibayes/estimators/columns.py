@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibayes.core.protocols import Array, Family, Layout
-from calibayes.families.product import PRIOR
-from calibayes.tables.clusters import Clusters
-from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
-from calibayes.tables.grid import Grid
-from calibayes.tables.levels import Levels
+from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.grid import Grid
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.numbers import Counts, Encoder, Flags, Numbers
+from calibayes.families.model import PRIOR
 from calibayes.tables.origin import FromArray, Origin
 from calibayes.tables.read import Table
 from calibayes.tables.read import positions as all_positions
@@ -171,7 +171,7 @@ def read_sparse(specifications: Any) -> bool:
         return False
 
 
-METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "admit", "reads")
+METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "keep_valid", "reads")
 
 
 def _checked_specification(entry: Any) -> tuple[Any, ...]:

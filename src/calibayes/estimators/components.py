@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from calibayes.core.protocols import Array, Engine, Layout
+from calibayes.encoders.clusters import Clusters
 from calibayes.estimators.reading import Rows
 from calibayes.families import ClassPrior, Gaussian, Mixture, Product
 from calibayes.learn import Data, Lane, learn, survey
 from calibayes.learn.stops import Settled
 from calibayes.posterior import scores
 from calibayes.rules import ML
-from calibayes.tables.clusters import Clusters
 from calibayes.tables.sources import ArraySource
 
 FOLDS = 5

@@ -11,14 +11,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.numbers import numbers
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Weighted
 from calibayes.families import Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families.product import PRIOR
-from calibayes.families.regularisers import Plain, Regulariser, TowardsIdentity, TowardsSphere
-from calibayes.families.shapes import Shape
-from calibayes.tables.encode import numbers
+from calibayes.families.gaussian.regularizers import Plain, Regularizer, TowardsIdentity, TowardsSphere
+from calibayes.families.gaussian.shapes import Shape
+from calibayes.families.model import PRIOR
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -30,11 +30,11 @@ class Discriminant(Weighted):
 
     _shape: ClassVar[Shape]
 
-    def _regulariser(self) -> Regulariser:
+    def _regularizer(self) -> Regularizer:
         return Plain()
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = Gaussian(self._shape, prior=self.prior, regulariser=self._regulariser())
+        family = Gaussian(self._shape, prior=self.prior, regularizer=self._regularizer())
         return [("columns", family, every)]
 
     def _fixed_priors(self, k: int) -> Array | None:
@@ -118,7 +118,7 @@ class LinearDiscriminantAnalysis(Linear, ClassNamePrefixFeaturesOutMixin, Transf
 
     _shape: ClassVar[Shape] = Tied()
 
-    def _regulariser(self) -> Regulariser:
+    def _regularizer(self) -> Regularizer:
         _refuse(self.covariance_estimator)
         return (
             Plain()
@@ -216,7 +216,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     _shape: ClassVar[Shape] = Full()
 
-    def _regulariser(self) -> Regulariser:
+    def _regularizer(self) -> Regularizer:
         _refuse(self.covariance_estimator)
         if self.shrinkage is not None:
             if self.reg_param:

@@ -11,9 +11,9 @@ import numpy as np
 from calibayes.core.abilities import Reasons
 from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
+from calibayes.encoders.numbers import Derived
 from calibayes.estimators.predicting import Predicting
-from calibayes.families.product import PRIOR
-from calibayes.tables.encode import Derived
+from calibayes.families.model import PRIOR
 
 
 @dataclass(frozen=True)

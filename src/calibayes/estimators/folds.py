@@ -72,9 +72,12 @@ def begun(
 
     def surveys(block: Block) -> Mapping[str, Trees]:
         seen = [fold.view(block) for fold in folds]
-        sums = [fold.model.survey(b, Data().weights(b, k)) for fold, b in zip(folds, seen, strict=True)]
+        sums = [
+            fold.model.structure_statistics(b, Data().weights(b, k))
+            for fold, b in zip(folds, seen, strict=True)
+        ]
         return {str(number): statistics for number, statistics in enumerate(sums)}
 
     found = list(engine.total(surveys, source).values())
     models = [fold.model.prepare(sums) for fold, sums in zip(folds, found, strict=True)]
-    return models, [model.project(sums) for model, sums in zip(models, found, strict=True)]
+    return models, [model.statistics_of(sums) for model, sums in zip(models, found, strict=True)]

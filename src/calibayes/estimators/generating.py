@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from calibayes.core.abilities import Filling, Incomplete, Sampling
+from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array
+from calibayes.encoders.numbers import Encoder, MissingIsValue
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.explaining import Explaining
-from calibayes.families.product import PRIOR
-from calibayes.posterior import log_normalise
-from calibayes.tables.encode import Encoder, Telling
+from calibayes.families.model import PRIOR
+from calibayes.posterior import log_normalize
 from calibayes.tables.read import Table, missing
 
 
@@ -68,7 +68,7 @@ class Generating(Explaining):
         """
         self._check_learned()
         table = self._read(X, reset=False)
-        posterior = np.exp(log_normalise(np.concatenate(self._of_table(table, lambda joint: joint)))[0])
+        posterior = np.exp(log_normalize(np.concatenate(self._of_table(table, lambda joint: joint)))[0])
         encoded = {name: self._open(name).encode(table) for name in self._model.families}
         filled = {}
         for name, family in self._model.families.items():
@@ -101,7 +101,7 @@ class Generating(Explaining):
         for name, family in self._model.families.items():
             own = {self._bound.names[j] for j in self._bound.chosen[name]} | set(self._bound.chosen[name])
             if own & set(given):
-                if not isinstance(family, Incomplete) and len(own & set(given)) < len(
+                if not isinstance(family, AllowsMissing) and len(own & set(given)) < len(
                     self._bound.chosen[name]
                 ):
                     raise ValueError(f"{type(family).__name__} columns can only be given all together")
@@ -111,7 +111,7 @@ class Generating(Explaining):
     def _open(self, family: str) -> Encoder:
         """The encoder of a family's columns, to which a missing cell is one to be guessed."""
         encoder = self._bound.encoders[family]
-        return encoder.silent() if isinstance(encoder, Telling) else encoder
+        return encoder.with_missing_unknown() if isinstance(encoder, MissingIsValue) else encoder
 
     def _drawn_classes(self, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator) -> Array:
         """Codes drawn from p(class | what is known), or those asked for."""
@@ -127,7 +127,7 @@ class Generating(Explaining):
         log_joint = self.parameters_[PRIOR]["log_probability"][None]
         for name, columns in encoded.items():
             log_joint = log_joint + self._model.families[name].log_density(columns, self.parameters_[name])
-        posterior = np.exp(log_normalise(log_joint)[0][0])
+        posterior = np.exp(log_normalize(log_joint)[0][0])
         return np.sort(rng.choice(len(self.classes_), size=n, p=posterior / posterior.sum()))
 
     def _decoded(

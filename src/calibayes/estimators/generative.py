@@ -8,10 +8,10 @@ from typing import Any
 
 from calibayes.core.protocols import Array, Family
 from calibayes.decision import log_odds
+from calibayes.encoders.numbers import Encoder
 from calibayes.estimators.arithmetic import Arithmetic
 from calibayes.estimators.columns import Selection, read_sparse
 from calibayes.estimators.mixed import Mixed
-from calibayes.tables.encode import Encoder
 
 Generative = Arithmetic
 """What all estimators are: they learn, predict, explain, generate, and can be added up."""

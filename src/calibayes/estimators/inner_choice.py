@@ -46,7 +46,7 @@ SCORINGS: dict[str, Scoring] = {
 
 
 class Sheet(NamedTuple):
-    """Standardised features of some rows, the columns that each candidate uses, and splits of the rows."""
+    """Standardized features of some rows, the columns that each candidate uses, and splits of the rows."""
 
     features: Array
     codes: Array

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.dense import Dense
 from calibayes.estimators.patience import lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import unit_weight, units
-from calibayes.kernels import joint_kernel
-from calibayes.kernels.joint_kernel import Kept, Votes, path_to, posteriors
-from calibayes.kernels.relevance import relevance
-from calibayes.tables.dense import Dense
+from calibayes.kernels.density import joint_kernel
+from calibayes.kernels.density.joint_kernel import KernelRows, Votes, path_to, posteriors
+from calibayes.kernels.density.relevance import relevance
 from calibayes.tables.read import Table
 
 BACKINGS = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
@@ -46,7 +46,7 @@ class JointDensity:
     encoder : Dense
     scale : (d,) array
         What the encoded columns are multiplied with.
-    kept : Kept
+    kept : KernelRows
         A row that was seen once has weight one, times class weights, and more where rows stand for others.
     square : float
         The square of the widest bandwidth: the variance of all rows, added up over columns.
@@ -54,7 +54,7 @@ class JointDensity:
 
     encoder: Dense
     scale: Array
-    kept: Kept
+    kept: KernelRows
     square: float
 
     @property
@@ -164,7 +164,7 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
     share = weight * _shortfall(rows, codes, weight, k)
     scale = _scale(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
-    kept = Kept(x * scale, share * (weight.sum() / share.sum()), ends)
+    kept = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
     return JointDensity(encoder, scale, kept, float(np.sum(scale**2)))
 
 

@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
-from calibayes.engines import jobs as threads_for
-from calibayes.engines.blas import one_thread
+from calibayes.engines import thread_count
+from calibayes.engines.local import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.deciding import ByPosterior
 from calibayes.estimators.explaining import Explanation, code_of, pairs
@@ -22,8 +22,8 @@ from calibayes.estimators.joint_density import BACKINGS, Choice, JointDensity, c
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.splits import units
 from calibayes.estimators.targets import class_frequencies
-from calibayes.kernels.joint_kernel import STEPS
-from calibayes.kernels.threads import jobs
+from calibayes.kernels.density.joint_kernel import STEPS
+from calibayes.kernels.threads import thread_limit
 from calibayes.tables.read import Table
 
 JUDGED_ROWS = 1000
@@ -33,7 +33,7 @@ JUDGED_ROWS = 1000
 class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ignore[misc]
     """Classes as kernel densities over all columns together: rows speak for their class where they lie near.
 
-    Numbers are bent about their median and standardised, levels become indicators, missing cells are the median with an
+    Numbers are bent about their median and standardized, levels become indicators, missing cells are the median with an
     indicator of their own. A column counts by how much it says of the class by itself (mutual information with its
     tenths), at least a fiftieth of the most relevant one. All kernels have one bandwidth, and kernels twice as wide stand
     behind them, others behind those, and the class frequencies behind the widest: they count as a few rows at the place
@@ -101,7 +101,7 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
         most = None if self.kept_rows is None else checks.whole_number("kept_rows", self.kept_rows, 1)
         steps, backings = self._candidates()
         self.__dict__.pop("left_out_log_loss_", None)
-        self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
+        self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabeled=False)
         class_frequencies(rows.codes, rows.weight / rows.weight.max(), self.classes_)  # every class has some
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         with one_thread(), self._threads():
@@ -140,7 +140,7 @@ class JointKernelClassifier(ByPosterior, ClassifierMixin, Reading):  # type: ign
     def _threads(self) -> AbstractContextManager[None]:
         """As many threads as were asked for; where nothing was said, those of whoever asks."""
         checks.jobs(self.n_jobs)
-        return nullcontext() if self.n_jobs is None else jobs(threads_for(self.n_jobs))
+        return nullcontext() if self.n_jobs is None else thread_limit(thread_count(self.n_jobs))
 
     @property
     def _choice(self) -> Choice:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from calibayes.encoders.bins import AdaptiveBins
+from calibayes.encoders.grid import Grid
+from calibayes.encoders.numbers import Encoder
 from calibayes.estimators.checks import number
 from calibayes.estimators.kinds import Choices
 from calibayes.estimators.naive_bayes import Tabular
 from calibayes.families import KernelDensity, OverBins, Silverman
-from calibayes.families.bandwidths import Bandwidth, bandwidth_named
-from calibayes.tables.bins import AdaptiveBins
-from calibayes.tables.encode import Encoder
-from calibayes.tables.grid import Grid
+from calibayes.families.kernel.bandwidths import Bandwidth, bandwidth_named
 
 
 class Binning(NamedTuple):

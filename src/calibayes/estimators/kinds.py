@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from calibayes.core.protocols import Family
+from calibayes.encoders.bins import AdaptiveBins, KMeansBins
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.numbers import Counts, Encoder, Flags, Numbers
+from calibayes.encoders.schema import CATEGORICAL, NUMERIC, content, natural_kind
 from calibayes.estimators.columns import position
 from calibayes.families import (
     Bernoulli,
@@ -19,11 +23,7 @@ from calibayes.families import (
     OverBins,
     Poisson,
 )
-from calibayes.tables.bins import AdaptiveBins, KMeansBins
-from calibayes.tables.encode import Counts, Encoder, Flags, Numbers
-from calibayes.tables.levels import Levels
 from calibayes.tables.read import Table
-from calibayes.tables.schema import CATEGORICAL, NUMERIC, content, natural_kind
 
 Given: TypeAlias = Mapping[str | int, str]
 """Name or position of a column -> its kind."""

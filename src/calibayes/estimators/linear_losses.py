@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 from calibayes.core.protocols import Array
-from calibayes.posterior import log_normalise
+from calibayes.posterior import log_normalize
 
 ITERATIONS = 5000
 PAIR_STEPS = 1_000_000
-"""Of the support vector machine, which takes forever on some features that are not standardised; it then warns."""
+"""Of the support vector machine, which takes forever on some features that are not standardized; it then warns."""
 NEWTON_COEFFICIENTS = 2000
 """With no more coefficients than these a few Newton steps are quicker, and more exact, than many cheap ones."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
@@ -71,12 +71,12 @@ def decided(scores: Array) -> Array:
 def multinomial(scores: Array) -> Array:
     """log p(class | x) of a logistic model of all classes."""
     both = np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
-    return np.asarray(log_normalise(both)[0])
+    return np.asarray(log_normalize(both)[0])
 
 
 def one_against_others(scores: Array) -> Array:
-    """log p(class | x) of a logistic model for each class, normalised."""
-    return multinomial(scores) if scores.shape[1] == 1 else np.asarray(log_normalise(log_expit(scores))[0])
+    """log p(class | x) of a logistic model for each class, normalized."""
+    return multinomial(scores) if scores.shape[1] == 1 else np.asarray(log_normalize(log_expit(scores))[0])
 
 
 def _logistic(problem: Problem, cost: float) -> Plane:

@@ -10,10 +10,10 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import Dependence, Measure
-from calibayes.kernels.direct_plug_in import REFERENCE, plug_in_bandwidths
-from calibayes.kernels.normal_scores import NormalScores, learn_normal_scores
-from calibayes.kernels.product_kernel import ProductKernel
-from calibayes.kernels.quantiles import standard_deviation
+from calibayes.kernels.density.direct_plug_in import REFERENCE, plug_in_bandwidths
+from calibayes.kernels.density.normal_scores import NormalScores, learn_normal_scores
+from calibayes.kernels.density.product_kernel import ProductKernel
+from calibayes.kernels.numbers.quantiles import standard_deviation
 
 LEAST_BANDWIDTH = 1e-3
 """In standard deviations of the column: below it ties would be points."""
@@ -24,7 +24,7 @@ NO_SPREAD = 0.1
 Announce = Callable[[str, int, int], None]
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """Training rows as numbers."""
 
     columns: Array
@@ -32,8 +32,8 @@ class Labelled(NamedTuple):
     weights: Array
     k: int
 
-    def only(self, keep: Array) -> Labelled:
-        return Labelled(self.columns[keep], self.codes[keep], self.weights[keep], self.k)
+    def only(self, keep: Array) -> Labeled:
+        return Labeled(self.columns[keep], self.codes[keep], self.weights[keep], self.k)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LogDensities:
     varying : positions of the columns that are not constant
     scores : NormalScores or None
         What is done to them first.
-    centre, scale : (d,) arrays over those
+    center, scale : (d,) arrays over those
     kernels : one `ProductKernel` a class
     labels, pairs : (pairs,) and (2, pairs) arrays
         Class and columns of each pair.
@@ -55,7 +55,7 @@ class LogDensities:
 
     varying: Array
     scores: NormalScores | None
-    centre: Array
+    center: Array
     scale: Array
     kernels: Sequence[ProductKernel]
     labels: Array
@@ -70,15 +70,15 @@ class LogDensities:
     def with_pairs(self, labels: Array, pairs: Array) -> LogDensities:
         return replace(self, labels=labels, pairs=pairs)
 
-    def standardised(self, columns: Array) -> Array:
+    def standardized(self, columns: Array) -> Array:
         """Columns as densities see them, (n, d)."""
         used = columns[:, self.varying]
         scores = used if self.scores is None else self.scores.apply(used)
-        return (scores - self.centre) / self.scale
+        return (scores - self.center) / self.scale
 
     def evaluate(self, columns: Array, own: Sequence[Array] | None, announce: Announce) -> Array:
         """Log densities, (n, singles + pairs); ``own`` says for each class which kept row each row is."""
-        rows = self.standardised(columns)
+        rows = self.standardized(columns)
         n, d = rows.shape
         found = np.empty((n, self.singles + len(self.labels)))
         for c, kernel in enumerate(self.kernels):
@@ -101,7 +101,7 @@ class LogDensities:
 
 
 def learn_log_densities(
-    rows: Labelled, *, floor: float, kept_rows: int | None, seed: Any, normal_scores: bool = False
+    rows: Labeled, *, floor: float, kept_rows: int | None, seed: Any, normal_scores: bool = False
 ) -> tuple[LogDensities, list[Array]]:
     """Densities of the columns, no pairs yet, and for each class which kept row each row is (-1 for none)."""
     varying = np.flatnonzero(np.ptp(rows.columns, axis=0) > 0)
@@ -111,7 +111,7 @@ def learn_log_densities(
     scores = learn_normal_scores(columns, rows.weights) if normal_scores else None
     columns = columns if scores is None else scores.apply(columns)
     total = rows.weights.sum()
-    centre, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
+    center, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
     scale = np.where(scale > 0, scale, 1.0)  # as for values that differ by less than rounding
     rng = np.random.default_rng(seed)
     kernels, own = [], []
@@ -119,12 +119,12 @@ def learn_log_densities(
         mine = np.flatnonzero(rows.codes == c)
         if kept_rows is not None and len(mine) > kept_rows:
             mine = np.sort(rng.choice(mine, kept_rows, replace=False))
-        kernels.append(_kernel((columns[mine] - centre) / scale, rows.weights[mine]))
+        kernels.append(_kernel((columns[mine] - center) / scale, rows.weights[mine]))
         places = np.full(len(columns), -1)
         places[mine] = np.arange(len(mine))
         own.append(places)
     none = np.zeros(0, dtype=np.int64)
-    return LogDensities(varying, scores, centre, scale, kernels, none, none.reshape(2, 0), floor), own
+    return LogDensities(varying, scores, center, scale, kernels, none, none.reshape(2, 0), floor), own
 
 
 def _kernel(rows: Array, weights: Array) -> ProductKernel:
@@ -136,7 +136,7 @@ def _kernel(rows: Array, weights: Array) -> ProductKernel:
 
 
 def class_dependence(
-    measure: Measure, rows: Labelled, names: Sequence[str], classes: Sequence[Any], announce: Announce
+    measure: Measure, rows: Labeled, names: Sequence[str], classes: Sequence[Any], announce: Announce
 ) -> Dependence:
     """The measure of all pairs of columns within each class."""
     found = []

@@ -10,7 +10,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
-from calibayes.engines.blas import one_thread
+from calibayes.engines.local import one_thread
 from calibayes.estimators.log_density_recipe import WithPairs
 
 
@@ -26,7 +26,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     measure : {"hsic", "pearson", "spearman", "mutual_information"} or measure, default="hsic"
         How dependent a pair is within a class; see `calibayes.dependence`.
     selection : "significant", selection or None, default="significant"
-        Which pairs are kept: "significant" is `Significant`, at level 0.05 after Benjamini and Hochberg; `TopFraction`;
+        Which pairs are kept: "significant" is `SignificantPairs`, at level 0.05 after Benjamini and Hochberg; `TopFraction`;
         None keeps all pairs.
     max_pairs : int or None, default=10000
         Most densities of pairs over all classes, the most dependent ones; a warning says when it cuts.
@@ -86,7 +86,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
         return self._filled(X, features, where, n)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, int]:
-        classes, rows, read = self._labelled(X, y, sample_weight)
+        classes, rows, read = self._labeled(X, y, sample_weight)
         with one_thread():
             learned = self._learn(rows, read.table.names, self._seed(), self._announcer())
         if len(learned.candidates) > 1:

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Array
-from calibayes.dependence import BestFraction, Dependence, Selection, Significant, TopFraction
+from calibayes.dependence import BestFraction, Dependence, Selection, SignificantPairs, TopFraction
 from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.log_densities import (
     Announce,
-    Labelled,
+    Labeled,
     LogDensities,
     class_dependence,
     learn_log_densities,
@@ -60,18 +60,18 @@ class LogDensityRecipe(NumericRows):
         )
 
     def _answers(
-        self, rows: Labelled, names: Sequence[str], announce: Announce
+        self, rows: Labeled, names: Sequence[str], announce: Announce
     ) -> tuple[list[Array], Dependence | None]:
         """(class, pair) to keep, positions in the flat (k, pairs) table, one array for each answer; here none."""
         return [np.zeros(0, dtype=np.int64)], None
 
-    def _learn(self, rows: Labelled, names: Sequence[str], seed: int, announce: Announce) -> Learned:
+    def _learn(self, rows: Labeled, names: Sequence[str], seed: int, announce: Announce) -> Learned:
         floor = number("floor", self.floor, 1e-300, 1.0)
         kept = None if self.kept_rows is None else whole_number("kept_rows", self.kept_rows, 2)
         densities, own = learn_log_densities(
             rows, floor=floor, kept_rows=kept, seed=seed, normal_scores=self.normal_scores
         )
-        used = rows._replace(columns=densities.standardised(rows.columns))
+        used = rows._replace(columns=densities.standardized(rows.columns))
         answers, dependence = self._answers(used, [names[j] for j in densities.varying], announce)
         most = max(answers, key=len)
         densities = densities.with_pairs(*_pairs(most, len(densities.varying)))
@@ -87,7 +87,7 @@ class LogDensityRecipe(NumericRows):
         """Features of rows: the columns themselves where they are asked for, densities of columns, of pairs."""
         logs = densities.evaluate(columns, own, announce)
         return (
-            np.concatenate([densities.standardised(columns), logs], axis=1) if self.original_columns else logs
+            np.concatenate([densities.standardized(columns), logs], axis=1) if self.original_columns else logs
         )
 
     def _only(self, densities: LogDensities, features: Array) -> LogDensities:
@@ -110,7 +110,7 @@ class WithPairs(LogDensityRecipe):
     max_pairs: int | None = 10_000
 
     def _answers(
-        self, rows: Labelled, names: Sequence[str], announce: Announce
+        self, rows: Labeled, names: Sequence[str], announce: Announce
     ) -> tuple[list[Array], Dependence | None]:
         most = None if self.max_pairs is None else whole_number("max_pairs", self.max_pairs, 0)
         table = class_dependence(measure_named(self.measure), rows, names, range(rows.k), announce)
@@ -127,7 +127,7 @@ class WithPairs(LogDensityRecipe):
 
 SELECTIONS: dict[str | None, Selection] = {
     "cv": BestFraction(),
-    "significant": Significant(),
+    "significant": SignificantPairs(),
     None: TopFraction(1.0),
 }
 """The short names; None keeps all pairs."""
@@ -146,9 +146,9 @@ def selection_named(selection: Any) -> Selection:
 
 def moments(features: Array, weights: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of each feature, 1 for constant ones."""
-    centre = weights @ features / weights.sum()
-    deviation = np.sqrt(weights @ (features - centre) ** 2 / weights.sum())
-    return centre, np.where(deviation > SMALLEST, deviation, 1.0)
+    center = weights @ features / weights.sum()
+    deviation = np.sqrt(weights @ (features - center) ** 2 / weights.sum())
+    return center, np.where(deviation > SMALLEST, deviation, 1.0)
 
 
 def _pairs(flat: Array, d: int) -> tuple[Array, Array]:

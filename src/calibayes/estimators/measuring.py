@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibayes.dependence import HSIC, Dependence, Measure, MutualInformation, Pearson, Permuted, Spearman
-from calibayes.engines.blas import one_thread
+from calibayes.engines.local import one_thread
 from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.checks import whole_number
 from calibayes.estimators.log_densities import class_dependence
@@ -78,10 +78,10 @@ def measure_dependence(
         found = Permuted(found, whole_number("permutations", permutations, 1), random_state)
     reader = NumericRows()
     if y is None:
-        names, rows = reader._unlabelled(X, sample_weight)
+        names, rows = reader._unlabeled(X, sample_weight)
         classes = ["all"]
     else:
-        labels, rows, read = reader._labelled(X, y, sample_weight)
+        labels, rows, read = reader._labeled(X, y, sample_weight)
         names, classes = read.table.names, labels.tolist()
     announce = Announcer("measure_dependence", verbose)
     with one_thread():

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from calibayes.core.protocols import Rule
+from calibayes.encoders.schema import Schema, schema
 from calibayes.estimators.kinds import Choices, Given, check_kinds, given_kinds, specifications
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.training import Training
-from calibayes.tables.schema import Schema, schema
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

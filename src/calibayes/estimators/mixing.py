@@ -13,9 +13,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Array
-from calibayes.engines import engine_for
-from calibayes.engines import jobs as threads_for
-from calibayes.engines.blas import one_thread
+from calibayes.engines import engine_for, thread_count
+from calibayes.engines.local import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.averaged import FREQUENCIES, Averaged
 from calibayes.estimators.bar import Bar
@@ -24,8 +23,8 @@ from calibayes.estimators.patience import Beside, Judge, lower
 from calibayes.estimators.reading import Rows
 from calibayes.estimators.splits import Trial, trial, unit_weight
 from calibayes.estimators.targets import class_frequencies
-from calibayes.kernels.mixing import log_loss, mix, mixture_weights
-from calibayes.kernels.threads import jobs, kept_threads
+from calibayes.kernels.posterior.averaging import log_loss, mix, mixture_weights
+from calibayes.kernels.threads import reuse_threads, thread_limit
 from calibayes.tables.read import Table, array_names
 
 LEAST_SHARE = 0.4
@@ -78,7 +77,7 @@ class Mixing(Averaged):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        with one_thread(), kept_threads(), jobs(threads_for(checks.jobs(self.n_jobs))):
+        with one_thread(), reuse_threads(), thread_limit(thread_count(checks.jobs(self.n_jobs))):
             trained = self._blank()._fit(X, y, sample_weight)
         self.__dict__.clear()
         self.__dict__.update(vars(trained))
@@ -95,7 +94,7 @@ class Mixing(Averaged):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         clock = Clock(self.time_limit)
-        self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabelled=False)
+        self.classes_, rows = self._training_rows((X, y, sample_weight), self.class_weight, unlabeled=False)
         rows = rows._replace(table=rows.table.noting())
         seed = check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1)
         found = trial(self.cv, rows, len(np.asarray(y)), int(seed))

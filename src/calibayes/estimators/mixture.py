@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Array, Rule
+from calibayes.encoders.clusters import Clusters
 from calibayes.estimators import components
 from calibayes.estimators.checks import WHOLE, number, whole_number
 from calibayes.estimators.columns import every
@@ -26,10 +27,9 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
 )
-from calibayes.families.regularisers import Plain, Ridge
-from calibayes.families.shapes import Shape
+from calibayes.families.gaussian.regularizers import Plain, Ridge
+from calibayes.families.gaussian.shapes import Shape
 from calibayes.learn import Start
-from calibayes.tables.clusters import Clusters
 
 SHAPES: dict[str, Shape] = {
     "full": Full(),
@@ -46,7 +46,7 @@ SHAPES: dict[str, Shape] = {
 class MixtureDiscriminantAnalysis(Discriminant):
     """Each class a mixture of Gaussian components, begun by k-means within the class.
 
-    Maximum likelihood (``rule="ml"``) is expectation maximisation; other rules start where it ends, unless ``start``
+    Maximum likelihood (``rule="ml"``) is expectation maximization; other rules start where it ends, unless ``start``
     says otherwise. The defaults, three components and one covariance that all of them share, are those of Hastie and
     Tibshirani (1996). One component a class is discriminant analysis with a covariance of the same shape. The models of
     gdt-2004 are ``covariance="spherical"`` with ``rule=GDT(lam)``: Balls1 with one component, Balls2 with two.
@@ -107,7 +107,7 @@ class MixtureDiscriminantAnalysis(Discriminant):
     def _family(self) -> Gaussian:
         share = number("reg", self.reg, 0.0, 1.0)
         return Gaussian(
-            _shape_named(self.covariance), prior=self.prior, regulariser=Ridge(share) if share else Plain()
+            _shape_named(self.covariance), prior=self.prior, regularizer=Ridge(share) if share else Plain()
         )
 
     def _seed(self) -> int:

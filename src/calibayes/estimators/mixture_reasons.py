@@ -10,7 +10,7 @@ from calibayes.core.protocols import Array
 from calibayes.estimators.averaged import log_weights
 from calibayes.estimators.explaining import Explanation, code_of, pairs
 from calibayes.estimators.mixing import Mixing
-from calibayes.kernels.mixing import pair_shares
+from calibayes.kernels.posterior.averaging import pair_shares
 from calibayes.tables.read import Table
 
 TOGETHER = "columns together"

@@ -9,28 +9,21 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.bins import bins_named
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.numbers import Encoder, Flags
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.columns import every
 from calibayes.estimators.generative import Generative, Weighted
 from calibayes.estimators.kinds import Choices, check_kinds, specifications
 from calibayes.estimators.mixed import Mixed
-from calibayes.families import (
-    Bernoulli,
-    Categorical,
-    Diagonal,
-    Dirichlet,
-    Gaussian,
-    NormalInverseWishart,
-)
-from calibayes.families.product import PRIOR
-from calibayes.families.regularisers import VarianceSmoothing
-from calibayes.kernels.counts import offsets
-from calibayes.tables.bins import bins_named
-from calibayes.tables.encode import Encoder, Flags
-from calibayes.tables.levels import Levels
+from calibayes.families import Bernoulli, Categorical, Diagonal, Dirichlet, Gaussian, NormalInverseWishart
+from calibayes.families.gaussian.regularizers import VarianceSmoothing
+from calibayes.families.model import PRIOR
+from calibayes.kernels.levels.counts import offsets
 
 LEAST_ALPHA = 1e-10
-UNCUT = "n_bins is for numbers in bins: say how they are cut (discretise), as by 'kmeans'"
+UNCUT = "n_bins is for numbers in bins: say how they are cut (discretize), as by 'kmeans'"
 MOST_BINS = 5
 """Bins of a column of numbers unless a person says how many, as in the papers."""
 
@@ -203,7 +196,7 @@ class GaussianNB(Weighted):
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))
-        return [("columns", Gaussian(Diagonal(), prior=self.prior, regulariser=smoothing), every)]
+        return [("columns", Gaussian(Diagonal(), prior=self.prior, regularizer=smoothing), every)]
 
     def _fixed_priors(self, k: int) -> Array | None:
         return self.priors
@@ -226,7 +219,7 @@ class GaussianNB(Weighted):
 
     @property
     def epsilon_(self) -> float:
-        return float(cast(Any, self._model.families["columns"]).regulariser.epsilon)
+        return float(cast(Any, self._model.families["columns"]).regularizer.epsilon)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -250,8 +243,8 @@ class NaiveBayes(Tabular):
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", where it is not to
         be what it would be by itself.
-    discretise : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.tables`, optional
-        How numbers are cut into bins: around centres (as in the papers), into equal weights, into equal widths, where
+    discretize : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.tables`, optional
+        How numbers are cut into bins: around centers (as in the papers), into equal weights, into equal widths, where
         it tells classes apart, or finely (one bin a value for few values, else many quantiles). By default they have
         kernel densities instead, those of `KernelNB`.
     n_bins : int, optional
@@ -267,7 +260,7 @@ class NaiveBayes(Tabular):
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
     rule, start, max_iter, stop, ...
-        How to train; see `GenerativeClassifier`. "gd" needs ``discretise``: kernel densities have no natural parameters.
+        How to train; see `GenerativeClassifier`. "gd" needs ``discretize``: kernel densities have no natural parameters.
 
     Attributes
     ----------
@@ -284,20 +277,20 @@ class NaiveBayes(Tabular):
     True
     """
 
-    discretise: str | Encoder | None = None
+    discretize: str | Encoder | None = None
     n_bins: int | None = None
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        numeric = "kernel" if self.discretise is None else "binned"
+        numeric = "kernel" if self.discretize is None else "binned"
         return specifications(check_kinds(self.kinds), numeric, self._choices())
 
     def _choices(self) -> Choices:
         most = whole_number("n_bins", MOST_BINS if self.n_bins is None else self.n_bins, 1)
         if (
-            self.discretise is None
+            self.discretize is None
             and self.n_bins is not None
             and "binned" not in (self.kinds or {}).values()
         ):
             raise ValueError(UNCUT)
-        bins = bins_named("kmeans" if self.discretise is None else self.discretise, most)
+        bins = bins_named("kmeans" if self.discretize is None else self.discretize, most)
         return Choices(self._smoothing(), bins=bins, levels=self._levels())

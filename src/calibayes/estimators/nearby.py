@@ -20,7 +20,7 @@ from calibayes.estimators.joint_density import (
 )
 from calibayes.estimators.joint_kernel import trained_at
 from calibayes.estimators.members import Path, Setting, Tried
-from calibayes.kernels.joint_kernel import STEPS, joined
+from calibayes.kernels.density.joint_kernel import STEPS, joined
 
 MOST_DISTANCES = 3e7
 """Distances between rows in all folds together, about; fewer held-out rows are asked where there would be more."""

@@ -18,9 +18,9 @@ from calibayes.estimators.checks import number
 from calibayes.estimators.deciding import Deciding
 from calibayes.estimators.training import Training
 from calibayes.families import ClassPrior
-from calibayes.families.product import PRIOR, Product
-from calibayes.kernels.threads import jobs, kept_threads
-from calibayes.posterior import log_normalise
+from calibayes.families.model import PRIOR, Product
+from calibayes.kernels.threads import reuse_threads, thread_limit
+from calibayes.posterior import log_normalize
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
 
@@ -43,13 +43,13 @@ class Predicting(Deciding, Training):
 
     def _judged(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         log_joint = self.predict_joint_log_proba(X)
-        log_posterior, evidence = log_normalise(log_joint)
+        log_posterior, evidence = log_normalize(log_joint)
         return log_joint, np.exp(self._tempered(log_posterior)), evidence
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         log_joint = self.predict_joint_log_proba(X)
-        return self._tempered(log_normalise(log_joint)[0])
+        return self._tempered(log_normalize(log_joint)[0])
 
     def _tempered(self, log_posterior: Array) -> Array:
         temperature = getattr(self, "temperature_", 1.0)
@@ -69,9 +69,9 @@ class Predicting(Deciding, Training):
     def _of_table(
         self, table: Table, function: Callable[[Array], Array], joint: Joint = Product.log_joint
     ) -> list[Array]:
-        nothing, threads = np.zeros(table.n), engines.jobs(self.n_jobs)
+        nothing, threads = np.zeros(table.n), engines.thread_count(self.n_jobs)
         blocks = {"k": len(self.classes_), "least_cells": self._least_cells}
-        with kept_threads(), jobs(threads):
+        with reuse_threads(), thread_limit(threads):
             source = ArraySource(self._encode(table), nothing, nothing, nothing, **blocks)
             return engines.engine_for(threads).each(
                 lambda block: function(joint(self._model, block, self.parameters_)), source
@@ -84,7 +84,7 @@ class Predicting(Deciding, Training):
 
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,): low for rows unlike those of training."""
-        return log_normalise(self.predict_joint_log_proba(X))[1]
+        return log_normalize(self.predict_joint_log_proba(X))[1]
 
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a further row falls with probability ``share``, at most.

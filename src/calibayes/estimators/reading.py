@@ -80,7 +80,7 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         given: tuple[Any, Any, Any],
         class_weight: Mapping[Any, float] | str | None,
         *,
-        unlabelled: bool,
+        unlabeled: bool,
         classes: Array | None = None,
         reset: bool = True,
     ) -> tuple[Array, Rows]:
@@ -89,7 +89,7 @@ class Reading(BaseEstimator):  # type: ignore[misc]
         table = self._read(X, reset=reset)
         if reset:
             self._origin = origin_of(X)
-        target: Target = read_target(y, unlabelled=unlabelled, classes=classes)
+        target: Target = read_target(y, unlabeled=unlabeled, classes=classes)
         check_consistent_length(target.codes, np.empty(table.n))
         weight = read_weight(sample_weight, table.n)
         rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import BestFraction
-from calibayes.engines.blas import one_thread
+from calibayes.engines.local import one_thread
 from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.checks import REAL, whole_number
 from calibayes.estimators.inner_choice import SCORINGS, Scoring, Sheet, Splits, held_out_losses
 from calibayes.estimators.inner_splits import inner_splits, some_rows
 from calibayes.estimators.linear_losses import LOSSES, Loss, Plane, decided
-from calibayes.estimators.log_densities import Labelled
+from calibayes.estimators.log_densities import Labeled
 from calibayes.estimators.log_density_recipe import Learned, LogDensityRecipe, WithPairs, moments
 from calibayes.estimators.narrowing import narrowed
 from calibayes.estimators.reading import Rows
@@ -42,7 +42,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     penalty: str = "l2"
     C: float | Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     class_weight: Mapping[Any, float] | str | None = None
-    standardise: bool = True
+    standardize: bool = True
     cv: Any = 3
     scoring: str = "loss"
     choice_rows: int | None = 2000
@@ -57,7 +57,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         loss, scoring, costs = self._loss(), self._scoring(), self._costs()
-        classes, rows, read = self._labelled(X, y, sample_weight)
+        classes, rows, read = self._labeled(X, y, sample_weight)
         weights = rows.weights
         if self.class_weight is not None:
             weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)
@@ -79,23 +79,23 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             self.dependence_ = learned.dependence
         return self
 
-    def _plane(self, features: Array, rows: Labelled, weights: Array, cost: float) -> Plane:
-        """Fitted to standardised features, in terms of the features as they are."""
-        centre, scale = self._moments(features, rows.weights)
+    def _plane(self, features: Array, rows: Labeled, weights: Array, cost: float) -> Plane:
+        """Fitted to standardized features, in terms of the features as they are."""
+        center, scale = self._moments(features, rows.weights)
         loss = self._loss()
-        turned, back = narrowed((features - centre) / scale, loss)
+        turned, back = narrowed((features - center) / scale, loss)
         found = back(loss.solve((turned, rows.codes, rows.k, weights), cost))
         coefficients = found.coefficients / scale
-        return Plane(coefficients, found.intercepts - coefficients @ centre)
+        return Plane(coefficients, found.intercepts - coefficients @ center)
 
     def _moments(self, features: Array, weights: Array) -> tuple[Array, Array]:
-        centre, scale = moments(features, weights)
-        return centre, scale if self.standardise else np.ones_like(scale)
+        center, scale = moments(features, weights)
+        return center, scale if self.standardize else np.ones_like(scale)
 
     def _sheets(
         self,
         learned: Learned,
-        rows: Labelled,
+        rows: Labeled,
         weights: Array,
         given: tuple[Rows, Any, int],
         announce: Announcer,
@@ -115,14 +115,14 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         some = some_rows(rows.codes, most if isinstance(self.cv, int) else None, seed)
         splits: Splits = inner_splits(self.cv, read.only(some), y, seed)
         features = learned.features[some]
-        centre, scale = self._moments(features, rows.weights[some])
+        center, scale = self._moments(features, rows.weights[some])
         return [
-            Sheet((features - centre) / scale, rows.codes[some], weights[some], learned.candidates, splits)
+            Sheet((features - center) / scale, rows.codes[some], weights[some], learned.candidates, splits)
         ]
 
     def _own_sheet(
         self,
-        rows: Labelled,
+        rows: Labeled,
         weights: Array,
         split: tuple[Array, Array],
         told: tuple[Sequence[str], int],
@@ -132,11 +132,11 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         part = rows.only(train)
         learned = self._learn(part, names, seed, announce)
         new = self._map(learned.densities, rows.columns[test], None, announce)
-        centre, scale = self._moments(learned.features, part.weights)
+        center, scale = self._moments(learned.features, part.weights)
         features, order = np.concatenate([learned.features, new]), np.concatenate([train, test])
         places = (np.arange(len(train)), np.arange(len(train), len(order)))
         return Sheet(
-            (features - centre) / scale, rows.codes[order], weights[order], learned.candidates, [places]
+            (features - center) / scale, rows.codes[order], weights[order], learned.candidates, [places]
         )
 
     def _loss(self) -> Loss:
@@ -198,7 +198,7 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
     measure : {"hsic", "pearson", "spearman", "mutual_information"} or measure, default="hsic"
         How dependent a pair is within a class; see `calibayes.dependence`.
     selection : "cv", selection or None, default="cv"
-        Which pairs are kept: "cv" is `BestFraction`, a share chosen by cross-validation; `TopFraction`, `Significant`;
+        Which pairs are kept: "cv" is `BestFraction`, a share chosen by cross-validation; `TopFraction`, `SignificantPairs`;
         None keeps all pairs (the paper's SLB-).
     max_pairs : int or None, default=10000
         Most densities of pairs over all classes, the most dependent ones; a warning says when it cuts.
@@ -219,8 +219,8 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
     normal_scores : bool, default=True
         Whether columns are made about normal by their ranks first. Ratios of densities do not change with such a map, but
         kernels of one width fit skewed and heavy-tailed columns badly without it.
-    standardise : bool, default=True
-        Whether features are standardised before the linear classifier sees them.
+    standardize : bool, default=True
+        Whether features are standardized before the linear classifier sees them.
     floor : float, default=1e-4
         Least density, in units of one standard deviation of each column: that of a normal one four of them out.
     kept_rows : int or None, default=2000
@@ -283,7 +283,7 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
             "leave_one_out": False,
             "original_columns": False,
             "normal_scores": False,
-            "standardise": False,
+            "standardize": False,
             "floor": 1e-10,
             "kept_rows": 2000,
             "cv": 3,
@@ -298,7 +298,7 @@ class LogUnivariateClassifier(LogDensityClassifier):
 
     Parameters
     ----------
-    loss, penalty, C, class_weight, leave_one_out, original_columns, normal_scores, standardise, floor, kept_rows, cv, scoring, \
+    loss, penalty, C, class_weight, leave_one_out, original_columns, normal_scores, standardize, floor, kept_rows, cv, scoring, \
 choice_rows, random_state, verbose
         See `SparseLogBivariateClassifier`.
 

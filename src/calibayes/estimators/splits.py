@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.levels import distinct_inverse
 from calibayes.estimators.checks import WHOLE, whole_number
 from calibayes.estimators.reading import Rows
-from calibayes.tables.levels import distinct_inverse
 from calibayes.tables.read import Table
 
 MANY_ROWS = 3000

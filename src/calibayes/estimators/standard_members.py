@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibayes.encoders.bins import AdaptiveBins, InformedBins
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.dense import Dense
+from calibayes.encoders.missing_as_level import MissingAsLevel
+from calibayes.encoders.principal import PrincipalComponents
 from calibayes.estimators.columns import METHODS, every
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.members import AsItIs, Member
@@ -19,23 +24,17 @@ from calibayes.families import (
     KernelDensity,
     OneTree,
     OverBins,
-    Significant,
+    SignificantEdges,
     Tied,
     Tree,
     WithinClasses,
 )
 from calibayes.rules import rule_named
-from calibayes.tables.bins import AdaptiveBins
-from calibayes.tables.dense import Dense
-from calibayes.tables.gaps import GapCells
-from calibayes.tables.joined import Joined
-from calibayes.tables.pair_bins import InformedBins
-from calibayes.tables.principal import Principal
 
 MOST_WORK = 4e9
 """Most multiplications in a pass for second moments of all classes, k n d^2."""
 DIRECTIONS = 64
-"""Principal directions that stand for a table of too many columns."""
+"""PrincipalComponents directions that stand for a table of too many columns."""
 COSTLY = 1e8
 """Multiplications from which on a pass takes long: about a hundredth of a second."""
 MOST_CELLS = 1e7
@@ -66,7 +65,9 @@ class Size:
 def _kernel(size: Size) -> GenerativeClassifier:
     """Kernel densities and levels, column by column; what is missing has its own cell."""
     family = KernelDensity(OverBins())
-    return GenerativeClassifier(families=[("kernel", family, every, GapCells(Joined(AdaptiveBins())))])
+    return GenerativeClassifier(
+        families=[("kernel", family, every, MissingAsLevel(ByColumnType(AdaptiveBins())))]
+    )
 
 
 def _tied(size: Size) -> GenerativeClassifier:
@@ -81,14 +82,14 @@ def _full(size: Size) -> GenerativeClassifier:
     Where that would be too much work it is one of the directions in which the table varies most.
     """
     prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
-    encoder = Dense() if size.work <= MOST_WORK else Principal(DIRECTIONS)
+    encoder = Dense() if size.work <= MOST_WORK else PrincipalComponents(DIRECTIONS)
     return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
 
 
 def _tree(size: Size) -> GenerativeClassifier:
     """Each column may hang on one other. Cells are coarse, but cut where the classes change: the kernels see the rest."""
-    family = Tree(alpha=1.0, search=OneTree(Significant()), back_off=5.0)
-    encoder = GapCells(Joined(InformedBins(few=16, parts=4)))
+    family = Tree(alpha=1.0, search=OneTree(SignificantEdges()), back_off=5.0)
+    encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)))
     return GenerativeClassifier(families=[("tree", family, every, encoder)])
 
 

@@ -16,7 +16,7 @@ from calibayes.estimators.members import Path, Setting, Tried, held_out_scores
 from calibayes.estimators.patience import Patience
 from calibayes.estimators.training import Training
 from calibayes.learn import TAUS, AnyOf, Data, Lane, MaxPasses, ToTheEnd, as_arrays, survey, walk
-from calibayes.posterior import log_normalise
+from calibayes.posterior import log_normalize
 from calibayes.rules import rule_named
 from calibayes.tables.sources import ArraySource
 
@@ -98,7 +98,7 @@ def trained_to(base: Training, rule: Rule, setting: Setting, taus: Sequence[floa
     source = model._source(setting.rows)
     model.data_statistics_ = survey(model._model, source, setting.engine, Data(), len(setting.classes))
     model._prepare(source, setting.engine)
-    state = rule.begin(model._model, model._model.project(model.data_statistics_))
+    state = rule.begin(model._model, model._model.statistics_of(model.data_statistics_))
     lane = path_lane(model._model, rule, state, passes)
     for _ in walk([lane], source, setting.engine, taus):
         pass
@@ -123,5 +123,5 @@ def _held_out(
                 held = replace(block, columns=columns, weight=block.weight[mine])
                 # A posterior needs no more than what differs between classes.
                 contrast = lane.model.contrast(held, lane.accepted.parameters)
-                found[shown.first + mine] = log_normalise(contrast)[0]
+                found[shown.first + mine] = log_normalize(contrast)[0]
     return found

@@ -18,7 +18,7 @@ class Target(NamedTuple):
     """Position of each row's label among the classes; -1 without a label."""
 
 
-def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Target:
+def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None) -> Target:
     """Classes and codes. None, NaN and NA mean no label, which only some rules can use."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
@@ -26,7 +26,7 @@ def read_target(y: Any, *, unlabelled: bool, classes: Array | None = None) -> Ta
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing(values)
-    if unknown.any() and not unlabelled:
+    if unknown.any() and not unlabeled:
         raise ValueError(
             f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): leave those rows out, or learn from them with a model that takes rule='em'"
         )

@@ -72,7 +72,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
-        base.classes_, rows = base._training_rows((X, y, sample_weight), base.class_weight, unlabelled=False)
+        base.classes_, rows = base._training_rows((X, y, sample_weight), base.class_weight, unlabeled=False)
         results = self._walk(base, rows, self._splits(rows, len(np.asarray(y))), lams)
         lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
         trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)

@@ -12,17 +12,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from calibayes import engines
-from calibayes.core.abilities import Incomplete, Regrouped, Sized
+from calibayes.core.abilities import AllowsMissing, Recodable, Sized
+from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Engine, Family, Rule, Trees
-from calibayes.core.tree import add
-from calibayes.engines.blas import one_thread
+from calibayes.engines.local import one_thread
 from calibayes.estimators import checks
 from calibayes.estimators.columns import Bound, bind
 from calibayes.estimators.reading import Reading, Rows
 from calibayes.estimators.targets import hold_out, read_classes
 from calibayes.families import ClassPrior, Product
-from calibayes.kernels.sparse import columns_where
-from calibayes.kernels.threads import jobs, kept_threads
+from calibayes.kernels.numbers.sparse import columns_where
+from calibayes.kernels.threads import reuse_threads, thread_limit
 from calibayes.learn import (
     Data,
     Even,
@@ -44,7 +44,7 @@ from calibayes.learn import (
 )
 from calibayes.learn.progress import Callback
 from calibayes.learn.stops import Settled
-from calibayes.posterior import best_temperature, log_normalise
+from calibayes.posterior import best_temperature, log_normalize
 from calibayes.rules import ML, rule_named
 from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
@@ -129,13 +129,13 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             None, NaN or NA is a row without a label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with one_thread(), kept_threads(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), reuse_threads(), thread_limit(engines.thread_count(checks.jobs(self.n_jobs))):
             return self._adopt(self._blank()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rule = self._checked_rule()
         self.classes_, rows = self._training_rows(
-            (X, y, sample_weight), self.class_weight, unlabelled=rule.unlabelled
+            (X, y, sample_weight), self.class_weight, unlabeled=rule.unlabeled
         )
         rng = check_random_state(self.random_state)
         held = self._held_out(rows.codes, rng)
@@ -187,7 +187,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
 
     def _data_start(self, start: Start, rule: Rule, source: ArraySource) -> Trees:
         """The statistics of the data, where something is hidden as far as maximum likelihood takes them."""
-        begin = self._model.project(self.data_statistics_)
+        begin = self._model.statistics_of(self.data_statistics_)
         if rule.closed_form or not isinstance(start, Likelihood) or not self._hidden(source):
             return begin
         lane = Lane(self._model, ML(), begin, stop=Settled(), limit=self.max_iter)
@@ -197,7 +197,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     def _other_start(self, start: Start, source: ArraySource) -> Trees:
         """Statistics that have little to do with the labels, if they can be learned from."""
         begin = start_statistics(self._model, source, self._engine(), start, len(self.classes_))
-        if self._model.admit(begin, begin)[1]:
+        if self._model.keep_valid(begin, begin)[1]:
             raise ValueError(f"start={self.start!r} gives statistics without valid parameters: a prior helps")
         return begin
 
@@ -211,12 +211,12 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
             raise ValueError("temperature='auto' needs rows to find it on: give validation_fraction")
         source = self._source(held)
         parts = [
-            log_normalise(self._model.log_joint(load(), lane.best.parameters))[0] for load in source.parts()
+            log_normalize(self._model.log_joint(load(), lane.best.parameters))[0] for load in source.parts()
         ]
         return best_temperature(np.concatenate(parts), held.codes, held.weight)
 
     def _prepare(self, source: ArraySource, engine: Engine) -> None:
-        """Fix what stays fixed, from all rows that take part, labelled or not."""
+        """Fix what stays fixed, from all rows that take part, labeled or not."""
         pooled = None
         if (source.labels < 0).any():
             pooled = survey(self._model, source, engine, Even(), len(self.classes_))
@@ -234,7 +234,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         descent and trees then start anew from the data so far, as trees do where their structure changes.
         Until every class has enough rows the model cannot predict, and says what it lacks.
         """
-        with one_thread(), kept_threads(), jobs(engines.jobs(checks.jobs(self.n_jobs))):
+        with one_thread(), reuse_threads(), thread_limit(engines.thread_count(checks.jobs(self.n_jobs))):
             return self._adopt(copy.copy(self)._partial_fit(X, y, classes, sample_weight))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
@@ -247,7 +247,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         first = not hasattr(self, "data_statistics_")
         known = self._known_classes(classes, first)
         self.classes_, rows = self._training_rows(
-            (X, y, sample_weight), self.class_weight, unlabelled=rule.unlabelled, classes=known, reset=first
+            (X, y, sample_weight), self.class_weight, unlabeled=rule.unlabeled, classes=known, reset=first
         )
         if first:
             self._bind(rule, rows)
@@ -277,7 +277,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         before: Any = getattr(self, "_state", None)
         closed = self._closed(rule, source)
         if before is None or closed or self._rule_name != rule.name:
-            brought, state = None, rule.begin(self._model, self._model.project(self.data_statistics_))
+            brought, state = None, rule.begin(self._model, self._model.statistics_of(self.data_statistics_))
         else:
             parameters = rule.parameters(self._model, before)
             brought = brought_statistics(self._model, source, engine, rule, parameters)
@@ -313,9 +313,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         names = tuple(str(name) for name in self.classes_)
         layouts = self._bound.layouts(names)
         self._model = before.bind(layouts, names)
-        self.data_statistics_ = regrouped(before.families, self.data_statistics_, moved, layouts)
+        self.data_statistics_ = recoded(before.families, self.data_statistics_, moved, layouts)
         statistics = None if before.structure else self.statistics_  # only surveys can move to more levels
-        self._state = None if statistics is None else regrouped(before.families, statistics, moved, layouts)
+        self._state = None if statistics is None else recoded(before.families, statistics, moved, layouts)
 
     # -- parts of both ---------------------------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
         """The columns of each family; a sentence where one cannot use missing cells."""
         encoded = self._bound.encode(table)
         for name, family in self._model.families.items():
-            if isinstance(family, Incomplete):
+            if isinstance(family, AllowsMissing):
                 continue
             absent = _with_gaps(encoded[name])
             if len(absent):
@@ -374,7 +374,9 @@ class Training(ClassifierMixin, Kept):  # type: ignore[misc]
     def _hidden(self, source: ArraySource) -> bool:
         """Whether the statistics of some family depend on its parameters."""
         families = self._model.families.items()
-        return any(isinstance(f, Incomplete) and f.hidden(source.columns[name]) for name, f in families)
+        return any(
+            isinstance(f, AllowsMissing) and f.has_hidden(source.columns[name]) for name, f in families
+        )
 
     def _held_out(self, codes: Array, rng: np.random.RandomState) -> Array:
         if self.validation_fraction is None:
@@ -421,7 +423,7 @@ def _with_gaps(columns: Array) -> Array:
     return columns_where(columns, np.isnan if columns.dtype.kind == "f" else lambda codes: codes < 0)
 
 
-def regrouped(
+def recoded(
     families: Mapping[str, Family],
     statistics: Trees,
     moved: Mapping[str, Sequence[Array]],
@@ -429,8 +431,8 @@ def regrouped(
 ) -> Trees:
     """Statistics after levels have moved to new codes."""
     changed = {
-        name: family.regroup(statistics[name], moved[name], layouts[name].levels)
+        name: family.recode(statistics[name], moved[name], layouts[name].levels)
         for name, family in families.items()
-        if name in moved and isinstance(family, Regrouped)
+        if name in moved and isinstance(family, Recodable)
     }
     return {**statistics, **changed}

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
 from calibayes.core.protocols import Rule
+from calibayes.encoders.bins import PairBins, bins_named
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.numbers import Encoder
+from calibayes.encoders.schema import schema
 from calibayes.estimators.checks import number, whole_number
 from calibayes.estimators.kinds import Choices, OfKind, check_kinds, given_kinds, specifications
 from calibayes.estimators.naive_bayes import MOST_BINS, UNCUT, Tabular
 from calibayes.estimators.reading import Rows
-from calibayes.families import OneTree, PerClass, Significant, Tree
-from calibayes.families.bandwidths import Bandwidth, OverBins, bandwidth_named
-from calibayes.families.structures import Edges, Search
-from calibayes.tables.bins import bins_named
-from calibayes.tables.encode import Encoder
-from calibayes.tables.joined import Joined
-from calibayes.tables.pair_bins import PairBins
+from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
+from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
+from calibayes.families.tree.structures import Edges, Search
 from calibayes.tables.read import Table
-from calibayes.tables.schema import schema
 
 TREE = "tree"
 """Name of the family over the columns that hang together."""
@@ -61,14 +60,14 @@ class TreeAugmentedNB(Tabular):
     kinds : mapping, optional
         Column, by name or position, -> "binned" or "categorical" where it is not to be what it would be by itself, or
         another kind of `GenerativeClassifier`, which then stands beside the tree.
-    discretise, n_bins
+    discretize, n_bins
         How numbers are cut; see `NaiveBayes`. By default finely (`PairBins`), and ``bandwidth`` smooths over the bins.
     rare_levels, max_levels
         How levels are pooled; see `NaiveBayes`.
     per_class : bool, default=False
         Whether every class has its own tree.
     edges : Edges, optional
-        Which edges are worth it: `Significant` ones by default, those of `AtLeast` so many nats, or `Every` one, which
+        Which edges are worth it: `SignificantEdges` ones by default, those of `InformativeEdges` so many nats, or `AllEdges` one, which
         is the tree of the paper; with the first two it may be a forest.
     alpha : float, default=1
         Pseudo-count per level, shared out over the levels of the column's parent.
@@ -103,7 +102,7 @@ class TreeAugmentedNB(Tabular):
     ('sex', 'body_mass_g')
     """
 
-    discretise: str | Encoder | None = None
+    discretize: str | Encoder | None = None
     n_bins: int | None = None
     per_class: bool = False
     edges: Edges | None = None
@@ -114,23 +113,25 @@ class TreeAugmentedNB(Tabular):
     numeric_kind: ClassVar[str] = "binned"
 
     def _choices(self) -> Choices:
-        if self.discretise is None and self.n_bins is not None:
+        if self.discretize is None and self.n_bins is not None:
             raise ValueError(UNCUT)
         most = whole_number("n_bins", MOST_BINS if self.n_bins is None else self.n_bins, 1)
-        bins = PairBins() if self.discretise is None else bins_named(self.discretise, most)
+        bins = PairBins() if self.discretize is None else bins_named(self.discretize, most)
         return Choices(self._smoothing(), bins=bins, levels=self._levels())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         given, choices = check_kinds(self.kinds), self._choices()
         beside = [s for s in specifications(given, self.numeric_kind, choices) if s[0] not in IN_TREE]
         binned, categorical = (OfKind(kind, given, self.numeric_kind) for kind in IN_TREE)
-        encoder = Joined(numbers=choices.bins, others=choices.levels, binned=binned)
+        encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
         return [(TREE, self._tree(), InTree(binned, categorical), encoder), *beside]
 
     def _tree(self) -> Tree:
-        edges = Significant() if self.edges is None else self.edges
+        edges = SignificantEdges() if self.edges is None else self.edges
         if isinstance(edges, type) or not hasattr(edges, "worth"):
-            raise ValueError(f"edges must be Every(), AtLeast(), Significant() or their like, got {edges!r}")
+            raise ValueError(
+                f"edges must be AllEdges(), InformativeEdges(), SignificantEdges() or their like, got {edges!r}"
+            )
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(
             **self._smoothing(),
@@ -145,7 +146,7 @@ class TreeAugmentedNB(Tabular):
         bound = self._bound
         encoders, chosen = dict(bound.encoders), dict(bound.chosen)
         if TREE in encoders:
-            joined, indices = cast(Joined, encoders.pop(TREE)), chosen.pop(TREE)
+            joined, indices = cast(ByColumnType, encoders.pop(TREE)), chosen.pop(TREE)
             for kind, part, places in joined.by_side(IN_TREE):
                 encoders[kind], chosen[kind] = part, tuple(indices[place] for place in places)
         given = frozenset(given_kinds(check_kinds(self.kinds), rows.table))

@@ -1,8 +1,8 @@
 """The papers' tables and figures, runnable: ours beside what was published."""
 
+from calibayes.experiments.catalog import PAPERS, chosen
 from calibayes.experiments.comparison import Figure, Pair, Report, Row
 from calibayes.experiments.experiment import Experiment, Paper
-from calibayes.experiments.papers import PAPERS, chosen
 from calibayes.experiments.reproducing import reproduce
 from calibayes.experiments.settings import Settings
 

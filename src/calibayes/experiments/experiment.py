@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from calibayes.experiments.cells import Cell
 from calibayes.experiments.comparison import Report
+from calibayes.experiments.results.cells import Cell
 from calibayes.experiments.running import Results
 from calibayes.experiments.settings import Settings
 

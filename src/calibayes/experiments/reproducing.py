@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from calibayes.datasets import at_hand, load
 from calibayes.datasets.sources import SOURCES
-from calibayes.experiments.cells import key
 from calibayes.experiments.comparison import Report
 from calibayes.experiments.experiment import Experiment, Paper
+from calibayes.experiments.results.cells import key
 from calibayes.experiments.running import run_cells
 from calibayes.experiments.settings import Settings
 from calibayes.experiments.store import Store

@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from calibayes.experiments.cells import Cell, key
+from calibayes.experiments.results.cells import Cell, key
 from calibayes.experiments.store import Store
 
 Results = dict[str, dict[str, Any]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from calibayes._version import __version__
+from calibayes.experiments.catalog import PAPERS
 from calibayes.experiments.comparison import Pair, Report, Row
 from calibayes.experiments.experiment import Paper
-from calibayes.experiments.papers import PAPERS
 from calibayes.experiments.writing import drawn, markdown, written
 
 MOST_LISTED = 30

@@ -1,48 +1,46 @@
 """Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
 
-from calibayes.families.bandwidths import Given, InCells, NormalReference, OverBins, SheatherJones, Silverman
-from calibayes.families.bernoulli import Bernoulli
-from calibayes.families.categorical import Categorical
-from calibayes.families.class_prior import ClassPrior
-from calibayes.families.complement import Complement
-from calibayes.families.gaussian import Gaussian
-from calibayes.families.kernel_density import KernelDensity
-from calibayes.families.kernel_pair import KernelPair
-from calibayes.families.markov_tree import MarkovTree
-from calibayes.families.mixture import Mixture
-from calibayes.families.multinomial import Multinomial
-from calibayes.families.poisson import Poisson
-from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
-from calibayes.families.product import Product
-from calibayes.families.shapes import (
-    Diagonal,
-    Full,
-    Spherical,
-    Tied,
-    TiedDiagonal,
-    TiedSpherical,
+from calibayes.families.counts.bernoulli import Bernoulli
+from calibayes.families.counts.categorical import Categorical
+from calibayes.families.counts.complement import Complement
+from calibayes.families.counts.multinomial import Multinomial
+from calibayes.families.counts.poisson import Poisson
+from calibayes.families.gaussian.covariance_priors import WithinClasses
+from calibayes.families.gaussian.gaussian import Gaussian
+from calibayes.families.gaussian.mixture import Mixture
+from calibayes.families.gaussian.shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.families.gaussian.tree_covariance import TreeCovariance
+from calibayes.families.kernel.bandwidths import (
+    FixedWidth,
+    InCells,
+    NormalReference,
+    OverBins,
+    SheatherJones,
+    Silverman,
 )
-from calibayes.families.structures import AtLeast, Every, OneTree, PerClass, Significant
-from calibayes.families.tree import Tree
-from calibayes.families.within import WithinClasses
+from calibayes.families.kernel.density import KernelDensity
+from calibayes.families.kernel.pair import KernelPair
+from calibayes.families.model import ClassPrior, Product
+from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
+from calibayes.families.tree.structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
+from calibayes.families.tree.tree import Tree
 
 __all__ = [
-    "AtLeast",
+    "AllEdges",
     "Bernoulli",
     "Categorical",
     "ClassPrior",
     "Complement",
     "Diagonal",
     "Dirichlet",
-    "Every",
+    "FixedWidth",
     "Full",
     "Gamma",
     "Gaussian",
-    "Given",
     "InCells",
+    "InformativeEdges",
     "KernelDensity",
     "KernelPair",
-    "MarkovTree",
     "Mixture",
     "Multinomial",
     "NormalInverseWishart",
@@ -53,12 +51,13 @@ __all__ = [
     "Poisson",
     "Product",
     "SheatherJones",
-    "Significant",
+    "SignificantEdges",
     "Silverman",
     "Spherical",
     "Tied",
     "TiedDiagonal",
     "TiedSpherical",
     "Tree",
+    "TreeCovariance",
     "WithinClasses",
 ]

@@ -20,7 +20,7 @@ _pools: ContextVar[dict[int, Executor]] = ContextVar("pools")
 
 
 @contextmanager
-def jobs(number: int) -> Iterator[None]:
+def thread_limit(number: int) -> Iterator[None]:
     """Inside, passes over whole tables may use so many threads."""
     token = _jobs.set(number)
     try:
@@ -30,7 +30,7 @@ def jobs(number: int) -> Iterator[None]:
 
 
 @contextmanager
-def kept_threads() -> Iterator[None]:
+def reuse_threads() -> Iterator[None]:
     """Inside, threads that were started stay: starting some takes longer than a pass over a small table."""
     pools: dict[int, Executor] = {}
     token = _pools.set(pools)
@@ -55,12 +55,12 @@ def threads(number: int) -> Iterator[Executor]:
         yield pools[number]
 
 
-def each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """What the function says of each item, in their order, in threads where this one may use some."""
-    return list(in_turn(function, items))
+    return list(ordered_map(function, items))
 
 
-def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+def ordered_map(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """The same one after the other, so that nobody need keep them all."""
     if _jobs.get() == 1 or len(items) < 2:
         yield from map(function, items)
@@ -69,7 +69,7 @@ def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterat
             yield from pool.map(function, items)
 
 
-def by_stretch(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
+def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
     """What the function says of each stretch of n rows, in their order; at least one stretch."""
     rows = max(BYTES // max(row_bytes, 1), 1)
-    return each(function, [slice(start, min(start + rows, n)) for start in range(0, max(n, 1), rows)])
+    return map_items(function, [slice(start, min(start + rows, n)) for start in range(0, max(n, 1), rows)])

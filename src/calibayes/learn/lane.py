@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibayes.core.block import Block
+from calibayes.core.named_arrays import combine
 from calibayes.core.protocols import Model, Rule, Trees
-from calibayes.core.tree import combine
 from calibayes.learn.history import Entry
 from calibayes.learn.stops import Never, Stop
 

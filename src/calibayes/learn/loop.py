@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
-from calibayes.kernels.threads import each
+from calibayes.kernels.threads import map_items
 from calibayes.learn.lane import Lane, Sweep
 from calibayes.learn.measuring import measure
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.starts import Start
-from calibayes.posterior import log_normalise
+from calibayes.posterior import log_normalize
 
 MANY_CELLS = 2**17
 """Cells of a block from which on threads are worth being called."""
@@ -32,7 +32,9 @@ def start_statistics(model: Model, source: Source, engine: Engine, start: Start,
 
 def survey(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
     """The same sums, or the richer ones that a structure is found in."""
-    total: Trees = engine.total(lambda block: model.survey(block, start.weights(block, k)), source)
+    total: Trees = engine.total(
+        lambda block: model.structure_statistics(block, start.weights(block, k)), source
+    )
     return total
 
 
@@ -42,7 +44,7 @@ def brought_statistics(model: Model, source: Source, engine: Engine, rule: Rule,
     def of_block(block: Block) -> Trees:
         log_joint = model.log_joint(block, parameters)
         onehot = block.onehot(log_joint.shape[1])
-        weights = rule.brings(onehot, np.exp(log_normalise(log_joint)[0]))
+        weights = rule.brings(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 
     total: Trees = engine.total(of_block, source)
@@ -69,11 +71,11 @@ def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequ
 def _looks(block: Block, lanes: Sequence[Lane]) -> list[Mapping[str, Any]]:
     """What the lanes see in a block; in threads, where these are free and it is large."""
 
-    def look(lane: Lane) -> Mapping[str, Any]:
+    def fused_pass(lane: Lane) -> Mapping[str, Any]:
         return measure(lane.view(block), lane.model, lane.rule, lane.candidate.parameters, last=lane.last)
 
     large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    return each(look, lanes) if large else [look(lane) for lane in lanes]
+    return map_items(fused_pass, lanes) if large else [fused_pass(lane) for lane in lanes]
 
 
 def _warn(lane: Lane) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Model, Rule, Trees
-from calibayes.kernels.assessment import Assessment
-from calibayes.posterior import DECIDED, assess, log_normalise, scores, undecided
+from calibayes.kernels.posterior.logspace import Assessment
+from calibayes.posterior import NEGLIGIBLE, assess, log_normalize, scores, undecided
 
 
 def measure(
@@ -18,7 +18,7 @@ def measure(
 ) -> Mapping[str, Any]:
     """The sums of one block: how good the parameters are, and the direction from them unless it is the last look."""
     blend: float | None = getattr(rule, "blend", None)
-    seen = model.look(block, parameters, blend, DECIDED) if blend is not None and not last else None
+    seen = model.fused_pass(block, parameters, blend, NEGLIGIBLE) if blend is not None and not last else None
     if seen is not None:
         return {**_sums(seen.assessment), "statistics": seen.statistics}
     # The posterior is all that a rule without a generative part looks at.
@@ -34,7 +34,7 @@ def measure(
 def _by_blend(
     log_joint: Array, block: Block, blend: float, last: bool
 ) -> tuple[dict[str, Any], Array | None]:
-    found = assess(log_joint, block.labels, block.weight, block.held_out, blend, DECIDED, weights=not last)
+    found = assess(log_joint, block.labels, block.weight, block.held_out, blend, NEGLIGIBLE, weights=not last)
     return _sums(found), found.weights
 
 
@@ -49,8 +49,8 @@ def _sums(found: Assessment) -> dict[str, Any]:
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
     onehot = block.onehot(log_joint.shape[1])
-    log_posterior, _ = log_normalise(log_joint)
-    taking_part = block.weight if rule.unlabelled else block.weight * onehot.sum(axis=1)
+    log_posterior, _ = log_normalize(log_joint)
+    taking_part = block.weight if rule.unlabeled else block.weight * onehot.sum(axis=1)
     sums: dict[str, Any] = {
         "size": float(taking_part.sum()),
         "train": scores(log_posterior, onehot, block.weight),

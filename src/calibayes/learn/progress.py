@@ -1,4 +1,4 @@
-"""Telling the outside how far learning has come."""
+"""MissingIsValue the outside how far learning has come."""
 
 from __future__ import annotations
 

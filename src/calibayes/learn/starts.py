@@ -31,8 +31,8 @@ class Data:
 
     def weights(self, block: Block, k: int) -> Array:
         weights = np.zeros((len(block.labels), k))
-        labelled = np.flatnonzero(block.labels >= 0)
-        weights[labelled, block.labels[labelled]] = block.weight[labelled]
+        labeled = np.flatnonzero(block.labels >= 0)
+        weights[labeled, block.labels[labeled]] = block.weight[labeled]
         return weights
 
 
@@ -43,7 +43,7 @@ class Likelihood(Data):
 
 @dataclass(frozen=True)
 class Even:
-    """Every row belongs to all classes alike: sums over classes are sums over all rows, labelled or not."""
+    """Every row belongs to all classes alike: sums over classes are sums over all rows, labeled or not."""
 
     def weights(self, block: Block, k: int) -> Array:
         return np.repeat(block.weight[:, None] / k, k, axis=1)

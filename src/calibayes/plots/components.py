@@ -25,15 +25,15 @@ def plot_components(
     """
     axes, chosen = axes_or_new(ax, 5.0), list(columns)
     for c, label in enumerate(model.classes_):
-        colour = f"C{c % 10}"
+        color = f"C{c % 10}"
         for number, (weight, mean, covariance) in enumerate(
             zip(model.weights_[c], model.means_[c], model.covariances_[c], strict=True)
         ):
             root = np.linalg.cholesky(covariance[np.ix_(chosen, chosen)])
             outline = mean[chosen, None] + deviations * root @ np.stack([np.cos(ANGLES), np.sin(ANGLES)])
             named = str(label) if number == 0 else None
-            axes.plot(*outline, color=colour, linewidth=0.5 + 3.0 * weight, label=named)
-            axes.plot(*mean[chosen], color=colour, marker="+")
+            axes.plot(*outline, color=color, linewidth=0.5 + 3.0 * weight, label=named)
+            axes.plot(*mean[chosen], color=color, marker="+")
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     axes.set_xlabel(names[chosen[0]])
     axes.set_ylabel(names[chosen[1]])

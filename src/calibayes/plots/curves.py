@@ -13,7 +13,7 @@ Curves = Mapping[str, tuple[Array, Array]]
 
 
 def panels(content: Mapping[str, Curves], *, columns: int, x: str, y: str) -> Any:
-    """A figure with a panel for each title, its curves labelled; returns the figure."""
+    """A figure with a panel for each title, its curves labeled; returns the figure."""
     rows = -(-len(content) // columns)
     figure = new_figure(3.2 * columns + 0.6, 2.6 * rows + 0.4)
     grid = figure.subplots(rows, columns, squeeze=False)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.abilities import Counts
+from calibayes.core.abilities import CountStatistics
 from calibayes.core.protocols import Array, StepControl
 from calibayes.rules.steps import Fixed, step_control
 from calibayes.rules.update import Update
@@ -27,7 +27,7 @@ class DFE(Update):
     step: float | StepControl = 1.0
 
     name: ClassVar[str] = "dfe"
-    needs: ClassVar[tuple[type, ...]] = (Counts,)
+    needs: ClassVar[tuple[type, ...]] = (CountStatistics,)
 
     def __post_init__(self) -> None:
         if self.control.guarded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.core.abilities import Natural
+from calibayes.core.abilities import NaturalParameters
 from calibayes.core.protocols import Model, StepControl, Trees
 from calibayes.rules.steps import Fixed, step_control
 from calibayes.rules.update import Blend
@@ -16,7 +16,7 @@ class GD(Blend):
     """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
 
     Here the state is the parameters: there are no statistics that belong to them. The papers take the natural
-    parameters of the columns as they are, so the step depends on their units and on where their zero is: standardise
+    parameters of the columns as they are, so the step depends on their units and on where their zero is: standardize
     the columns first.
 
     Parameters
@@ -27,7 +27,7 @@ class GD(Blend):
     step: float | StepControl = 0.1
 
     name: ClassVar[str] = "gd"
-    needs: ClassVar[tuple[type, ...]] = (Natural,)
+    needs: ClassVar[tuple[type, ...]] = (NaturalParameters,)
 
     @property
     def control(self) -> StepControl:
@@ -48,4 +48,4 @@ class GD(Blend):
     def advance(
         self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
     ) -> tuple[Trees, int]:
-        return model.ascend(state, direction, step / size), 0
+        return model.gradient_step(state, direction, step / size), 0

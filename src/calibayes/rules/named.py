@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping
 
 from calibayes.core.protocols import Rule
 from calibayes.rules.discriminative_frequency import DFE
-from calibayes.rules.expectation_maximisation import EM
+from calibayes.rules.expectation_maximization import EM
 from calibayes.rules.gradient_descent import GD
-from calibayes.rules.maximum_likelihood import MAP, ML
-from calibayes.rules.risk_based_calibration import RC
-from calibayes.rules.tm import TM
-from calibayes.rules.trade_off import GDT
+from calibayes.rules.update import GDT, MAP, ML, RC, TM
 
 NAMES: Mapping[str, Callable[[], Rule]] = {rule.name: rule for rule in (ML, MAP, RC, TM, DFE, GDT, EM, GD)}
 

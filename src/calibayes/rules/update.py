@@ -1,15 +1,17 @@
-"""The one update that all rules but gradient descent share."""
+"""The one update ``S <- (1 - step * shrink) * S + step * statistics(X, W)`` and the rules that differ in W alone."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from calibayes.core.abilities import Penalised
-from calibayes.core.protocols import Array, Family, Model, Trees
-from calibayes.core.tree import add, combine
-from calibayes.kernels.logspace import log_normalise
+from calibayes.core.abilities import Conjugate, Penalized
+from calibayes.core.named_arrays import add, combine
+from calibayes.core.protocols import Array, Family, Model, StepControl, Trees
+from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.rules.steps import Backtracking, Fixed, step_control
 
 
 class Update:
@@ -21,7 +23,7 @@ class Update:
     needs: ClassVar[tuple[type, ...]] = ()
     closed_form: ClassVar[bool] = False
     climbs: ClassVar[bool] = False
-    unlabelled: ClassVar[bool] = False
+    unlabeled: ClassVar[bool] = False
 
     @property
     def shrink(self) -> float:
@@ -50,7 +52,7 @@ class Update:
         self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
     ) -> tuple[Trees, int]:
         proposed = combine(1.0 - step * share * self.shrink, state, step, direction)
-        return model.admit(state, proposed)
+        return model.keep_valid(state, proposed)
 
 
 class Blend(Update):
@@ -78,9 +80,9 @@ class Blend(Update):
         return np.sum([share * part(log_joint, onehot) for share, part in parts if share], axis=0)
 
 
-def exactly_penalised(family: Family) -> Family:
+def exactly_penalized(family: Family) -> Family:
     """The family with a prior that an objective can count with, for rules that climb one with a prior in it."""
-    return family.exact() if isinstance(family, Penalised) else family
+    return family.exact() if isinstance(family, Penalized) else family
 
 
 def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
@@ -90,4 +92,106 @@ def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
 
 def conditional_log_likelihood(log_joint: Array, onehot: Array) -> Array:
     """log p(true class | x) of each row, 0 for a row without a label."""
-    return np.sum(log_normalise(log_joint)[0] * onehot, axis=1)
+    return np.sum(log_normalize(log_joint)[0] * onehot, axis=1)
+
+
+@dataclass(frozen=True)
+class ML(Blend):
+    """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori."""
+
+    name: ClassVar[str] = "ml"
+    closed_form: ClassVar[bool] = True
+    climbs: ClassVar[bool] = True
+
+    @property
+    def control(self) -> Fixed:
+        return Fixed(1.0)
+
+    @property
+    def shrink(self) -> float:
+        return 1.0
+
+    @property
+    def generative(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class MAP(ML):
+    """Maximum a posteriori: maximum likelihood with the default conjugate prior where a family has none."""
+
+    name: ClassVar[str] = "map"
+    needs: ClassVar[tuple[type, ...]] = (Conjugate,)
+
+    def adapt(self, family: Family) -> Family:
+        return family.conjugate() if isinstance(family, Conjugate) else family
+
+
+@dataclass(frozen=True)
+class RC(Blend):
+    """W = Y - P: strengthen the statistics of the true class, weaken those of the classes it is taken for.
+
+    Parameters
+    ----------
+    step : float or step control, optional
+        A number is the papers' fixed step (theirs is 0.1). By default the step adapts: it starts at 0.5, grows while
+        the conditional log likelihood rises, and is halved when it would fall.
+    """
+
+    step: float | StepControl | None = None
+
+    name: ClassVar[str] = "rc"
+
+    @property
+    def control(self) -> StepControl:
+        return step_control(self.step, Backtracking())
+
+
+@dataclass(frozen=True)
+class TM(RC):
+    """W = Y - P with step 1 (rc-generative-2025, section 5.2)."""
+
+    step: float | StepControl | None = 1.0
+
+    name: ClassVar[str] = "tm"
+
+
+@dataclass(frozen=True)
+class GDT(Blend):
+    """W = Y - (1 - lam) P: climbs lam * log p(x, y) + (1 - lam) * log p(y | x), summed over rows.
+
+    A prior inside a family enters as lam * log prior.
+
+    Parameters
+    ----------
+    lam : float in [0, 1], default=0.5
+        1 is maximum likelihood, 0 the discriminative optimum.
+    step : float or step control, optional
+        By default the step adapts, up to min(8, 1 / lam), beyond which the statistics would change sign.
+    """
+
+    lam: float = 0.5
+    step: float | StepControl | None = None
+
+    name: ClassVar[str] = "gdt"
+    climbs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.lam <= 1.0:
+            raise ValueError(f"lam must lie between 0 and 1, got {self.lam}")
+
+    @property
+    def control(self) -> StepControl:
+        most = Backtracking.most if self.lam == 0 else min(Backtracking.most, 1.0 / self.lam)
+        return step_control(self.step, Backtracking(most=most))
+
+    @property
+    def shrink(self) -> float:
+        return self.lam
+
+    @property
+    def generative(self) -> float:
+        return self.lam
+
+    def adapt(self, family: Family) -> Family:
+        return exactly_penalized(family)

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
-from calibayes.kernels import spread
-from calibayes.kernels.sparse import is_sparse
+from calibayes.kernels.numbers import independent
+from calibayes.kernels.numbers.sparse import is_sparse
 
 Result = TypeVar("Result")
 
@@ -87,12 +87,12 @@ class Table:
 
     def extent(self, matrix: Array) -> tuple[float, float]:
         """Least and largest number of a matrix made of these columns; NaN where a cell is missing."""
-        return self._extent if matrix is self.content else spread.extent(_stored(matrix))
+        return self._extent if matrix is self.content else independent.extent(_stored(matrix))
 
     @cached_property
     def _extent(self) -> tuple[float, float]:
         """That of the whole table, looked for once though several ask."""
-        return spread.extent(_stored(self.content))
+        return independent.extent(_stored(self.content))
 
     def noting(self) -> Table:
         """The same table, and those made of its rows, with notes of what encoders make of them."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.sparse import bytes_a_row, some_rows
+from calibayes.kernels.numbers.sparse import bytes_a_row, some_rows
 
 BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: it should be found in the caches again, and be worth a call."""

@@ -13,22 +13,22 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from calibayes.core.abilities import (
+    AllowsMissing,
     Conjugate,
     Contrasting,
-    Counts,
+    CountStatistics,
     Filling,
-    Given,
-    Incomplete,
-    Looking,
+    FusedPass,
     Movable,
-    Natural,
-    Penalised,
+    NaturalParameters,
+    PassInputs,
+    Penalized,
     Reasons,
     Sampling,
     Structured,
 )
+from calibayes.core.named_arrays import add, map_leaves, scale, subtract
 from calibayes.core.protocols import Array, Arrays, Family, Layout
-from calibayes.core.tree import add, map_leaves, scale, subtract
 from calibayes.posterior import assess
 
 
@@ -90,15 +90,17 @@ class FamilyCase:
         return self.prepared().statistics(self.columns, self.labels())
 
     @property
-    def hidden(self) -> bool:
+    def has_hidden(self) -> bool:
         """Whether the statistics of complete rows depend on the parameters."""
-        return isinstance(self.family, Incomplete) and self.family.hidden(self.columns)
+        return isinstance(self.family, AllowsMissing) and self.family.has_hidden(self.columns)
 
 
 def _prepared(family: Family, columns: Array, weights: Array) -> Family:
     """The family, with what stays fixed found in these rows."""
     return family.prepare(
-        (family.survey if isinstance(family, Structured) else family.statistics)(columns, weights)
+        (family.structure_statistics if isinstance(family, Structured) else family.statistics)(
+            columns, weights
+        )
     )
 
 
@@ -141,7 +143,7 @@ def indifferent_to_the_order_of_rows(case: FamilyCase) -> None:
     _same(family.statistics(columns, weights), family.statistics(columns[order], weights[order]))
 
 
-def classes_can_be_relabelled(case: FamilyCase) -> None:
+def classes_can_be_relabeled(case: FamilyCase) -> None:
     """What the layout says of each class (where its components begin) moves with it."""
     labels, order = case.labels(), np.roll(np.arange(case.k), 1)
     plain, moved = _learned(case.family, case.columns, labels), case.family
@@ -158,16 +160,16 @@ def _learned(family: Family, columns: Array, labels: Array) -> Array:
 
 
 def _likeliest(family: Family, columns: Array, labels: Array, steps: int = 100) -> Arrays:
-    """Parameters of maximum likelihood: the closed form, or where expectation maximisation ends."""
+    """Parameters of maximum likelihood: the closed form, or where expectation maximization ends."""
     parameters = family.parameters(family.statistics(columns, labels))
-    if isinstance(family, Incomplete) and family.hidden(columns):
+    if isinstance(family, AllowsMissing) and family.has_hidden(columns):
         for _ in range(steps):
             parameters = family.parameters(family.statistics(columns, labels, parameters))
     return parameters
 
 
 def expected_statistics_raise_the_likelihood(case: FamilyCase) -> None:
-    """A step of expectation maximisation never lowers it, from anywhere; where nothing is hidden one step is the end."""
+    """A step of expectation maximization never lowers it, from anywhere; where nothing is hidden one step is the end."""
     if not case.scale_free:
         return
     family, labels = case.prepared(), case.labels()
@@ -178,7 +180,7 @@ def expected_statistics_raise_the_likelihood(case: FamilyCase) -> None:
         parameters = family.parameters(family.statistics(case.columns, labels, parameters))
         likelihood.append(_likelihood(family, case, parameters))
     assert (np.diff(likelihood) >= -1e-9 * abs(likelihood[0])).all()
-    if not case.hidden:
+    if not case.has_hidden:
         assert_allclose(likelihood[1:], likelihood[1], rtol=1e-12)
 
 
@@ -191,7 +193,8 @@ def a_survey_holds_the_statistics(case: FamilyCase) -> None:
     if isinstance(family, Structured):
         for weights in (case.labels(), case.weights()):
             _same(
-                family.project(family.survey(case.columns, weights)), family.statistics(case.columns, weights)
+                family.statistics_of(family.structure_statistics(case.columns, weights)),
+                family.statistics(case.columns, weights),
             )
 
 
@@ -229,7 +232,7 @@ def density_sums_to_one(case: FamilyCase) -> None:
 
 def valid_statistics_are_admitted(case: FamilyCase) -> None:
     family, start = case.prepared(), case.start()
-    admission = family.admit(start, scale(1.5, start))
+    admission = family.keep_valid(start, scale(1.5, start))
     _same(admission.statistics, scale(1.5, start))
     assert admission.frozen == 0
     assert not admission.held.any()
@@ -240,7 +243,7 @@ def admitted_statistics_have_finite_parameters(case: FamilyCase) -> None:
     for seed in range(5):
         direction = family.statistics(case.columns, case.weights(seed))
         for step in (0.1, 1.0, 100.0):
-            admission = family.admit(start, add(start, scale(step, direction)))
+            admission = family.keep_valid(start, add(start, scale(step, direction)))
             parameters = family.parameters(admission.statistics)
             map_leaves(lambda leaf: _finite(leaf), parameters)
             _finite(family.log_density(case.columns, parameters))
@@ -252,7 +255,7 @@ def _finite(leaf: Array) -> None:
 
 def a_refused_step_leaves_everything(case: FamilyCase) -> None:
     family, start = case.prepared(), case.start()
-    admission = family.admit(start, scale(-1.0, start))
+    admission = family.keep_valid(start, scale(-1.0, start))
     _same(family.parameters(admission.statistics), family.parameters(start))
     assert admission.frozen > 0
 
@@ -273,7 +276,7 @@ def samples_have_the_density_they_came_from(case: FamilyCase) -> None:
 
 
 def counts_add_up_to_the_weights(case: FamilyCase) -> None:
-    if isinstance(case.family, Counts):
+    if isinstance(case.family, CountStatistics):
         cells = case.family.cells(case.prepared().statistics(case.columns, case.weights()))
         counted = np.full(len(case.columns), case.columns.shape[1]) if case.counted is None else case.counted
         assert_allclose(cells.sum(axis=1), case.weights().T @ counted, atol=1e-9)
@@ -281,13 +284,15 @@ def counts_add_up_to_the_weights(case: FamilyCase) -> None:
 
 def a_gradient_step_raises_the_conditional_likelihood(case: FamilyCase) -> None:
     family = case.prepared()
-    if not isinstance(family, Natural):
+    if not isinstance(family, NaturalParameters):
         return
     labels, columns = case.labels(), case.columns
-    parameters = family.ascend(family.parameters(case.start()), scale(0.0, case.start()), 0.0).parameters
+    parameters = family.gradient_step(
+        family.parameters(case.start()), scale(0.0, case.start()), 0.0
+    ).parameters
     before, posterior = _conditional(family.log_density(columns, parameters), labels)
     direction = family.statistics(columns, labels - posterior)
-    after = family.ascend(parameters, direction, 1e-6)
+    after = family.gradient_step(parameters, direction, 1e-6)
     log_density = family.log_density(columns, after.parameters)
     log_density = log_density if after.offset is None else log_density + after.offset
     assert _conditional(log_density, labels)[0] > before
@@ -303,7 +308,7 @@ def a_default_prior_is_a_prior(case: FamilyCase) -> None:
         family = _prepared(case.family.conjugate(), case.columns, case.labels())
         parameters = family.parameters(family.statistics(case.columns, case.labels()))
         map_leaves(_finite, parameters)
-        assert isinstance(family, Penalised)
+        assert isinstance(family, Penalized)
         assert np.isfinite(family.log_prior(parameters))
 
 
@@ -313,10 +318,10 @@ def _with_gaps(case: FamilyCase) -> Array:
     return np.where(gaps, -1 if case.columns.dtype.kind in "iu" else np.nan, case.columns)
 
 
-def missing_cells_are_marginalised(case: FamilyCase) -> None:
+def missing_cells_are_marginalized(case: FamilyCase) -> None:
     """The density of known cells is the sum of the density over the missing ones."""
     family = case.prepared()
-    if not isinstance(family, Incomplete):
+    if not isinstance(family, AllowsMissing):
         return
     parameters = family.parameters(case.start())
     nothing = np.full_like(case.columns, -1 if case.columns.dtype.kind in "iu" else np.nan)
@@ -335,7 +340,7 @@ def missing_cells_are_marginalised(case: FamilyCase) -> None:
 
 def statistics_with_missing_cells_are_sums(case: FamilyCase) -> None:
     family = case.prepared()
-    if not isinstance(family, Incomplete):
+    if not isinstance(family, AllowsMissing):
         return
     columns, parameters, weights = _with_gaps(case), family.parameters(case.start()), case.weights()
     for given in (None, parameters):
@@ -345,7 +350,7 @@ def statistics_with_missing_cells_are_sums(case: FamilyCase) -> None:
         ]
         _same(whole, add(*parts))
         _same(family.statistics(columns, 3.0 * weights, given), scale(3.0, whole))
-    if not family.hidden(columns):
+    if not family.has_hidden(columns):
         _same(family.statistics(columns, weights), family.statistics(columns, weights, parameters))
 
 
@@ -355,7 +360,7 @@ def reasons_sum_to_the_density(case: FamilyCase) -> None:
     if not isinstance(family, Reasons):
         return
     parameters = family.parameters(case.start())
-    tables = [case.columns, _with_gaps(case)] if isinstance(family, Incomplete) else [case.columns]
+    tables = [case.columns, _with_gaps(case)] if isinstance(family, AllowsMissing) else [case.columns]
     for columns in tables:
         terms = family.terms(columns, parameters)
         assert terms.shape == (len(columns), case.k, len(family.groups))
@@ -368,7 +373,7 @@ def contrasts_differ_as_densities_do(case: FamilyCase) -> None:
     family = case.prepared()
     if isinstance(family, Contrasting):
         parameters = family.parameters(case.start())
-        tables = [case.columns, _with_gaps(case)] if isinstance(family, Incomplete) else [case.columns]
+        tables = [case.columns, _with_gaps(case)] if isinstance(family, AllowsMissing) else [case.columns]
         for columns in tables:
             off = family.contrast(columns, parameters) - family.log_density(columns, parameters)
             assert_allclose(off, np.repeat(off[:, :1], case.k, axis=1), atol=1e-9)
@@ -377,15 +382,15 @@ def contrasts_differ_as_densities_do(case: FamilyCase) -> None:
 def a_look_is_what_its_parts_are(case: FamilyCase) -> None:
     """Density, posterior, scores and statistics, with held-out rows, rows without a label and missing cells."""
     family = case.prepared()
-    if not isinstance(family, Looking):
+    if not isinstance(family, FusedPass):
         return
     parameters, n = family.parameters(case.start()), len(case.columns)
     labels, held = np.arange(n) % (case.k + 1) - 1, np.arange(n) % 5 == 0
     log_prior = np.log(np.arange(1.0, case.k + 1) / np.arange(1.0, case.k + 1).sum())
-    for columns in (case.columns, _with_gaps(case)) if isinstance(family, Incomplete) else (case.columns,):
+    for columns in (case.columns, _with_gaps(case)) if isinstance(family, AllowsMissing) else (case.columns,):
         for generative in (0.0, 0.4):
-            given = Given(log_prior, labels, 1.5 * ~held, 1.0 * held, generative, 2.0**-40)
-            seen = family.look(columns, parameters, given)
+            given = PassInputs(log_prior, labels, 1.5 * ~held, 1.0 * held, generative, 2.0**-40)
+            seen = family.fused_pass(columns, parameters, given)
             found = assess(log_prior + family.log_density(columns, parameters), *given[1:])
             assert_allclose(np.hstack(seen.assessment[:3]), np.hstack(found[:3]), atol=1e-9)
             weights = np.asarray(found.weights)
@@ -408,7 +413,7 @@ def filling_keeps_what_is_known(case: FamilyCase) -> None:
 
 def given_cells_stay_in_samples(case: FamilyCase) -> None:
     family = case.prepared()
-    if isinstance(family, Sampling) and isinstance(family, Incomplete):
+    if isinstance(family, Sampling) and isinstance(family, AllowsMissing):
         given, classes = _with_gaps(case), np.arange(len(case.columns)) % case.k
         drawn = family.sample(family.parameters(case.start()), classes, np.random.default_rng(0), given)
         known = given == case.columns
@@ -420,7 +425,7 @@ def moments_can_move(case: FamilyCase) -> None:
     if isinstance(case.family, Movable):
         elsewhere = np.full(case.columns.shape[1], 1.25)
         moved: Any = case.family.move(case.start(), elsewhere)
-        there = case.family.bind(replace(case.layout, centre=elsewhere))
+        there = case.family.bind(replace(case.layout, center=elsewhere))
         _same(moved, there.statistics(case.columns, case.labels()))
 
 
@@ -429,7 +434,7 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     linear_in_the_weights,
     additive_over_rows,
     indifferent_to_the_order_of_rows,
-    classes_can_be_relabelled,
+    classes_can_be_relabeled,
     a_survey_holds_the_statistics,
     rows_are_judged_one_by_one,
     indifferent_to_the_number_of_rows,
@@ -443,7 +448,7 @@ FAMILY_LAWS: tuple[Callable[[FamilyCase], None], ...] = (
     counts_add_up_to_the_weights,
     a_gradient_step_raises_the_conditional_likelihood,
     a_default_prior_is_a_prior,
-    missing_cells_are_marginalised,
+    missing_cells_are_marginalized,
     statistics_with_missing_cells_are_sums,
     reasons_sum_to_the_density,
     contrasts_differ_as_densities_do,

@@ -65,7 +65,7 @@ class Cleaning:
 
     least_class_rows: int = 1
     within_classes: bool = False
-    standardise: bool = False
+    standardize: bool = False
 
     def apply(self, entry: DataEntry) -> tuple[Array, Array]:
         """Columns (n, d) and target (n,)."""
@@ -75,7 +75,7 @@ class Cleaning:
             least_class_rows=self.least_class_rows,
             within_classes=self.within_classes,
         )
-        return (StandardScaler().fit_transform(numbers) if self.standardise else numbers), target
+        return (StandardScaler().fit_transform(numbers) if self.standardize else numbers), target
 
 
 @lru_cache(maxsize=2)

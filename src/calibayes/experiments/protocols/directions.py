@@ -24,9 +24,9 @@ class Directions:
 
 
 def find_directions(columns: Array, target: Array, count: int) -> Directions:
-    """Discriminant directions of standardised columns, filled up by principal components of the residuals.
+    """Discriminant directions of standardized columns, filled up by principal components of the residuals.
 
-    Fisher's directions have unit variance within the classes; the components keep the units of the standardised
+    Fisher's directions have unit variance within the classes; the components keep the units of the standardized
     columns.
     """
     mean, spread = columns.mean(axis=0), columns.std(axis=0)

@@ -25,7 +25,7 @@ class HeldOut:
     model : estimator
     split : int
         Seed of the split, which is the same for all models.
-    standardise : bool
+    standardize : bool
         By the means and deviations of the training rows.
     share : float
         Of the rows that are held out, of each class alike.
@@ -35,7 +35,7 @@ class HeldOut:
     cleaning: Cleaning
     model: Any
     split: int
-    standardise: bool = False
+    standardize: bool = False
     share: float = 0.25
 
     def inputs(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class HeldOut:
         training, test, known, unknown = train_test_split(
             columns, target, test_size=self.share, stratify=target, random_state=self.split
         )
-        if self.standardise:
+        if self.standardize:
             scaler = StandardScaler().fit(training)
             training, test = scaler.transform(training), scaler.transform(test)
         model, notes = fitted(self.model, training, known, self.split)

@@ -28,7 +28,7 @@ class ImageCurve:
     pool : int
         Pixels are averaged over squares of this side.
     within_classes : bool
-        Leave out pixels that are constant within a class, and standardise the others.
+        Leave out pixels that are constant within a class, and standardize the others.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Random Bayesian networks over twenty columns, one for each of two classes (slb-2020, section 5.1).
 
 The paper leaves open how graphs are drawn. The choices here, which bring random forests, support vector machines and
-nearest neighbours near the printed errors:
+nearest neighbors near the printed errors:
 
-- Forests: one to three roots, the parent of every later node uniform among the earlier ones, nodes labelled at random
+- Forests: one to three roots, the parent of every later node uniform among the earlier ones, nodes labeled at random
   and independently in each class.
 - Networks: both classes have the same order of nodes, of which the first ten are roots; each later node has three
   parents, uniform among the earlier nodes, drawn anew for each class unless it is shared.

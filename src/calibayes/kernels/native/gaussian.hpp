@@ -67,7 +67,7 @@ void distances64(const Numbers<double>& x, const double* m, const double* w, con
 
 // Rows four at a time, so that the sums of a column are fetched and put back once for all of them.
 template <int K, int ROWS, class X>
-CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* centre, const double* weights,
+CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* center, const double* weights,
                                 double* count, double* first, double* second) {
     Pack<K> w[ROWS];
     for (int r = 0; r < ROWS; ++r) w[r] = Pack<K>::load(weights + r * K);
@@ -75,7 +75,7 @@ CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* c
         auto zero = Pack<K>::load(count + j * K), one = Pack<K>::load(first + j * K), two = Pack<K>::load(second + j * K);
         for (int r = 0; r < ROWS; ++r) {
             const double cell = row[r * stride + j];
-            const double there = cell == cell, away = cell == cell ? cell - centre[j] : 0.0;
+            const double there = cell == cell, away = cell == cell ? cell - center[j] : 0.0;
             const auto share = w[r] * Pack<K>::all(away);
             zero = zero + w[r] * Pack<K>::all(there);
             one = one + share;
@@ -86,13 +86,13 @@ CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* c
 }
 
 template <int K, class X>
-void powers(const Numbers<X>& x, const double* centre, const double* weights, double* count, double* first,
+void powers(const Numbers<X>& x, const double* center, const double* weights, double* count, double* first,
             double* second) {
     Int r = 0;
     for (; r + 4 <= x.n; r += 4)
-        powers_of<K, 4>(x.data + r * x.stride, x.stride, x.d, centre, weights + r * K, count, first, second);
+        powers_of<K, 4>(x.data + r * x.stride, x.stride, x.d, center, weights + r * K, count, first, second);
     for (; r < x.n; ++r)
-        powers_of<K, 1>(x.data + r * x.stride, x.stride, x.d, centre, weights + r * K, count, first, second);
+        powers_of<K, 1>(x.data + r * x.stride, x.stride, x.d, center, weights + r * K, count, first, second);
 }
 template <int K>
 void powers32(const Numbers<float>& x, const double* c, const double* w, double* z, double* f, double* s) {
@@ -104,7 +104,7 @@ void powers64(const Numbers<double>& x, const double* c, const double* w, double
 }
 
 template <class X>
-void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE centre, const Int* own, const double* weight,
+void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE center, const Int* own, const double* weight,
                 double* count, double* first, double* second) {
     for (Int r = 0; r < x.n; ++r) {
         const X* CALIBAYES_ALONE row = x.data + r * x.stride;
@@ -112,7 +112,7 @@ void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE centre, const
         double *CALIBAYES_ALONE zero = count + own[r] * x.d, *CALIBAYES_ALONE one = first + own[r] * x.d,
                *CALIBAYES_ALONE two = second + own[r] * x.d;
         for (Int j = 0; j < x.d; ++j) {
-            const double cell = row[j], away = cell == cell ? cell - centre[j] : 0.0, share = w * away;
+            const double cell = row[j], away = cell == cell ? cell - center[j] : 0.0, share = w * away;
             zero[j] += cell == cell ? w : 0.0;
             one[j] += share;
             two[j] += share * away;

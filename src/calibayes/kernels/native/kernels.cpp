@@ -34,7 +34,7 @@ const Kernels& kernels() {
         grouped<std::uint8_t>(),
         grouped<std::uint32_t>(),
         assess,
-        normalise,
+        normalize,
         CALIBAYES_ALL_WIDTHS(distances32),
         CALIBAYES_ALL_WIDTHS(distances64),
         CALIBAYES_ALL_WIDTHS(powers32),

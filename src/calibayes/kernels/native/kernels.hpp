@@ -45,7 +45,7 @@ struct Groups {
     const std::uint32_t* first;  // where each group begins in the packed table, (groups,)
 };
 
-// Sums over labelled rows: weight, error, soft error, log loss.
+// Sums over labeled rows: weight, error, soft error, log loss.
 struct Scores {
     double weight, error, soft_error, log_loss;
 };
@@ -101,7 +101,7 @@ struct Kernels {
     // Posterior, weights Y - (1 - generative) P (null: not wanted; 0 where no larger than `decided`) and scores of rows with joint log densities (n, k).
     Assessment (*assess)(const double* log_joint, Int n, Int k, const Int* labels, const double* weight,
                          const double* held_out, double generative, double decided, double* weights, double* scratch);
-    void (*normalise)(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence,
+    void (*normalize)(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence,
                       double* scratch);
     // Sums over columns of ((x - mean) * root)^2 for rows without a gap, of that + term over known columns for the others;
     // `gaps` says which. mean, root, term are packed, (d, K).
@@ -109,15 +109,15 @@ struct Kernels {
                                 double* sums, std::uint8_t* gaps);
     void (*distances64[WIDTHS])(const Numbers<double>&, const double* mean, const double* root, const double* term,
                                 double* sums, std::uint8_t* gaps);
-    // Weighted sums of powers of x - centre, 0, 1 and 2, each packed (d, K), added to what is there.
-    void (*powers32[WIDTHS])(const Numbers<float>&, const double* centre, const double* weights, double* count,
+    // Weighted sums of powers of x - center, 0, 1 and 2, each packed (d, K), added to what is there.
+    void (*powers32[WIDTHS])(const Numbers<float>&, const double* center, const double* weights, double* count,
                              double* first, double* second);
-    void (*powers64[WIDTHS])(const Numbers<double>&, const double* centre, const double* weights, double* count,
+    void (*powers64[WIDTHS])(const Numbers<double>&, const double* center, const double* weights, double* count,
                              double* first, double* second);
     // The same for rows of one class each, `own`; each sum is (k, d).
-    void (*own_powers32)(const Numbers<float>&, const double* centre, const Int* own, const double* weight,
+    void (*own_powers32)(const Numbers<float>&, const double* center, const Int* own, const double* weight,
                          double* count, double* first, double* second);
-    void (*own_powers64)(const Numbers<double>&, const double* centre, const Int* own, const double* weight,
+    void (*own_powers64)(const Numbers<double>&, const double* center, const Int* own, const double* weight,
                          double* count, double* first, double* second);
     // Least and largest of at least one number, both NaN where there is a NaN.
     void (*ends32)(const Numbers<float>&, double* low, double* high);

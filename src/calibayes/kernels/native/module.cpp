@@ -146,13 +146,13 @@ static std::optional<nb::tuple> look(Table codes, In<double, 2> table, In<Int, 1
     return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
 }
 
-static void normalise(In<double, 2> log_joint, Out<double, 2> log_posterior, Out<double, 1> evidence) {
+static void normalize(In<double, 2> log_joint, Out<double, 2> log_posterior, Out<double, 1> evidence) {
     const std::size_t n = log_joint.shape(0), k = log_joint.shape(1);
     demand(k > 0 && log_posterior.shape(0) == n && log_posterior.shape(1) == k && evidence.shape(0) == n,
            "results (n, k) and (n,)");
     nb::gil_scoped_release free;
     auto scratch = scratch_of(static_cast<Int>(k));
-    calibayes::chosen().normalise(log_joint.data(), n, k, log_posterior.data(), evidence.data(), scratch.data());
+    calibayes::chosen().normalize(log_joint.data(), n, k, log_posterior.data(), evidence.data(), scratch.data());
 }
 
 static void largest(In<double, 2> rows, Out<Int, 1> which) {
@@ -196,9 +196,9 @@ static void diagonal_gaussian(Table x, In<double, 2> mean, In<double, 2> varianc
         calibayes::diagonal_gaussian(numbers_of<double>(x), mean.data(), variance.data(), k, out.data());
 }
 
-static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out<double, 3> out) {
+static void power_sums(Table x, In<double, 1> center, In<double, 2> weights, Out<double, 3> out) {
     const std::size_t k = weights.shape(1), d = x.shape(1);
-    demand(centre.shape(0) == d && weights.shape(0) == x.shape(0), "a centre (d,) and weights (n, k)");
+    demand(center.shape(0) == d && weights.shape(0) == x.shape(0), "a center (d,) and weights (n, k)");
     demand(out.shape(0) == 3 && out.shape(1) == k && out.shape(2) == d, "a result (3, k, d)");
     const auto type = type_of(x.dtype());
     demand(type == calibayes::FLOAT32 || type == calibayes::FLOAT64, "numbers are float32 or float64");
@@ -206,9 +206,9 @@ static void power_sums(Table x, In<double, 1> centre, In<double, 2> weights, Out
     nb::gil_scoped_release free;
     std::fill(zero, two + k * d, 0.0);
     if (type == calibayes::FLOAT32)
-        calibayes::power_sums(numbers_of<float>(x), centre.data(), weights.data(), k, zero, one, two);
+        calibayes::power_sums(numbers_of<float>(x), center.data(), weights.data(), k, zero, one, two);
     else
-        calibayes::power_sums(numbers_of<double>(x), centre.data(), weights.data(), k, zero, one, two);
+        calibayes::power_sums(numbers_of<double>(x), center.data(), weights.data(), k, zero, one, two);
 }
 
 static nb::tuple ends(Table x) {
@@ -327,7 +327,7 @@ NB_MODULE(_native, m) {
           nb::arg("log_prior").noconvert(), nb::arg("labels").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("held_out").noconvert(), nb::arg("generative"), nb::arg("decided"), nb::arg("counts").noconvert(),
           nb::arg("classes").noconvert());
-    m.def("normalise", normalise, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
+    m.def("normalize", normalize, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
     m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
     m.def("kernel_sums", kernel_sums, nb::arg("away").noconvert(), nb::arg("weight").noconvert(),
@@ -336,7 +336,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
     m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
-    m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("centre").noconvert(),
+    m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
     m.def("ends", ends, nb::arg("x").noconvert());
     m.def("binned_sums", binned_sums, nb::arg("x").noconvert(), nb::arg("points").noconvert(),

@@ -107,9 +107,9 @@ inline void binned_counts(const Numbers<double>& x, const Int* points, const Int
     }
 }
 
-// Weighted sums of powers 0, 1, 2 of x - centre, each into (k, d), which are all zero.
+// Weighted sums of powers 0, 1, 2 of x - center, each into (k, d), which are all zero.
 template <class X>
-void power_sums(const Numbers<X>& x, const double* centre, const double* weights, Int k, double* count, double* first,
+void power_sums(const Numbers<X>& x, const double* center, const double* weights, Int k, double* count, double* first,
                 double* second) {
     const Kernels& kernels = chosen();
     std::vector<Int> own(x.n);
@@ -121,7 +121,7 @@ void power_sums(const Numbers<X>& x, const double* centre, const double* weights
             if (weights[r * k + c] != 0.0) ++many, own[r] = c, weight[r] = weights[r * k + c];
         single = many <= 1;
     }
-    if (single) return own_powers(kernels, x, centre, own.data(), weight.data(), count, first, second);
+    if (single) return own_powers(kernels, x, center, own.data(), weight.data(), count, first, second);
     const Int most = padded(share_of(k));
     std::vector<double> sums(3 * x.d * most), part(ROWS * most);
     for (Int c = 0; c < k; c += share_of(k)) {
@@ -132,7 +132,7 @@ void power_sums(const Numbers<X>& x, const double* centre, const double* weights
             const Numbers<X> rows{x.data + from * x.stride, x.stride, std::min(ROWS, x.n - from), x.d};
             for (Int r = 0; r < rows.n; ++r)
                 for (Int i = 0; i < pad; ++i) part[r * pad + i] = i < mine ? weights[(from + r) * k + c + i] : 0.0;
-            powers(kernels, width(pad), rows, centre, part.data(), zero, one, two);
+            powers(kernels, width(pad), rows, center, part.data(), zero, one, two);
         }
         for (Int i = 0; i < mine; ++i)
             for (Int j = 0; j < x.d; ++j) {

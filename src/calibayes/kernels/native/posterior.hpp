@@ -155,7 +155,7 @@ inline Assessment assess(const double* log_joint, Int n, Int k, const Int* label
     return found;
 }
 
-inline void normalise(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence, double* scratch) {
+inline void normalize(const double* log_joint, Int n, Int k, double* log_posterior, double* evidence, double* scratch) {
     Stretch rows;
     for (Int from = 0; from < n; from += ROWS) {
         const Int many = n - from < ROWS ? n - from : ROWS;

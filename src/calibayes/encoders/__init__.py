@@ -1,0 +1,40 @@
+"""Encoders: columns of a table in the form that a family reads, fitted to training rows and then fixed."""
+
+from calibayes.encoders.bins import (
+    AdaptiveBins,
+    InformedBins,
+    KMeansBins,
+    MDLBins,
+    PairBins,
+    QuantileBins,
+    UniformBins,
+)
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.dense import Dense
+from calibayes.encoders.grid import Grid
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.missing_as_level import MissingAsLevel
+from calibayes.encoders.numbers import Flags, Numbers
+from calibayes.encoders.principal import PrincipalComponents
+from calibayes.encoders.schema import Schema
+
+__all__ = [
+    "AdaptiveBins",
+    "ByColumnType",
+    "Clusters",
+    "Dense",
+    "Flags",
+    "Grid",
+    "InformedBins",
+    "KMeansBins",
+    "Levels",
+    "MDLBins",
+    "MissingAsLevel",
+    "Numbers",
+    "PairBins",
+    "PrincipalComponents",
+    "QuantileBins",
+    "Schema",
+    "UniformBins",
+]

@@ -1,0 +1,97 @@
+"""Engines that run in this process: one block after another, or several at a time in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import total
+from calibayes.core.protocols import Source
+from calibayes.kernels.threads import map_items, ordered_map, thread_limit
+
+
+class _Limit:
+    """One limit for the whole process: the first to come in sets it, the last to leave lifts it."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+_limit = _Limit()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, BLAS runs on one thread, also when several threads are inside at once."""
+    _limit.enter()
+    try:
+        yield
+    finally:
+        _limit.leave()
+
+
+@dataclass(frozen=True)
+class Serial:
+    """Everything in the calling thread."""
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        with one_thread():
+            return total(function(load()) for load in source.parts())
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """What a function says of each block, in the order of the rows."""
+        with one_thread():
+            return [function(load()) for load in source.parts()]
+
+
+@dataclass(frozen=True)
+class Threads:
+    """``jobs`` threads; the sums are added in the order of the rows, so their number leaves no trace."""
+
+    jobs: int = 2
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        with one_thread(), thread_limit(self.jobs):
+            return total(ordered_map(lambda load: function(load()), source.parts()))
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """What a function says of each block, in the order of the rows. One block has all threads to itself."""
+        with one_thread(), thread_limit(self.jobs):
+            return map_items(lambda load: function(load()), source.parts())
+
+
+def engine_for(n_jobs: int | None) -> Serial | Threads:
+    """Serial for one job, threads for more; negative numbers count from the number of cores, as in joblib."""
+    number = thread_count(n_jobs)
+    return Serial() if number == 1 else Threads(number)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Number of threads that ``n_jobs`` means."""
+    return int(effective_n_jobs(n_jobs))

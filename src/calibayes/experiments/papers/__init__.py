@@ -1,0 +1,1 @@
+"""One module for each paper: its tables and figures."""

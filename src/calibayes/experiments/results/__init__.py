@@ -1,0 +1,1 @@
+"""Kinds of tables and figures that the papers have."""

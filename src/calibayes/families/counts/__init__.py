@@ -1,0 +1,1 @@
+"""Families whose statistics are counts: levels, flags and numbers of events."""

@@ -1,0 +1,88 @@
+"""Columns of zeros and ones, independent given the class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.abilities import GradientStep
+from calibayes.core.protocols import Array, Arrays, ValidStatistics
+from calibayes.families.counts.pseudo_counts import PseudoCounts, floored
+from calibayes.kernels.levels import flags
+from calibayes.kernels.numbers import missing, sparse
+from calibayes.kernels.posterior import simplex
+
+
+@dataclass(frozen=True)
+class Bernoulli(PseudoCounts):
+    """The probability of a one for each class and column.
+
+    ``alpha`` is a pseudo-count of zeros and of ones, ``prior`` a `Dirichlet` instead of it.
+    """
+
+    reads = "flags"
+
+    @property
+    def _pseudo(self) -> Array:
+        return self.pseudo_counts([2] * len(self.layout.columns))
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        zeros, ones = flags.flag_counts(columns, weights)
+        return {"zeros": zeros, "ones": ones}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
+        ones, zeros = floored(ones, ones + zeros), floored(zeros, ones + zeros)
+        log_total = np.log(ones + zeros)
+        return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return flags.flag_scores(columns, parameters["log_zero"], parameters["log_one"])
+
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        """A count that would fall below zero keeps its value."""
+        keep = {name: ~(count >= 0) for name, count in proposed.items()}
+        kept = {name: np.where(keep[name], current[name], count) for name, count in proposed.items()}
+        frozen = sum(int(mask.sum()) for mask in keep.values())
+        return ValidStatistics(kept, frozen, np.zeros(len(kept["ones"]), dtype=bool))
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        zero = parameters["log_zero"] + rate * direction["zeros"]
+        one = parameters["log_one"] + rate * direction["ones"]
+        moved = simplex.log_project(np.stack([zero.ravel(), one.ravel()], axis=1))
+        return GradientStep(
+            {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
+        )
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        probability = np.exp(parameters["log_one"])[classes]
+        drawn = (rng.random(probability.shape) < probability).astype(np.float64)
+        return drawn if given is None else np.where(np.isnan(given), drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        dense = sparse.as_dense(columns)
+        likely = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
+        return np.where(np.isnan(dense), likely, dense)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.layout.columns
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        known, ones = missing.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
+        log_one, log_zero = parameters["log_one"], parameters["log_zero"]
+        return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero

@@ -1,0 +1,96 @@
+"""Columns of levels, independent given the class: discrete naive Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibayes.core.abilities import GradientStep, PassInputs, PassResult
+from calibayes.core.protocols import Array, Arrays, ValidStatistics
+from calibayes.families.counts.pseudo_counts import PseudoCounts, cell_by_cell, floored
+from calibayes.kernels.levels import counts
+from calibayes.kernels.posterior import fused, simplex
+
+
+@dataclass(frozen=True)
+class Categorical(PseudoCounts):
+    """One table of probabilities for each class and column.
+
+    A code below zero (a level never seen in training, or a missing cell) says nothing: its column is skipped.
+    ``alpha`` is a pseudo-count per level, ``prior`` a `Dirichlet` instead of it.
+    """
+
+    reads = "levels"
+
+    @property
+    def _first(self) -> Array:
+        return counts.offsets(self.layout.levels)
+
+    @property
+    def _pseudo_counts(self) -> Array:
+        return np.repeat(self.pseudo_counts(self.layout.levels), self.layout.levels)
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"count": counts.weighted_counts(columns, weights, self._first)}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        count = statistics["count"] + self._pseudo_counts
+        count = floored(count, counts.sums_by_column(count, self._first))
+        return {"log_probability": np.log(count) - np.log(counts.sums_by_column(count, self._first))}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return counts.look_up(columns, parameters["log_probability"], self._first)
+
+    def fused_pass(self, columns: Array, parameters: Arrays, given: PassInputs) -> PassResult:
+        seen = fused.fused_pass(columns, parameters["log_probability"], self._first, *given)
+        return PassResult(seen.assessment, {"count": seen.counts}, seen.classes)
+
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        return cell_by_cell(current, proposed)
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"])
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        moved = parameters["log_probability"] + rate * direction["count"]
+        tables = np.split(moved, self._first[1:-1], axis=1)
+        return GradientStep(
+            {"log_probability": np.concatenate([simplex.log_project(t) for t in tables], axis=1)}, None
+        )
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False  # a missing cell is not counted, whatever the parameters
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        drawn = np.stack([counts.draw(table[classes], rng) for table in self._tables(parameters)], axis=1)
+        return drawn if given is None else np.where(given < 0, drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        likely = [np.argmax(posterior @ table, axis=1) for table in self._tables(parameters)]
+        return np.where(columns < 0, np.stack(likely, axis=1), columns)
+
+    def _tables(self, parameters: Arrays) -> list[Array]:
+        """Probabilities of the levels of each column, (k, levels)."""
+        return np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.layout.columns
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return counts.look_up_each(columns, parameters["log_probability"], self._first)
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].sum(axis=0))
+
+    def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": counts.recoded(statistics["count"], codes, levels)}

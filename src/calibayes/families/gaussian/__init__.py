@@ -1,0 +1,1 @@
+"""Gaussian families: shapes of covariance, priors, mixtures."""

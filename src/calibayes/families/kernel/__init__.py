@@ -1,0 +1,1 @@
+"""Kernel densities on bins and grids."""

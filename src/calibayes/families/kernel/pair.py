@@ -1,0 +1,107 @@
+"""Two columns with a joint kernel density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.families.kernel.smoothed import Smoothed
+from calibayes.kernels.levels import counts, grid_pairs
+from calibayes.kernels.levels.smoothing import smooth
+
+
+@dataclass(frozen=True)
+class KernelPair(Smoothed):
+    """One density for each class over the cells of two columns, smoothed along both by a product of kernels.
+
+    On a grid each row is counted at the four points around it, and the density is bilinear between them. A row with a
+    missing cell is not counted; its density is that of the known cell, summed over the other.
+    """
+
+    _dimension: ClassVar[int] = 2
+
+    def bind(self, layout: Layout) -> Self:
+        if len(layout.columns) != 2:
+            raise ValueError(f"a KernelPair takes two columns, got {len(layout.columns)}")
+        return super().bind(layout)
+
+    def _margins(self, count: Array) -> list[Array]:
+        return [count.sum(axis=2), count.sum(axis=1)]
+
+    def _totals(self, count: Array) -> Array:
+        return np.asarray(count.sum(axis=(-2, -1), keepdims=True))
+
+    def _log_volumes(self) -> Array:
+        left, right = self._by_column(self._log_volume)
+        return np.asarray(left[:, None] + right)
+
+    def _smooth(self, count: Array) -> Array:
+        return self._along(self._along(np.asarray(count, dtype=np.float64), 0), 1)
+
+    def _along(self, count: Array, axis: int) -> Array:
+        """Counts smoothed along one column."""
+        moved, ordered = np.moveaxis(count, axis + 1, -1), self._ordered[axis]
+        if not ordered:
+            return count
+        near = smooth(moved[..., :ordered], np.repeat(self.bandwidths[:, axis, None], moved.shape[1], axis=1))
+        return np.moveaxis(np.concatenate([near, moved[..., ordered:]], axis=-1), -1, axis + 1)
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {
+            "count": grid_pairs.weighted_counts(self._cells.corners(columns), weights, self.layout.levels)
+        }
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        table = grid_pairs.with_margins(parameters["log_density"], self._by_column(self._log_volume))
+        return grid_pairs.interpolated(self._cells.corners(columns), table)
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        probability = np.exp(self._log_probability(parameters))
+        rows = self._cells.spread(grid_pairs.draw(probability, classes, rng), rng)
+        if given is None:
+            return rows
+        gaps = self._cells.missing(given)
+        for axis in (0, 1):
+            mine = np.flatnonzero(gaps[:, axis] & ~gaps[:, 1 - axis])
+            chances = self._given_the_other(given[mine], probability, axis)
+            codes = np.zeros((len(mine), 2), dtype=np.intp)
+            codes[:, axis] = counts.draw(chances[np.arange(len(mine)), classes[mine]], rng)
+            rows[mine, axis] = self._cells.spread(codes, rng)[:, axis]
+        return np.where(gaps, rows, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        gaps, filled = self._cells.missing(columns), np.array(columns)
+        probability = np.exp(self._log_probability(parameters))
+        for axis in (0, 1):
+            mine = np.flatnonzero(gaps[:, axis])
+            chances = self._given_the_other(columns[mine], probability, axis)
+            mixed = np.einsum("nk,nkc->nc", posterior[mine], chances)
+            filled[mine, axis] = self._cells.middle(mixed, axis)
+        return filled
+
+    def _given_the_other(self, columns: Array, probability: Array, axis: int) -> Array:
+        """Probabilities of the cells of a column given the other one, where that is known, (n, k, cells)."""
+        volume = np.exp(self._by_column(self._log_volume)[1 - axis])
+        density = np.moveaxis(probability, axis + 1, -1) / volume[:, None]
+        margin = probability.sum(axis=2 - axis)
+        table = np.concatenate([density, margin[:, None]], axis=1)
+        return grid_pairs.conditional(self._cells.corners(columns), table, 1 - axis)
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.concatenate([margin.sum(axis=0) for margin in self._margins(statistics["count"])])
+
+    def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": counts.moved(statistics["count"], codes, levels)}
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return (" + ".join(self.layout.columns),)
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return self.log_density(columns, parameters)[:, :, None]

@@ -1,0 +1,1 @@
+"""Tree-augmented naive Bayes and other tree-structured families over levels."""

@@ -1,0 +1,1 @@
+"""Kernels for kernel densities and Gram matrices."""

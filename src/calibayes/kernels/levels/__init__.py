@@ -1,0 +1,1 @@
+"""Kernels over columns of levels (categories, bins, grid cells)."""

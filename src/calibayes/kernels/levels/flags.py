@@ -1,0 +1,38 @@
+"""Tables of zeros and ones, dense (NaN is a missing cell) or CSR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import is_matrix, twin
+from calibayes.kernels.levels import counts
+from calibayes.kernels.numbers import events, sparse
+
+
+def native_flag_counts(module: Any, x: Array, weights: Array) -> Any:
+    if not is_matrix(x, "f"):
+        return NotImplemented
+    found = counts.native_weighted_counts(module, x, weights, np.arange(0, 2 * x.shape[1] + 1, 2), "f")
+    return found if found is NotImplemented else (found[:, ::2], found[:, 1::2])
+
+
+def native_flag_scores(module: Any, x: Array, zero: Array, one: Array) -> Any:
+    if not is_matrix(x, "f"):
+        return NotImplemented
+    table = np.stack([zero, one], axis=2).reshape(len(zero), -1)
+    return counts.native_look_up(module, x, table, np.arange(0, table.shape[1] + 1, 2), "f")
+
+
+@twin(native_flag_counts)
+def flag_counts(x: Array, weights: Array) -> tuple[Array, Array]:
+    """Weights (n, k) of the known cells that are 0 and of those that are 1, (k, d) each."""
+    return sparse.zeros(x, weights), events.totals(sparse.filled(x), weights)
+
+
+@twin(native_flag_scores)
+def flag_scores(x: Array, zero: Array, one: Array) -> Array:
+    """Sum over known cells of one of two tables' entries, (n, k), for tables (k, d)."""
+    return np.asarray(events.scores(sparse.filled(x), one - zero) + sparse.over_known(x, zero))

@@ -1,0 +1,1 @@
+"""Kernels over columns of numbers, dense or sparse."""

@@ -1,0 +1,143 @@
+"""Posteriors in log space: normalization, the most probable class, and scores as sums over rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import floats, is_matrix, namespace, twin, whole
+
+
+class Scores(NamedTuple):
+    """Weighted sums over rows with a label."""
+
+    weight: float
+    error: float
+    soft_error: float
+    """1 - p of the true class."""
+    log_loss: float
+
+
+class Assessment(NamedTuple):
+    """How good a posterior is, and the class weights that its rows have next."""
+
+    objective: float
+    """Weighted sum of generative * log p(x, true class) + (1 - generative) * log p(true class | x)."""
+    train: Scores
+    held_out: Scores
+    weights: Array | None
+    """weight * (Y - (1 - generative) P), (n, k), where they are wanted."""
+
+
+class FusedSums(NamedTuple):
+    """What one look at rows of levels saw."""
+
+    assessment: Assessment
+    """Without weights."""
+    counts: Array
+    """Sums of the weights per class and cell, (k, cells)."""
+    classes: Array
+    """Sums of the weights per class, (k,)."""
+
+
+def native_log_normalize(module: Any, log_joint: Array) -> Any:
+    if not is_matrix(log_joint, "f") or log_joint.shape[1] == 0:
+        return NotImplemented
+    log_posterior, evidence = np.empty(log_joint.shape), np.empty(len(log_joint))
+    module.normalize(floats(log_joint), log_posterior, evidence)
+    return log_posterior, evidence
+
+
+def native_first_largest(module: Any, rows: Array) -> Any:
+    if not is_matrix(rows, "f") or rows.shape[1] == 0:
+        return NotImplemented
+    which = np.empty(len(rows), dtype=np.int64)
+    module.largest(floats(rows), which)
+    return which
+
+
+def native_assess(
+    module: Any,
+    log_joint: Array,
+    labels: Array,
+    weight: Array,
+    held_out: Array,
+    generative: float,
+    decided: float = 0.0,
+    *,
+    weights: bool = True,
+) -> Any:
+    if not is_matrix(log_joint, "f") or log_joint.shape[1] == 0:
+        return NotImplemented
+    out = np.empty(log_joint.shape) if weights else None
+    objective, train, held = module.assess(
+        floats(log_joint), whole(labels), floats(weight), floats(held_out), generative, decided, out
+    )
+    return Assessment(objective, Scores(*train), Scores(*held), out)
+
+
+@twin(native_log_normalize)
+def log_normalize(log_joint: Array) -> tuple[Array, Array]:
+    """Split log p(x, class) into log p(class | x), (n, k), and log p(x), (n,)."""
+    xp = namespace(log_joint)
+    top = xp.max(log_joint, axis=1, keepdims=True)
+    # A row that no class can explain (all -inf) is left as evidence -inf with a flat posterior.
+    shifted = xp.where(xp.isfinite(top), log_joint - xp.where(xp.isfinite(top), top, 0.0), 0.0)
+    log_sum = xp.log(xp.sum(xp.exp(shifted), axis=1, keepdims=True))
+    return shifted - log_sum, (top + log_sum)[:, 0]
+
+
+@twin(native_first_largest)
+def first_largest(rows: Array) -> Array:
+    """Where the largest entry of each row is, the first of equals, (n,)."""
+    return np.argmax(rows, axis=1)
+
+
+@twin(native_assess)
+def assess(
+    log_joint: Array,
+    labels: Array,
+    weight: Array,
+    held_out: Array,
+    generative: float,
+    decided: float = 0.0,
+    *,
+    weights: bool = True,
+) -> Assessment:
+    """From log p(x, class) (n, k) to posterior, scores, objective and class weights in one go; label -1 is none.
+
+    A class weight no larger than ``decided`` is 0.
+    """
+    log_posterior, _ = log_normalize.plain(log_joint)
+    labeled = np.flatnonzero(labels >= 0)
+    true = labels[labeled]
+    log_true, joint = log_posterior[labeled, true], log_joint[labeled, true]
+    gain = (1.0 - generative) * log_true if generative != 1.0 else np.zeros(len(true))
+    if generative != 0.0:
+        gain = gain + generative * joint
+    wrong = np.argmax(log_posterior[labeled], axis=1) != true
+    next_weights = None
+    if weights:
+        next_weights = -(1.0 - generative) * np.exp(log_posterior)
+        next_weights[labeled, true] += 1.0
+        next_weights[np.abs(next_weights) <= decided] = 0.0
+        next_weights *= weight[:, None]
+    train, held = (_scores(part[labeled], wrong, log_true) for part in (weight, held_out))
+    return Assessment(_dot(weight[labeled], gain), train, held, next_weights)
+
+
+def _scores(weight: Array, wrong: Array, log_true: Array) -> Scores:
+    return Scores(
+        float(weight.sum()),
+        float(weight @ wrong),
+        _dot(weight, -np.expm1(log_true)),
+        _dot(weight, -log_true),
+    )
+
+
+def _dot(weight: Array, values: Array) -> float:
+    """Weighted sum; a value that does not count may be anything."""
+    counts = weight != 0
+    return float(weight[counts] @ values[counts])

@@ -1,0 +1,38 @@
+"""Expectation maximization over rows without a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Family
+from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.rules.update import ML, exactly_penalized, joint_log_likelihood
+
+
+@dataclass(frozen=True)
+class EM(ML):
+    """W = Y where the label is known, else P: maximum likelihood of labeled and unlabeled rows together."""
+
+    name: ClassVar[str] = "em"
+    closed_form: ClassVar[bool] = False
+    unlabeled: ClassVar[bool] = True
+
+    def adapt(self, family: Family) -> Family:
+        return exactly_penalized(family)
+
+    def brings(self, onehot: Array, posterior: Array) -> Array:
+        return self.weights(onehot, posterior)
+
+    def weights(self, onehot: Array, posterior: Array) -> Array:
+        return onehot + _unknown(onehot)[:, None] * posterior
+
+    def objective(self, log_joint: Array, onehot: Array) -> Array:
+        return joint_log_likelihood(log_joint, onehot) + _unknown(onehot) * log_normalize(log_joint)[1]
+
+
+def _unknown(onehot: Array) -> Array:
+    """1 for a row without a label, else 0."""
+    return 1.0 - np.sum(onehot, axis=1)
