@@ -6,52 +6,52 @@ from typing import TYPE_CHECKING, Any
 from calibayes import families, learn, rules
 from calibayes._version import __version__
 from calibayes.encoders.clusters import FewRowsWarning
-from calibayes.estimators.columns import categorical, every, numeric
-from calibayes.estimators.counts import ComplementNB, MultinomialNB, PoissonNB
-from calibayes.estimators.discriminant_analysis import (
+from calibayes.estimators.generative.binding import categorical, every, numeric
+from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.estimators.presets.counts import ComplementNB, MultinomialNB, PoissonNB
+from calibayes.estimators.presets.discriminant_analysis import (
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
+from calibayes.estimators.presets.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+from calibayes.estimators.presets.tabular import KernelNB, NaiveBayes
 from calibayes.families.gaussian.singular import SingularCovarianceWarning
 from calibayes.versions import show_versions
 
 if TYPE_CHECKING:
     from calibayes import datasets, dependence
-    from calibayes.estimators.bayes import BayesClassifier
-    from calibayes.estimators.closed_form import cross_validate_closed_form
-    from calibayes.estimators.joint_kernel import JointKernelClassifier
-    from calibayes.estimators.kernel_naive_bayes import KernelNB
-    from calibayes.estimators.log_density_features import LogDensityFeatures
-    from calibayes.estimators.measuring import measure_dependence
-    from calibayes.estimators.mixing import SkippedMemberWarning
-    from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
-    from calibayes.estimators.posterior_mixture import PosteriorMixture
-    from calibayes.estimators.sparse_log_bivariate import (
+    from calibayes.estimators.ensemble.bayes import BayesClassifier
+    from calibayes.estimators.ensemble.fit import SkippedMemberWarning
+    from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
+    from calibayes.estimators.generative.cross_validation import cross_validate_closed_form
+    from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
+    from calibayes.estimators.log_density.classifier import (
         LogUnivariateClassifier,
         SparseLogBivariateClassifier,
     )
-    from calibayes.estimators.trade_off import TradeOffCV
-    from calibayes.estimators.tree import TreeAugmentedNB
+    from calibayes.estimators.log_density.dependence import measure_dependence
+    from calibayes.estimators.log_density.features import LogDensityFeatures
+    from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
+    from calibayes.estimators.presets.trade_off import TradeOffCV
+    from calibayes.estimators.presets.tree import TreeAugmentedNB
 
 _LATER = {
-    "BayesClassifier": "estimators.bayes",
-    "JointKernelClassifier": "estimators.joint_kernel",
-    "KernelNB": "estimators.kernel_naive_bayes",
-    "LogDensityFeatures": "estimators.log_density_features",
-    "LogUnivariateClassifier": "estimators.sparse_log_bivariate",
-    "MixtureDiscriminantAnalysis": "estimators.mixture",
-    "PosteriorMixture": "estimators.posterior_mixture",
-    "SkippedMemberWarning": "estimators.mixing",
-    "SparseLogBivariateClassifier": "estimators.sparse_log_bivariate",
-    "TradeOffCV": "estimators.trade_off",
-    "TreeAugmentedNB": "estimators.tree",
-    "cross_validate_closed_form": "estimators.closed_form",
-    "measure_dependence": "estimators.measuring",
+    "BayesClassifier": "estimators.ensemble.bayes",
+    "JointKernelClassifier": "estimators.joint_kernel.classifier",
+    "LogDensityFeatures": "estimators.log_density.features",
+    "LogUnivariateClassifier": "estimators.log_density.classifier",
+    "MixtureDiscriminantAnalysis": "estimators.presets.mixture",
+    "PosteriorMixture": "estimators.ensemble.posterior_mixture",
+    "SkippedMemberWarning": "estimators.ensemble.fit",
+    "SparseLogBivariateClassifier": "estimators.log_density.classifier",
+    "TradeOffCV": "estimators.presets.trade_off",
+    "TreeAugmentedNB": "estimators.presets.tree",
+    "cross_validate_closed_form": "estimators.generative.cross_validation",
+    "measure_dependence": "estimators.log_density.dependence",
 }
-"""Where names are that are loaded when they are first asked for: most programs use few of them."""
+"""Modules of names that are imported at first use, since most programs need few of them."""
 
 __all__ = [
     "BayesClassifier",
@@ -77,6 +77,7 @@ __all__ = [
     "SkippedMemberWarning",
     "SparseLogBivariateClassifier",
     "TradeOffCV",
+    "TrainingOptions",
     "TreeAugmentedNB",
     "__version__",
     "categorical",
@@ -93,7 +94,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a checker of types would take any name for one of these
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in ("datasets", "dependence"):

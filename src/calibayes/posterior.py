@@ -1,4 +1,4 @@
-"""From the joint log density to posterior probabilities and the sums that describe how good they are."""
+"""Posterior probabilities: their scores as sums over rows, negligible weights, temperature."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from scipy.optimize import minimize_scalar
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior.logspace import assess, log_normalize
 
-__all__ = ["NEGLIGIBLE", "assess", "best_temperature", "log_normalize", "scores", "undecided"]
+__all__ = [
+    "NEGLIGIBLE",
+    "assess",
+    "best_temperature",
+    "held_out_scores",
+    "log_normalize",
+    "scores",
+    "without_negligible",
+]
 
 NEGLIGIBLE = 2.0**-40
-"""A weight that is no larger counts as none: the posterior of a row has decided about that class."""
+"""A class weight W(Y, P) that is no larger counts as zero."""
 
 
 def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, float]:
@@ -29,17 +37,17 @@ def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, f
     }
 
 
-def undecided(weights: Array) -> Array:
-    """The weights W(Y, P), (n, k), of rows that are still undecided about a class; 0 where they are decided.
+def without_negligible(weights: Array) -> Array:
+    """The weights W(Y, P), (n, k), with negligible ones set to zero, so that families can skip these rows.
 
-    Families leave out what has no weight. A statistic, the sum of w * t(x) over rows, moves by less than 2^-40 of what
-    the same sum over all rows with weight one and |t(x)| is: less than it owes to rounding.
+    A statistic, the sum of w * t(x) over rows, changes by less than 2^-40 of the sum of |t(x)| over all rows: less than
+    its rounding error.
     """
     return np.where(np.abs(weights) <= NEGLIGIBLE, 0.0, weights)
 
 
 def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float:
-    """The temperature with the least log loss on labeled rows, between exp(-3) and exp(3)."""
+    """The temperature with the lowest log loss on labeled rows, between exp(-3) and exp(3)."""
     labeled = codes >= 0
     rows = np.arange(int(labeled.sum()))
     log_posterior, codes, weight = log_posterior[labeled], codes[labeled], weight[labeled]
@@ -48,5 +56,15 @@ def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float
         scaled = log_posterior / np.exp(log_temperature)
         return float(-weight @ log_normalize(scaled)[0][rows, codes])
 
-    found = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
+    return float(np.exp(optimum.x))
+
+
+def held_out_scores(log_posterior: Array, codes: Array, weight: Array) -> tuple[float, float]:
+    """Weighted log loss and error of the rows with a prediction (no NaN) and a label; NaN if there are none."""
+    predicted = ~np.isnan(log_posterior).any(axis=1) & (codes >= 0)
+    if not predicted.any():
+        return np.nan, np.nan
+    onehot = np.eye(log_posterior.shape[1])[codes[predicted]]
+    sums = scores(log_posterior[predicted], onehot, weight[predicted])
+    return sums["log_loss"] / sums["weight"], sums["error"] / sums["weight"]

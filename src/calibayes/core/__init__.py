@@ -1,1 +1,1 @@
-"""The design on one page (`protocols`) and the three things everything is made of: blocks, trees, namespaces."""
+"""Protocols (the design on one page), optional abilities, blocks of rows, arithmetic on named arrays."""

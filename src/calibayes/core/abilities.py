@@ -1,4 +1,4 @@
-"""What families may be able to do beyond their protocol: small protocols, never methods that raise."""
+"""Optional abilities of families: small protocols instead of methods that raise."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class GradientStep(NamedTuple):
 
     parameters: Arrays
     offset: Array | None
-    """Change of each class's log normalizer that the class prior absorbs, (k,); None where it stays inside."""
+    """Change of each class's log normalizer that the class prior absorbs, (k,); None if it stays in the family."""
 
 
 @runtime_checkable
 class NaturalParameters(Protocol):
-    """Natural parameters that a gradient can move, with a projection back to valid ones."""
+    """Natural parameters, with a gradient step and a projection back to valid ones."""
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
@@ -41,20 +41,20 @@ class NaturalParameters(Protocol):
 
 @runtime_checkable
 class Sampling(Protocol):
-    """New rows."""
+    """Random rows."""
 
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
-        """One row of columns for each class code; cells that are known in ``given`` (n, d) keep their value."""
+        """One row for each class code, (n, d); cells that are not missing in ``given`` (n, d) keep their value."""
 
 
 @runtime_checkable
 class Filling(Protocol):
-    """What missing cells are likely to be."""
+    """Imputation of missing values."""
 
     def fill(self, columns: Any, parameters: Arrays, posterior: Array) -> Array:
-        """The rows with missing cells at their mean or most probable level, classes weighted by the posterior."""
+        """The rows with missing values replaced by their mean or most probable level, classes weighted by the posterior."""
 
 
 @runtime_checkable
@@ -71,14 +71,14 @@ class Reasons(Protocol):
 
 @runtime_checkable
 class Contrasting(Protocol):
-    """A log density that is cheaper up to a term which all classes share: a posterior needs no more."""
+    """A log density that is cheaper up to a term that all classes share, which is enough for a posterior."""
 
     def contrast(self, columns: Any, parameters: Arrays) -> Array:
-        """log p(x | class) minus something that depends on x alone, (n, k)."""
+        """log p(x | class) minus a term that depends on x alone, (n, k)."""
 
 
 class PassInputs(NamedTuple):
-    """What a look at some rows needs to know beside their columns and a family's parameters."""
+    """Inputs of a fused pass beside columns and parameters."""
 
     log_prior: Array
     """log p(class), (k,)."""
@@ -86,26 +86,26 @@ class PassInputs(NamedTuple):
     weight: Array
     held_out: Array
     generative: float
-    decided: float
-    """A class weight that is no larger counts as none."""
+    negligible: float
+    """A class weight that is no larger counts as zero."""
 
 
 class PassResult(NamedTuple):
-    """What was seen."""
+    """Results of a fused pass."""
 
     assessment: Any
     statistics: Arrays
-    """Those of the weights that follow from the posterior."""
+    """Statistics with the weights W that follow from the posterior."""
     classes: Array
-    """The sums of these weights, (k,)."""
+    """Sums of these weights, (k,)."""
 
 
 @runtime_checkable
 class FusedPass(Protocol):
-    """Densities, posterior, scores and statistics in one go, for a family that is alone."""
+    """Densities, posterior, scores and statistics in one pass, for a model with a single family."""
 
     def fused_pass(self, columns: Any, parameters: Arrays, inputs: PassInputs) -> PassResult:
-        """`log_density`, its posterior with the class prior, how good that is, and `statistics` of its weights."""
+        """`log_density`, the posterior with the class prior, its scores, and `statistics` with the resulting weights."""
 
 
 @runtime_checkable
@@ -118,19 +118,19 @@ class Movable(Protocol):
 
 @runtime_checkable
 class Sized(Protocol):
-    """Statistics that may be larger than a block of rows, so that adding them up would cost more than making them."""
+    """Statistics that may be larger than a block of rows, so that adding them would cost more than computing them."""
 
     @property
     def size(self) -> int:
-        """How many different numbers the statistics hold, about."""
+        """Approximate number of different numbers in the statistics."""
 
 
 @runtime_checkable
 class AllowsMissing(Protocol):
-    """Missing cells: NaN among numbers, a negative code among levels."""
+    """Missing values: NaN among numbers, a negative code among levels."""
 
     def has_hidden(self, columns: Any) -> bool:
-        """Whether the statistics of these rows depend on the parameters, so that no closed form ends at once."""
+        """Whether the statistics of these rows depend on the parameters (expected statistics), so that there is no closed form."""
 
 
 @runtime_checkable
@@ -154,31 +154,31 @@ class Penalized(Protocol):
 
 @runtime_checkable
 class Structured(Protocol):
-    """A structure, found in sums over the data that are richer than the statistics that are learned.
+    """A structure that is found in sums over the data that contain the statistics of every possible structure.
 
-    `Family.prepare` finds it in a survey. The surveys are what adds up over rows; the statistics of a structure follow.
+    `Family.prepare` finds it in these structure statistics, which are additive over rows.
     """
 
     @property
     def structure(self) -> Hashable:
-        """What was found, None before: statistics of different structures have nothing to do with each other."""
+        """The structure found, None before: statistics of different structures cannot be added."""
 
     def structure_statistics(self, columns: Any, weights: Array) -> Arrays:
         """Sums over rows, linear in the weights (n, k), from which any structure can be found."""
 
-    def statistics_of(self, survey: Arrays) -> Arrays:
-        """What ``statistics`` of the same rows would be: the part of a survey that the structure needs."""
+    def statistics_of(self, structure_statistics: Arrays) -> Arrays:
+        """``statistics`` of the same rows: the part of the structure statistics that the structure needs."""
 
 
 @runtime_checkable
 class Recodable(Protocol):
-    """Statistics (surveys, of a family that is `Structured`) that can move to more levels."""
+    """Statistics (or structure statistics) that can be mapped to another set of levels."""
 
     def occurrences(self, statistics: Arrays) -> Array:
-        """Weight of the rows that have each level, all columns side by side, (cells,)."""
+        """Weight of the rows with each level, columns concatenated, (cells,)."""
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        """The same counts where level i of column j has become level ``codes[j][i]`` of ``levels[j]``.
+        """The same counts after level i of column j became level ``codes[j][i]`` of ``levels[j]``.
 
-        A negative code is a level that is no more, since it never occurred.
+        A negative code removes a level that never occurred.
         """

@@ -1,4 +1,4 @@
-"""Rows as the learner sees them: each family's columns, the labels and the weights."""
+"""A block of encoded rows: columns by family, labels and weights."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Block:
     labels : (n,) integers
         Class codes; -1 is a row without a label.
     weight : (n,) floats
-        Weight of each row in the statistics; 0 for a row that is held out.
+        Weight of each row in the statistics; 0 for a held-out row.
     held_out : (n,) floats
-        Weight of each row in the validation metrics; 0 for a row that trains.
+        Weight of each row in the validation metrics; 0 for a training row.
     first : int
-        Position of the first row in the whole table, so that random starts do not depend on the partition.
+        Position of the first row in the table: random starts are drawn by row, so that they do not depend on the blocks.
     """
 
     columns: Mapping[str, Array]

@@ -1,4 +1,4 @@
-"""Arithmetic on named arrays, nested to any depth: statistics are added, subtracted and scaled as they are."""
+"""Arithmetic on named arrays, nested to any depth: how statistics are added, subtracted and scaled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 Tree = Mapping[str, Any]
-"""Names to arrays, numbers or further trees."""
+"""Names -> arrays, numbers or further trees."""
 
 
 def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
@@ -19,7 +19,7 @@ def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
     {'x': 3}
     """
     first = trees[0]
-    if not isinstance(first, dict | Mapping):  # most are dictionaries, which are quicker to tell
+    if not isinstance(first, dict | Mapping):  # the test for a dictionary is cheaper
         return function(*trees)
     if any(tree.keys() != first.keys() for tree in trees[1:]):
         raise ValueError(f"trees with different names: {[sorted(tree) for tree in trees]}")
@@ -32,7 +32,7 @@ def add(*trees: Tree) -> Any:
 
 
 def total(trees: Iterable[Tree]) -> Any:
-    """Sum of any number of trees, from left to right, in the memory of the first sum: the trees themselves stay.
+    """Sum of any number of trees, from left to right, accumulated in the memory of the first sum; inputs are not changed.
 
     >>> total([{"x": 1}, {"x": 2}, {"x": 4}])
     {'x': 7}
@@ -45,7 +45,7 @@ def total(trees: Iterable[Tree]) -> Any:
 
 
 def _added(left: Any, right: Any) -> Any:
-    """A sum, in the memory of the left array where it has the room."""
+    """A sum, stored in the left array if shape and type allow it."""
     if (
         isinstance(left, np.ndarray)
         and left.shape == np.shape(right)

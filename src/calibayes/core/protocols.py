@@ -1,20 +1,21 @@
 """The whole design on one page.
 
-A family is a closed-form learner ``parameters(statistics(data))`` whose statistics are sums over rows, linear in
-per-row class weights W of shape (n, k). Every learning rule is then one line,
+A family is a closed-form learner ``parameters(statistics(data))`` whose sufficient statistics are sums over rows, linear
+in per-row class weights W of shape (n, k). Every learning rule is then one line,
 
     S  <-  (1 - step * shrink) * S  +  step * statistics(X, W(Y, P))        P = posterior under parameters(S)
 
-A model is a class prior and one or more families, each over its own columns. A rule says which weights and which
-step, a source yields blocks of rows, an engine says where the sum over blocks runs. None of them knows another;
-`calibayes.learn` composes them through the protocols below. What a family
-may be able to do beyond its protocol is in `calibayes.core.abilities`. Sizes: n rows, d columns, k classes.
+A model is a class prior and one or more families, each over its own columns. A rule chooses the weights and the step, a
+source yields blocks of rows, an engine runs the sum over blocks. They do not import each other; `calibayes.learn`
+composes them through the protocols below. Optional abilities of a family are in `calibayes.core.abilities`. Sizes: n
+rows, d columns, k classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -23,46 +24,49 @@ if TYPE_CHECKING:
     from calibayes.core.block import Block
 
 Array: TypeAlias = Any
-"""An array of NumPy or of another library that speaks the array API."""
+"""An array of NumPy or of another library with the array API."""
 Arrays: TypeAlias = Mapping[str, Any]
 """Name -> array: the statistics or the parameters of one family."""
 Trees: TypeAlias = Mapping[str, Arrays]
 """Name of a family -> its arrays: the statistics or the parameters of a model."""
 
 
+_no_numbers = partial(np.zeros, 0)
+
+
 @dataclass(frozen=True)
 class Layout:
-    """What a family is told about its columns before it sees a row of them."""
+    """Description of a family's columns, from their fitted encoder."""
 
     classes: tuple[str, ...]
     columns: tuple[str, ...]
     levels: tuple[int, ...] = ()
     """Number of levels of each column, for families over levels."""
-    center: Array = field(default_factory=lambda: np.zeros(0))
+    center: Array = field(default_factory=_no_numbers)
     """Point about which moments are summed, (d,), for families over numbers."""
-    variance: Array = field(default_factory=lambda: np.zeros(0))
-    """Variance of each column, (d,), for families over numbers: what a missing cell may be at the start."""
+    variance: Array = field(default_factory=_no_numbers)
+    """Variance of each column, (d,), for families over numbers: that of a missing value before anything is learned."""
     ordered: tuple[int, ...] = ()
-    """How many leading cells of each column lie in order, so that neighbors are alike; the others stand alone."""
-    log_volume: Array = field(default_factory=lambda: np.zeros(0))
+    """Number of leading cells of each column that are ordered, so that neighbors may be smoothed; the others are unordered."""
+    log_volume: Array = field(default_factory=_no_numbers)
     """log of the width of each cell in its column's units, all columns side by side; 0 where a cell is one value."""
     gridded: bool = False
-    """Whether the ordered cells are points of a uniform grid and columns hold positions on it (NaN where missing),
-    not codes; the two cells behind the points are all that lies below the grid and all that lies above."""
+    """Whether the ordered cells are points of a uniform grid and columns hold positions on it (NaN if missing) instead of
+    codes; the two cells after the points hold everything below and everything above the grid."""
     gappy: tuple[bool, ...] = ()
-    """Whether the last cell of each column is for what is missing in it."""
+    """Whether the last cell of each column is its missing value."""
     seeds: tuple[Array, ...] = ()
-    """Where the components of each class begin, (components, d) a class, for mixtures."""
+    """Initial means of the components of each class, (components, d) per class, for mixtures."""
 
 
 class ValidStatistics(NamedTuple):
-    """What `Family.keep_valid` lets through."""
+    """Result of `Family.keep_valid`."""
 
     statistics: Arrays
     frozen: int
-    """How many statistics kept their old value."""
-    held: Array
-    """Classes that kept everything, so that their class count must stay too, (k,)."""
+    """Number of statistics that kept their old value."""
+    frozen_classes: Array
+    """Classes that kept all their statistics, so that their class count must stay too, (k,) booleans."""
 
 
 class Family(Protocol):
@@ -72,25 +76,26 @@ class Family(Protocol):
     def reads(self) -> str:
         """The encoding of its columns.
 
-        "numbers", "clusters" (numbers with seeds), "levels", "cells", "flags" or "counts".
+        "numbers", "clusters" (numbers with initial means), "levels", "cells", "flags" or "counts".
         """
 
     def bind(self, layout: Layout) -> Family:
         """This family over given columns and classes."""
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Family:
-        """Fix, from the statistics of the data, what stays fixed: default priors, floors, structure.
+        """Fix, from the statistics of the data, what stays fixed: default priors, floors, bandwidths, structure.
 
-        ``pooled`` are the statistics of all rows with even class weights, where some rows have no label. A family that
-        is `Structured` is given its surveys instead.
+        ``pooled`` are the statistics of all rows with even class weights, given where some rows have no label. A family
+        that is `Structured` receives its structure statistics instead.
 
-        Raises ValueError, naming class and column, where the statistics have no valid parameters.
+        Raises ValueError, naming class and column, if the statistics have no valid parameters.
         """
 
     def statistics(self, columns: Any, weights: Array, parameters: Arrays | None = None) -> Arrays:
         """Sums over rows, linear in the weights (n, k), which may be negative.
 
-        The parameters matter only to families with something hidden.
+        The parameters matter only to families with something hidden (components, missing values): these return expected
+        statistics.
         """
 
     def parameters(self, statistics: Arrays) -> Arrays:
@@ -104,15 +109,28 @@ class Family(Protocol):
 
 
 class Model(Protocol):
-    """Class prior and families together: the joint density p(x, class)."""
+    """Class prior and families together: the joint density p(x, class). Immutable; methods are pure."""
+
+    @property
+    def structure(self) -> Hashable:
+        """The structures that families have found; statistics of different structures cannot be added."""
+
+    def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Model:
+        """This model over given columns and classes."""
+
+    def prepare(self, start: Trees, pooled: Trees | None = None) -> Model:
+        """`Family.prepare` of the class prior and of all families."""
+
+    def has_hidden(self, block: Block) -> bool:
+        """Whether the statistics of these rows depend on the parameters, so that one update is no closed form."""
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
 
     def structure_statistics(self, block: Block, weights: Array) -> Trees:
-        """Sums over the data: the statistics, or what holds them where a structure is still to be found."""
+        """Sums over the data: the statistics, or for `Structured` families the sums that the structure is found in."""
 
-    def statistics_of(self, survey: Trees) -> Trees:
-        """The statistics that a survey holds."""
+    def statistics_of(self, structure_statistics: Trees) -> Trees:
+        """The statistics contained in structure statistics."""
 
     def parameters(self, statistics: Trees) -> Trees: ...
 
@@ -120,12 +138,13 @@ class Model(Protocol):
         """log p(x, class), (n, k)."""
 
     def contrast(self, block: Block, parameters: Trees) -> Array:
-        """The same up to a term that all classes share."""
+        """log p(x, class) up to a term that all classes share, (n, k): enough for a posterior, and cheaper."""
 
-    def fused_pass(self, block: Block, parameters: Trees, generative: float, decided: float) -> Any | None:
-        """All that a pass wants of a block in one go (see `FusedPass`), or None where that is not at hand."""
+    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> Any | None:
+        """Scores and statistics of a block in one pass (see `FusedPass`), or None if the families have no such kernel."""
 
-    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]: ...
+    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
+        """The proposed statistics, invalid ones replaced by the current value, and how many were replaced."""
 
     def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
 
@@ -133,17 +152,17 @@ class Model(Protocol):
 
 
 class StepControl(Protocol):
-    """How long the next step is."""
+    """Length of the next step."""
 
     @property
     def guarded(self) -> bool:
-        """Whether a step that lowers the objective is taken back and tried again, shorter."""
+        """Whether a step that lowers the objective is undone and tried again, shorter."""
 
     def step(self, update: int, previous: float | None) -> float:
         """Length of the step of an update, counted from 1, after the ``previous`` accepted one."""
 
     def retry(self, step: float, tries: int) -> float | None:
-        """Length after a refused step, or None to give up."""
+        """Length after a rejected step, or None to give up."""
 
 
 class Rule(Protocol):
@@ -161,58 +180,61 @@ class Rule(Protocol):
 
     @property
     def shrink(self) -> float:
-        """Share of the statistics given up per unit of step; also the weight of the log prior in the objective."""
+        """Share of the statistics removed per unit of step; also the weight of the log prior in the objective."""
 
     @property
-    def closed_form(self) -> bool:
-        """Whether one update from anywhere is the end."""
+    def is_closed_form(self) -> bool:
+        """Whether one update from any state reaches the optimum."""
 
     @property
-    def climbs(self) -> bool:
-        """Whether the best state is that of the highest objective; else it is that of the least soft error."""
+    def maximizes_objective(self) -> bool:
+        """Whether the best state is that of the highest objective; otherwise that of the lowest soft error."""
 
     @property
-    def unlabeled(self) -> bool:
+    def uses_unlabeled(self) -> bool:
         """Whether rows without a label take part."""
+
+    @property
+    def generative_weight(self) -> float | None:
+        """g of a rule with W = Y - (1 - g) P and objective g * log p(x, y) + (1 - g) * log p(y | x); None for others.
+
+        Kernels compute such a rule's weights and objective in one pass.
+        """
 
     def adapt(self, family: Family) -> Family:
         """The family as this rule needs it."""
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        """W(Y, P), (n, k), in units of a row: what is tiny beside 1 counts as none."""
+        """W(Y, P), (n, k), in units of a row: values that are tiny compared with 1 count as zero."""
 
-    def brings(self, onehot: Array, posterior: Array) -> Array:
-        """Class weights with which further rows enter the state before a step is taken on them, (n, k)."""
+    def entry_weights(self, onehot: Array, posterior: Array) -> Array:
+        """Class weights with which further rows are added to the state before a step is taken on them, (n, k)."""
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
-        """What the rule climbs, row by row, (n,); None where nothing is known to rise.
-
-        A rule whose weights are Y - (1 - g) P, and which climbs g * log p(x, y) + (1 - g) * log p(y | x), may say so by
-        an attribute ``blend`` = g (None: it is not): kernels then do all that in one go.
-        """
+        """What the rule maximizes, row by row, (n,); None for a rule without an objective."""
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
-        """The state that belongs to the statistics at the start."""
+        """The initial state, from the statistics at the start."""
 
     def absorb(self, state: Trees, new: Trees) -> Trees:
-        """The state after the statistics of further rows came in."""
+        """The state after the statistics of further rows were added."""
 
     def statistics(self, state: Trees) -> Trees | None:
-        """The statistics in a state, None for a rule that keeps none."""
+        """The statistics in a state, None for a rule whose state holds none."""
 
     def parameters(self, model: Model, state: Trees) -> Trees: ...
 
     def advance(
         self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
     ) -> tuple[Trees, int]:
-        """The next state and how much of it froze.
+        """The next state and the number of statistics that kept their old value.
 
-        ``direction`` is statistics(X, W) over ``share`` of the data, whose whole weight is ``size``.
+        ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``.
         """
 
 
 class Source(Protocol):
-    """A table, block by block."""
+    """Encoded rows of a table, block by block."""
 
     def parts(self) -> Sequence[Callable[[], Block]]:
         """Picklable loaders, one for each block, in the order of the rows."""
@@ -222,7 +244,10 @@ class Source(Protocol):
 
 
 class Engine(Protocol):
-    """Where sums over blocks run."""
+    """Where functions of blocks run."""
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         """The sum of ``function(block)`` over all blocks, added in the order of the rows."""
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """``function(block)`` of every block, in the order of the rows."""

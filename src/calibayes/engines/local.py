@@ -19,7 +19,7 @@ from calibayes.kernels.threads import map_items, ordered_map, thread_limit
 
 
 class _Limit:
-    """One limit for the whole process: the first to come in sets it, the last to leave lifts it."""
+    """One BLAS limit for the whole process: set by the first caller to enter, lifted by the last to leave."""
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
@@ -48,7 +48,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, BLAS runs on one thread, also when several threads are inside at once."""
+    """Inside, BLAS uses one thread, so that sums do not depend on the number of threads; threads may enter concurrently."""
     _limit.enter()
     try:
         yield
@@ -58,21 +58,21 @@ def one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Serial:
-    """Everything in the calling thread."""
+    """One block after another, in the calling thread."""
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         with one_thread():
             return total(function(load()) for load in source.parts())
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
-        """What a function says of each block, in the order of the rows."""
+        """``function(block)`` of every block, in the order of the rows."""
         with one_thread():
             return [function(load()) for load in source.parts()]
 
 
 @dataclass(frozen=True)
 class Threads:
-    """``jobs`` threads; the sums are added in the order of the rows, so their number leaves no trace."""
+    """``jobs`` threads; sums are added in the order of the rows, so results do not depend on their number."""
 
     jobs: int = 2
 
@@ -81,7 +81,7 @@ class Threads:
             return total(ordered_map(lambda load: function(load()), source.parts()))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
-        """What a function says of each block, in the order of the rows. One block has all threads to itself."""
+        """``function(block)`` of every block, in the order of the rows; a single block may use all threads."""
         with one_thread(), thread_limit(self.jobs):
             return map_items(lambda load: function(load()), source.parts())
 

@@ -1,1 +1,1 @@
-"""The scikit-learn face: one general estimator and presets under names that people know."""
+"""The scikit-learn face: estimators, and the functions of fitted models that they delegate to."""

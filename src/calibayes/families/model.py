@@ -9,7 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from calibayes.core.abilities import NaturalParameters, PassInputs, PassResult, Penalized, Structured
+from calibayes.core.abilities import (
+    AllowsMissing,
+    NaturalParameters,
+    PassInputs,
+    PassResult,
+    Penalized,
+    Structured,
+)
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
 from calibayes.kernels.numbers import moments
@@ -117,6 +124,13 @@ class Product:
         """The structures that its families have found."""
         return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
 
+    def has_hidden(self, block: Block) -> bool:
+        return any(
+            f.has_hidden(block.columns[name])
+            for name, f in self.families.items()
+            if isinstance(f, AllowsMissing)
+        )
+
     def structure_statistics(self, block: Block, weights: Array) -> Trees:
         sums = {
             name: getattr(f, "structure_statistics", f.statistics)(block.columns[name], weights)
@@ -177,7 +191,7 @@ class Product:
     def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
         """Each family freezes what is its own; a class that one of them holds keeps its class count."""
         admissions = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
-        held = np.any([admission.held for admission in admissions.values()], axis=0)
+        held = np.any([admission.frozen_classes for admission in admissions.values()], axis=0)
         prior, frozen = self.prior.keep_valid(current[PRIOR], proposed[PRIOR], held)
         kept = {name: admission.statistics for name, admission in admissions.items()}
         return {PRIOR: prior, **kept}, frozen + sum(admission.frozen for admission in admissions.values())

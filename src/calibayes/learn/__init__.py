@@ -1,13 +1,20 @@
-"""The only loop: it owns iteration, step control, stopping and history, and sees protocols alone."""
+"""Training: the only loop. It owns iteration, step control, stopping and history, and uses protocols alone."""
 
-from calibayes.learn.history import Entry, as_arrays
-from calibayes.learn.lane import Lane
-from calibayes.learn.loop import brought_statistics, learn, mini_batches, start_statistics, survey
-from calibayes.learn.path import TAUS, walk
-from calibayes.learn.progress import PrintProgress, Progress
-from calibayes.learn.starts import Bootstrap, Data, Even, Likelihood, RandomLabels, Start, start_named
+from calibayes.learn.loop import TOTAL_STEPS, follow_path, learn, mini_batches, problem_of
+from calibayes.learn.progress import Callback, Progress
+from calibayes.learn.run import Entry, Run, as_arrays
+from calibayes.learn.starts import (
+    Bootstrap,
+    Data,
+    EvenWeights,
+    Likelihood,
+    RandomLabels,
+    Start,
+    start_named,
+)
 from calibayes.learn.stops import (
     AnyOf,
+    LastState,
     MaxPasses,
     Never,
     NoGain,
@@ -15,40 +22,44 @@ from calibayes.learn.stops import (
     SoftErrorRises,
     Stop,
     TimeLimit,
-    ToTheEnd,
     ValidationLoss,
     stop_named,
 )
+from calibayes.learn.train import DataSums, Plan, Trained, data_sums, start_statistics, train
 
 __all__ = [
-    "TAUS",
+    "TOTAL_STEPS",
     "AnyOf",
     "Bootstrap",
+    "Callback",
     "Data",
+    "DataSums",
     "Entry",
-    "Even",
-    "Lane",
+    "EvenWeights",
+    "LastState",
     "Likelihood",
     "MaxPasses",
     "Never",
     "NoGain",
     "Patience",
-    "PrintProgress",
+    "Plan",
     "Progress",
     "RandomLabels",
+    "Run",
     "SoftErrorRises",
     "Start",
     "Stop",
     "TimeLimit",
-    "ToTheEnd",
+    "Trained",
     "ValidationLoss",
     "as_arrays",
-    "brought_statistics",
+    "data_sums",
+    "follow_path",
     "learn",
     "mini_batches",
+    "problem_of",
     "start_named",
     "start_statistics",
     "stop_named",
-    "survey",
-    "walk",
+    "train",
 ]

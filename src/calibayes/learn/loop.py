@@ -1,123 +1,156 @@
-"""Pass after pass over the source, until every lane is done."""
+"""The training loop: pass after pass over the source until every run is done."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.block import Block
-from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
+from calibayes.core.protocols import Array, Engine, Model, Rule, Source, Trees
+from calibayes.kernels.posterior.logspace import Assessment
 from calibayes.kernels.threads import map_items
-from calibayes.learn.lane import Lane, Sweep
-from calibayes.learn.measuring import measure
 from calibayes.learn.progress import Callback, Progress
-from calibayes.learn.starts import Start
-from calibayes.posterior import log_normalize
+from calibayes.learn.run import Entry, Run, Sweep
+from calibayes.posterior import NEGLIGIBLE, assess, log_normalize, scores, without_negligible
 
 MANY_CELLS = 2**17
-"""Cells of a block from which on threads are worth being called."""
-FALL = 1.0
-"""A fall of the objective by so much a row is no wobble: the rule ran off."""
+"""Number of cells of a block from which on runs are measured in threads."""
+DIVERGING_FALL = 1.0
+"""A fall of the objective per row that is no fluctuation: the rule diverges."""
+TOTAL_STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+"""Sums of steps at which a calibration path is evaluated. Statistics are sums over rows, so that the sum of steps means
+the same for any number of rows; the number of updates does not."""
 
 
-def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
-    """Statistics of the rows with the start's weights."""
-    total: Trees = engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
-    return total
+def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
+    """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
+    while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
 
+        def measure_all(block: Block, active: Mapping[str, Run] = active) -> Mapping[str, Any]:
+            return dict(zip(active, _measure_runs(block, list(active.values())), strict=True))
 
-def survey(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
-    """The same sums, or the richer ones that a structure is found in."""
-    total: Trees = engine.total(
-        lambda block: model.structure_statistics(block, start.weights(block, k)), source
-    )
-    return total
-
-
-def brought_statistics(model: Model, source: Source, engine: Engine, rule: Rule, parameters: Trees) -> Trees:
-    """What further rows bring to a state: their labels, or their posterior where the rule uses rows without one."""
-
-    def of_block(block: Block) -> Trees:
-        log_joint = model.log_joint(block, parameters)
-        onehot = block.onehot(log_joint.shape[1])
-        weights = rule.brings(onehot, np.exp(log_normalize(log_joint)[0]))
-        return model.statistics(block, weights * block.weight[:, None], parameters)
-
-    total: Trees = engine.total(of_block, source)
-    return total
-
-
-def learn(lanes: Sequence[Lane], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
-    """Run the lanes to their ends. A block is loaded once a pass and visits every lane that is not done."""
-    while active := {str(i): lane for i, lane in enumerate(lanes) if not lane.done}:
-
-        def visit(block: Block, active: Mapping[str, Lane] = active) -> Mapping[str, Any]:
-            return dict(zip(active, _looks(block, list(active.values())), strict=True))
-
-        totals = engine.total(visit, source)
-        for name, lane in active.items():
-            entry = lane.receive(totals[name])
-            answers = [call(Progress(lane.updates, lane.limit, entry)) for call in callbacks if entry]
+        totals = engine.total(measure_all, source)
+        for name, run in active.items():
+            entry = run.receive(totals[name])
+            answers = [call(Progress(run.updates, run.limit, entry)) for call in callbacks if entry]
             if any(answers):
-                lane.done = lane.converged = True
-    for lane in lanes:
-        _warn(lane)
+                run.done = run.converged = True
 
 
-def _looks(block: Block, lanes: Sequence[Lane]) -> list[Mapping[str, Any]]:
-    """What the lanes see in a block; in threads, where these are free and it is large."""
+def follow_path(
+    runs: Sequence[Run],
+    source: Source,
+    engine: Engine,
+    total_steps: Sequence[float] = TOTAL_STEPS,
+    callbacks: Sequence[Callback] = (),
+) -> Iterator[float]:
+    """Train all runs to one sum of steps after another; yields each once they have reached it.
 
-    def fused_pass(lane: Lane) -> Mapping[str, Any]:
-        return measure(lane.view(block), lane.model, lane.rule, lane.candidate.parameters, last=lane.last)
-
-    large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    return map_items(fused_pass, lanes) if large else [fused_pass(lane) for lane in lanes]
-
-
-def _warn(lane: Lane) -> None:
-    if lane.diverged:
-        warnings.warn(
-            f"rule {lane.rule.name!r} ran off at update {lane.updates + 1}; the best state before it is kept. "
-            "A smaller step helps.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    elif (
-        lane.updates and not lane.best_iter and lane.history[-1].objective < lane.history[0].objective - FALL
-    ):
-        warnings.warn(
-            f"the first steps of rule {lane.rule.name!r} lowered its objective, so the start is kept: a smaller step helps",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    elif not lane.converged and lane.stop.unfinished(lane.history):
-        warnings.warn(
-            f"the objective of rule {lane.rule.name!r} was still rising after {lane.updates} updates; "
-            "a larger max_iter would fit the training rows better",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+    A run that has converged stays where it is. The path ends where no run moves.
+    """
+    for total_step in total_steps:
+        for run in runs:
+            run.set_horizon(total_step)
+        if all(run.done for run in runs):
+            return
+        learn(runs, source, engine, callbacks)
+        yield total_step
 
 
 def mini_batches(source: Source, size: int, seed: int) -> Sweep:
     """A sweep of updates on ``size`` rows at a time, in an order that changes from pass to pass.
 
-    Steps count rows, not batches: a sweep moves about as far as one full update of the same step would.
+    A step on a batch is weighted by its share of the rows, so that a sweep moves about as far as one full update.
     """
     rng = np.random.default_rng(seed)
 
-    def sweep(lane: Lane, state: Trees, step: float) -> tuple[Trees, int]:
+    def sweep(run: Run, state: Trees, step: float) -> tuple[Trees, int]:
         frozen = 0
         for batch in source.batches(size, rng):
-            block = lane.view(batch)
-            sums = measure(block, lane.model, lane.rule, lane.rule.parameters(lane.model, state))
-            share = sums["size"] / lane.size
-            state, kept = lane.rule.advance(lane.model, state, sums["statistics"], step, lane.size, share)
-            frozen += kept
+            block = run.view(batch)
+            sums = measure(block, run.model, run.rule, run.rule.parameters(run.model, state))
+            share = sums["size"] / run.size
+            state, frozen_now = run.rule.advance(run.model, state, sums["statistics"], step, run.size, share)
+            frozen += frozen_now
         return state, frozen
 
     return sweep
+
+
+def _measure_runs(block: Block, runs: Sequence[Run]) -> list[Mapping[str, Any]]:
+    """The sums of a block for each run; a large block in threads, if some are free."""
+
+    def measure_run(run: Run) -> Mapping[str, Any]:
+        return measure(
+            run.view(block), run.model, run.rule, run.candidate.parameters, last=run.needs_no_direction
+        )
+
+    large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
+    return map_items(measure_run, runs) if large else [measure_run(run) for run in runs]
+
+
+def measure(
+    block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
+) -> Mapping[str, Any]:
+    """The sums of one block: scores of the parameters and, unless it is the last pass, statistics(X, W)."""
+    g = rule.generative_weight
+    fused = model.fused_pass(block, parameters, g, NEGLIGIBLE) if g is not None and not last else None
+    if fused is not None:
+        return {**_sums(fused.assessment), "statistics": fused.statistics}
+    # A rule without a generative part needs the posterior only.
+    log_joint = (model.contrast if g == 0.0 else model.log_joint)(block, parameters)
+    if g is None:
+        sums, weights = _by_rule(log_joint, block, rule, last)
+    else:
+        found = assess(log_joint, block.labels, block.weight, block.held_out, g, NEGLIGIBLE, weights=not last)
+        sums, weights = _sums(found), found.weights
+    if weights is not None:
+        sums["statistics"] = model.statistics(block, weights, parameters)
+    return sums
+
+
+def _sums(assessment: Assessment) -> dict[str, Any]:
+    return {
+        "size": assessment.train.weight,
+        "train": assessment.train._asdict(),
+        "held_out": assessment.held_out._asdict(),
+        "objective": assessment.objective,
+    }
+
+
+def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
+    """Scores and weights by the methods of a rule, for rules that have no kernel."""
+    onehot = block.onehot(log_joint.shape[1])
+    log_posterior, _ = log_normalize(log_joint)
+    weight = block.weight if rule.uses_unlabeled else block.weight * onehot.sum(axis=1)
+    sums: dict[str, Any] = {
+        "size": float(weight.sum()),
+        "train": scores(log_posterior, onehot, block.weight),
+        "held_out": scores(log_posterior, onehot, block.held_out),
+    }
+    objective = rule.objective(log_joint, onehot)
+    if objective is not None:
+        sums["objective"] = float(block.weight @ objective)
+    if last:
+        return sums, None
+    return sums, without_negligible(rule.weights(onehot, np.exp(log_posterior))) * block.weight[:, None]
+
+
+def problem_of(run: Run) -> str:
+    """Why a run did not end as its stop asks, and what to do about it; empty if it did."""
+    history: Sequence[Entry] = run.history
+    if run.diverged:
+        return f"rule {run.rule.name!r} diverged; the best state before that is used. Give the rule a smaller step."
+    if run.updates and not run.best_iter and history[-1].objective < history[0].objective - DIVERGING_FALL:
+        return (
+            f"the first steps of rule {run.rule.name!r} lowered its objective, so the start is used. "
+            "Give the rule a smaller step."
+        )
+    if not run.converged and run.stop.unfinished(history):
+        return (
+            f"the objective of rule {run.rule.name!r} was still rising after {run.updates} updates. "
+            "Increase max_iter for a closer fit to the training rows, or set stop=None to end there on purpose."
+        )
+    return ""

@@ -1,25 +1,28 @@
-"""Where learning begins: the statistics of the data, of random labels, or of randomly weighted rows.
+"""Initial statistics: of the labels, of random labels, or of randomly weighted rows.
 
-Random numbers belong to rows, not to blocks: row r uses its own stretch of a counter-based generator, so that a start
-is the same for every partition of the table.
+Random numbers are drawn by row: row r uses its own range of a counter-based generator, so that a start is the same for
+every partition of the table into blocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
 
 WORDS = 4
-"""Random words per step of the generator's counter."""
+"""Random words per count of the generator."""
 
 
 class Start(Protocol):
-    """Where learning begins."""
+    """Class weights of the initial statistics."""
 
     def weights(self, block: Block, k: int) -> Array:
         """Class weights of the rows at the start, (n, k)."""
@@ -27,7 +30,7 @@ class Start(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """The labels as they are."""
+    """The labels."""
 
     def weights(self, block: Block, k: int) -> Array:
         weights = np.zeros((len(block.labels), k))
@@ -38,12 +41,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Likelihood(Data):
-    """The labels as they are, then maximum likelihood until it gains no more, where something is hidden."""
+    """The labels; if something is hidden (components, missing values), then maximum likelihood (EM) until it converges."""
 
 
 @dataclass(frozen=True)
-class Even:
-    """Every row belongs to all classes alike: sums over classes are sums over all rows, labeled or not."""
+class EvenWeights:
+    """Every row with weight 1 / k in each class: the sum over classes is the sum over all rows, labeled or not."""
 
     def weights(self, block: Block, k: int) -> Array:
         return np.repeat(block.weight[:, None] / k, k, axis=1)
@@ -51,7 +54,7 @@ class Even:
 
 @dataclass(frozen=True)
 class RandomLabels:
-    """Every row belongs to all classes, in shares drawn uniformly from the simplex."""
+    """Random labels: class weights of each row drawn uniformly from the simplex."""
 
     seed: int = 0
 
@@ -62,7 +65,7 @@ class RandomLabels:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Every row counts with a random weight of mean one (Rubin's Bayesian bootstrap), so no class is ever lost."""
+    """Random row weights of mean one (Rubin's Bayesian bootstrap), so that no class is lost."""
 
     seed: int = 0
 
@@ -80,16 +83,11 @@ def exponentials(seed: int, first: int, n: int, k: int) -> Array:
 
 def start_named(start: str | Start, seed: int) -> Start:
     """The start of that name with a seed, or the start itself."""
-    if not isinstance(start, str):
-        if isinstance(start, type) or not hasattr(start, "weights"):
-            raise ValueError(f"start must be a name or a start such as RandomLabels(), got {start!r}")
-        return start
-    names: dict[str, Start] = {
-        "data": Data(),
-        "likelihood": Likelihood(),
-        "random": RandomLabels(seed),
-        "bootstrap": Bootstrap(seed),
+    names: dict[str, Callable[[], Start]] = {
+        "data": Data,
+        "likelihood": Likelihood,
+        "random": partial(RandomLabels, seed),
+        "bootstrap": partial(Bootstrap, seed),
     }
-    if start not in names:
-        raise ValueError(f"unknown start {start!r}; the starts are {', '.join(names)}")
-    return names[start]
+    named: Start = resolve("start", start, names, ability="weights", example="RandomLabels()")
+    return named

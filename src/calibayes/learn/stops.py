@@ -1,31 +1,32 @@
-"""When to stop, and which of the states passed through is the best one."""
+"""Stopping criteria, and which of the states is the best one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from calibayes.learn.history import Entry
+from calibayes.core.resolve import resolve
+from calibayes.learn.run import Entry
 
 
 class Stop(Protocol):
-    """When learning ends, and which state it ends with."""
+    """When training ends, and which state it returns."""
 
     def score(self, entry: Entry) -> float | None:
-        """The state with the least score is the one that is returned; None leaves that to the rule."""
+        """The state with the lowest score is returned; None leaves the choice to the rule."""
 
     def met(self, history: Sequence[Entry]) -> bool:
         """Whether to stop at the last entry."""
 
     def unfinished(self, history: Sequence[Entry]) -> bool:
-        """Whether an end at the last entry, forced by the number of updates, came too early."""
+        """Whether training would have gone on if the number of updates had not ended it."""
 
 
 @dataclass(frozen=True)
 class Never:
-    """Until the number of updates is reached; which state is the best is left to the rule."""
+    """No criterion: train for the full number of updates; the rule chooses the best state."""
 
     def score(self, entry: Entry) -> float | None:
         return None
@@ -38,16 +39,16 @@ class Never:
 
 
 @dataclass(frozen=True)
-class ToTheEnd(Never):
-    """Until the number of updates or the sum of steps is reached; the last state is the best."""
+class LastState(Never):
+    """Train for the full number of updates or sum of steps; the last state is the best."""
 
     def score(self, entry: Entry) -> float:
-        return -entry.tau
+        return -entry.total_step
 
 
 @dataclass(frozen=True)
 class SoftErrorRises(Never):
-    """As in the papers: at the first update that makes the soft error worse; the least soft error is the best."""
+    """Stop at the first update that raises the soft error, as in the papers; the lowest soft error is the best."""
 
     def score(self, entry: Entry) -> float:
         return entry.soft_error
@@ -61,7 +62,7 @@ class SoftErrorRises(Never):
 
 @dataclass(frozen=True)
 class NoGain(Never):
-    """When an update gains less than ``tolerance`` per row in the objective; the highest objective is the best."""
+    """Stop when an update gains less than ``tolerance`` per row in the objective; the highest objective is the best."""
 
     tolerance: float = 1e-4
 
@@ -76,8 +77,8 @@ class NoGain(Never):
 
 
 @dataclass(frozen=True)
-class Settled(NoGain):
-    """The same for a start: learning goes on from it, so that an end that comes early loses nothing."""
+class NoGainBeforeTraining(NoGain):
+    """`NoGain` for a start that training continues from: ending it early is no problem."""
 
     def met(self, history: Sequence[Entry]) -> bool:
         return len(history) > 1 and not super().unfinished(history)
@@ -88,7 +89,7 @@ class Settled(NoGain):
 
 @dataclass(frozen=True)
 class Patience(Never):
-    """When ``metric`` (lower is better) has not improved for ``rounds`` updates."""
+    """Stop when ``metric`` (lower is better) has not improved for ``rounds`` updates."""
 
     metric: str = "soft_error"
     rounds: int = 5
@@ -102,7 +103,7 @@ class Patience(Never):
     def score(self, entry: Entry) -> float:
         value = float(getattr(entry, self.metric))
         if math.isnan(value):
-            raise ValueError(f"there is no {self.metric} to be patient about: it needs validation_fraction")
+            raise ValueError(f"there is no {self.metric}: it needs held-out rows, set validation_fraction")
         return value
 
     def met(self, history: Sequence[Entry]) -> bool:
@@ -112,7 +113,7 @@ class Patience(Never):
 
 @dataclass(frozen=True)
 class MaxPasses(Never):
-    """After so many passes over the data, those of refused steps included."""
+    """Stop after a number of passes over the data, those of rejected steps included."""
 
     passes: int = 100
 
@@ -122,7 +123,7 @@ class MaxPasses(Never):
 
 @dataclass(frozen=True)
 class TimeLimit(Never):
-    """After so many seconds."""
+    """Stop after a number of seconds."""
 
     seconds: float = math.inf
 
@@ -132,7 +133,7 @@ class TimeLimit(Never):
 
 @dataclass(frozen=True)
 class AnyOf:
-    """When any of several is met; the first that has an opinion says what is best."""
+    """Stop when any of several is met; the first one with a score chooses the best state."""
 
     stops: tuple[Stop, ...]
 
@@ -141,8 +142,8 @@ class AnyOf:
             raise ValueError("give at least one stop, or None")
 
     def score(self, entry: Entry) -> float | None:
-        opinions = [stop.score(entry) for stop in self.stops]
-        return next((opinion for opinion in opinions if opinion is not None), None)
+        scores = [stop.score(entry) for stop in self.stops]
+        return next((score for score in scores if score is not None), None)
 
     def met(self, history: Sequence[Entry]) -> bool:
         return any(stop.met(history) for stop in self.stops)
@@ -153,7 +154,7 @@ class AnyOf:
 
 @dataclass(frozen=True)
 class ValidationLoss:
-    """The least log loss on held-out rows is the best; stops after ``rounds`` updates without it, or with ``also``."""
+    """Held-out log loss: the lowest is the best; stop after ``rounds`` updates without a lower one, or with ``also``."""
 
     also: Stop
     rounds: int = 10
@@ -169,22 +170,12 @@ class ValidationLoss:
         return False
 
 
-NAMES: dict[str | None, Stop] = {None: Never(), "objective": NoGain(), "soft_error": SoftErrorRises()}
+NAMES: dict[str | None, Callable[[], Stop]] = {None: Never, "objective": NoGain, "soft_error": SoftErrorRises}
 
 
 def stop_named(stop: str | Stop | list[Stop] | tuple[Stop, ...] | None) -> Stop:
     """The stop of that name, the stop itself, or any of several."""
-    if isinstance(stop, str | None):
-        if stop not in NAMES:
-            names = ", ".join(repr(name) for name in NAMES)
-            raise ValueError(
-                f"unknown stop {stop!r}; the stops are {names} or an object of calibayes.learn such as Patience()"
-            )
-        return NAMES[stop]
     if isinstance(stop, list | tuple):
         return AnyOf(tuple(stop_named(part) for part in stop))
-    if isinstance(stop, type) or not hasattr(stop, "unfinished"):
-        raise ValueError(
-            f"stop must be a name or an object of calibayes.learn such as Patience(), got {stop!r}"
-        )
-    return stop
+    named: Stop = resolve("stop", stop, NAMES, ability="unfinished", example="Patience()")
+    return named

@@ -1,4 +1,4 @@
-"""Learning rules: which weights, which step. All but gradient descent are the one update of `Update`."""
+"""Learning rules: which weights and which step. All but gradient descent are the one update of `Update`."""
 
 from calibayes.rules.discriminative_frequency import DFE
 from calibayes.rules.expectation_maximization import EM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +15,9 @@ from calibayes.rules.update import Update
 
 @dataclass(frozen=True)
 class DFE(Update):
-    """W = Y (1 - P of the true class): each pass adds the soft error to the counts, and nothing is taken away.
+    """W = Y (1 - P of the true class): each pass adds each row's soft error to the counts of its class.
 
-    Nothing is known to rise, so the step cannot adapt.
+    There is no objective that is known to rise, so the step cannot adapt.
 
     Parameters
     ----------
@@ -25,17 +25,18 @@ class DFE(Update):
     """
 
     step: float | StepControl = 1.0
+    control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "dfe"
     needs: ClassVar[tuple[type, ...]] = (CountStatistics,)
 
     def __post_init__(self) -> None:
-        if self.control.guarded:
-            raise ValueError("DFE has no objective to guard a step by: give it a fixed step or a schedule")
-
-    @property
-    def control(self) -> StepControl:
-        return step_control(self.step, Fixed(1.0))
+        control = step_control(self.step, Fixed(1.0))
+        if control.guarded:
+            raise ValueError(
+                f"DFE has no objective for an adaptive step: give a fixed step or a schedule, got {self.step!r}"
+            )
+        object.__setattr__(self, "control", control)
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot * (1.0 - np.sum(onehot * posterior, axis=1, keepdims=True))

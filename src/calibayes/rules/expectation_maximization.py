@@ -14,16 +14,16 @@ from calibayes.rules.update import ML, exactly_penalized, joint_log_likelihood
 
 @dataclass(frozen=True)
 class EM(ML):
-    """W = Y where the label is known, else P: maximum likelihood of labeled and unlabeled rows together."""
+    """W = Y for labeled rows, P for unlabeled ones: maximum likelihood of both together."""
 
     name: ClassVar[str] = "em"
-    closed_form: ClassVar[bool] = False
-    unlabeled: ClassVar[bool] = True
+    is_closed_form: ClassVar[bool] = False
+    uses_unlabeled: ClassVar[bool] = True
 
     def adapt(self, family: Family) -> Family:
         return exactly_penalized(family)
 
-    def brings(self, onehot: Array, posterior: Array) -> Array:
+    def entry_weights(self, onehot: Array, posterior: Array) -> Array:
         return self.weights(onehot, posterior)
 
     def weights(self, onehot: Array, posterior: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from calibayes.core.abilities import NaturalParameters
@@ -15,9 +15,8 @@ from calibayes.rules.update import Blend
 class GD(Blend):
     """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
 
-    Here the state is the parameters: there are no statistics that belong to them. The papers take the natural
-    parameters of the columns as they are, so the step depends on their units and on where their zero is: standardize
-    the columns first.
+    The state is the parameters, not statistics. As in the papers, natural parameters are those of the columns in their
+    own units, so the step depends on their scale and origin: standardize the columns first.
 
     Parameters
     ----------
@@ -25,13 +24,13 @@ class GD(Blend):
     """
 
     step: float | StepControl = 0.1
+    control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "gd"
     needs: ClassVar[tuple[type, ...]] = (NaturalParameters,)
 
-    @property
-    def control(self) -> StepControl:
-        return step_control(self.step, Fixed(0.1))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "control", step_control(self.step, Fixed(0.1)))
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
         return model.parameters(statistics)

@@ -1,10 +1,11 @@
-"""Short names for rules, accepted wherever a person would type one."""
+"""Rules by their short names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from calibayes.core.protocols import Rule
+from calibayes.core.resolve import resolve
 from calibayes.rules.discriminative_frequency import DFE
 from calibayes.rules.expectation_maximization import EM
 from calibayes.rules.gradient_descent import GD
@@ -19,10 +20,5 @@ def rule_named(rule: str | Rule) -> Rule:
     >>> rule_named("rc")
     RC(step=None)
     """
-    if not isinstance(rule, str):
-        if isinstance(rule, type) or not hasattr(rule, "weights"):
-            raise ValueError(f"rule must be a name or a rule such as RC(), got {rule!r}")
-        return rule
-    if rule not in NAMES:
-        raise ValueError(f"unknown rule {rule!r}; the rules are {', '.join(NAMES)}")
-    return NAMES[rule]()
+    named: Rule = resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
+    return named

@@ -1,4 +1,4 @@
-"""How long the next step is: fixed, on a schedule, or as long as the objective rises."""
+"""Step controls: a fixed step, a schedule, or back-tracking on the objective."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import cast
 from calibayes.core.protocols import StepControl
 
 LONGEST = 1e6
-"""Steps beyond this overflow sooner than they teach."""
+"""Longest step that is accepted; longer ones overflow."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same step always, as in the papers."""
+    """A constant step, as in the papers."""
 
     length: float = 0.1
 
@@ -34,7 +34,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A step for each update: a function of its number, counted from 1, or a sequence whose last entry stays.
+    """A step for each update: a function of its number, counted from 1, or a sequence whose last entry is repeated.
 
     >>> Schedule([1.0, 0.5]).step(7, None)
     0.5
@@ -61,7 +61,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Backtracking:
-    """Longer while the objective rises, half as long when it would fall.
+    """A step that grows while the objective rises and is halved when the objective would fall.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Backtracking:
     most : float
         Longest step.
     tries : int
-        How often one step is halved before learning ends.
+        How often one step is halved before training ends.
     """
 
     start: float = 0.5
@@ -94,7 +94,7 @@ class Backtracking:
 
 
 def step_control(step: float | StepControl | None, default: StepControl) -> StepControl:
-    """What a person gave as ``step``: nothing, a length, or a control."""
+    """The step control that a ``step`` parameter means: None, a length, or a control."""
     if step is None:
         return default
     if isinstance(step, numbers.Real):

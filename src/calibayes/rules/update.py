@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,24 +15,22 @@ from calibayes.rules.steps import Backtracking, Fixed, step_control
 
 
 class Update:
-    """``S <- (1 - step * shrink) * S + step * statistics(X, W)``, invalid statistics kept as they were.
+    """``S <- (1 - step * shrink) * S + step * statistics(X, W)``; invalid statistics keep their old value.
 
     The state is the statistics; the parameters follow from them by the model's closed form.
     """
 
     needs: ClassVar[tuple[type, ...]] = ()
-    closed_form: ClassVar[bool] = False
-    climbs: ClassVar[bool] = False
-    unlabeled: ClassVar[bool] = False
-
-    @property
-    def shrink(self) -> float:
-        return 0.0
+    is_closed_form: ClassVar[bool] = False
+    maximizes_objective: ClassVar[bool] = False
+    uses_unlabeled: ClassVar[bool] = False
+    shrink: float = 0.0
+    generative_weight: float | None = None
 
     def adapt(self, family: Family) -> Family:
         return family
 
-    def brings(self, onehot: Array, posterior: Array) -> Array:
+    def entry_weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot
 
     def begin(self, model: Model, statistics: Trees) -> Trees:
@@ -56,32 +54,30 @@ class Update:
 
 
 class Blend(Update):
-    """W = Y - (1 - g) P: climbs g * log p(x, true class) + (1 - g) * log p(true class | x), summed over rows.
+    """W = Y - (1 - g) P: maximizes g * log p(x, true class) + (1 - g) * log p(true class | x), summed over rows.
 
-    From g = 1, maximum likelihood, to g = 0, calibration.
+    g = 1 is maximum likelihood, g = 0 risk-based calibration. A subclass with weights or an objective of its own is not
+    computed by the kernels for this form: its `generative_weight` is None.
     """
 
-    @property
-    def generative(self) -> float:
-        """g, between 0 and 1."""
-        return 0.0
+    g: float = 0.0
+    generative_weight: float | None = 0.0
 
-    @property
-    def blend(self) -> float | None:
-        own = type(self)
-        whole = own.weights is Blend.weights and own.objective is Blend.objective
-        return self.generative if whole else None
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if {"weights", "objective"} & vars(cls).keys():
+            cls.generative_weight = None
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot - (1.0 - self.generative) * posterior
+        return onehot - (1.0 - self.g) * posterior
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
-        parts = ((self.generative, joint_log_likelihood), (1.0 - self.generative, conditional_log_likelihood))
+        parts = ((self.g, joint_log_likelihood), (1.0 - self.g, conditional_log_likelihood))
         return np.sum([share * part(log_joint, onehot) for share, part in parts if share], axis=0)
 
 
 def exactly_penalized(family: Family) -> Family:
-    """The family with a prior that an objective can count with, for rules that climb one with a prior in it."""
+    """The family with a prior whose log density can be part of an objective."""
     return family.exact() if isinstance(family, Penalized) else family
 
 
@@ -100,25 +96,16 @@ class ML(Blend):
     """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori."""
 
     name: ClassVar[str] = "ml"
-    closed_form: ClassVar[bool] = True
-    climbs: ClassVar[bool] = True
+    is_closed_form: ClassVar[bool] = True
+    maximizes_objective: ClassVar[bool] = True
+    control: ClassVar[StepControl] = Fixed(1.0)
 
-    @property
-    def control(self) -> Fixed:
-        return Fixed(1.0)
-
-    @property
-    def shrink(self) -> float:
-        return 1.0
-
-    @property
-    def generative(self) -> float:
-        return 1.0
+    shrink = g = generative_weight = 1.0
 
 
 @dataclass(frozen=True)
 class MAP(ML):
-    """Maximum a posteriori: maximum likelihood with the default conjugate prior where a family has none."""
+    """Maximum a posteriori: maximum likelihood, with the default conjugate prior for families without a prior."""
 
     name: ClassVar[str] = "map"
     needs: ClassVar[tuple[type, ...]] = (Conjugate,)
@@ -129,7 +116,10 @@ class MAP(ML):
 
 @dataclass(frozen=True)
 class RC(Blend):
-    """W = Y - P: strengthen the statistics of the true class, weaken those of the classes it is taken for.
+    """Risk-based calibration, W = Y - P (rc-generative-2025, algorithm 1).
+
+    A step adds each row to the statistics of its true class and subtracts it from those of the classes in proportion to
+    their posterior.
 
     Parameters
     ----------
@@ -139,17 +129,17 @@ class RC(Blend):
     """
 
     step: float | StepControl | None = None
+    control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "rc"
 
-    @property
-    def control(self) -> StepControl:
-        return step_control(self.step, Backtracking())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "control", step_control(self.step, Backtracking()))
 
 
 @dataclass(frozen=True)
 class TM(RC):
-    """W = Y - P with step 1 (rc-generative-2025, section 5.2)."""
+    """The TM algorithm of Edwards and Lauritzen (2001): W = Y - P with step 1 (rc-generative-2025, section 5.2)."""
 
     step: float | StepControl | None = 1.0
 
@@ -158,9 +148,10 @@ class TM(RC):
 
 @dataclass(frozen=True)
 class GDT(Blend):
-    """W = Y - (1 - lam) P: climbs lam * log p(x, y) + (1 - lam) * log p(y | x), summed over rows.
+    """The generative-discriminative trade-off, W = Y - (1 - lam) P (gdt-2004, equations 5 to 8).
 
-    A prior inside a family enters as lam * log prior.
+    Maximizes lam * log p(x, y) + (1 - lam) * log p(y | x), summed over rows. The prior of a family enters as lam * log
+    prior.
 
     Parameters
     ----------
@@ -172,26 +163,20 @@ class GDT(Blend):
 
     lam: float = 0.5
     step: float | StepControl | None = None
+    control: StepControl = field(init=False, repr=False, compare=False)
+    shrink: float = field(init=False, repr=False, compare=False)
+    g: float = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "gdt"
-    climbs: ClassVar[bool] = True
+    maximizes_objective: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lam <= 1.0:
             raise ValueError(f"lam must lie between 0 and 1, got {self.lam}")
-
-    @property
-    def control(self) -> StepControl:
-        most = Backtracking.most if self.lam == 0 else min(Backtracking.most, 1.0 / self.lam)
-        return step_control(self.step, Backtracking(most=most))
-
-    @property
-    def shrink(self) -> float:
-        return self.lam
-
-    @property
-    def generative(self) -> float:
-        return self.lam
+        longest = Backtracking.most if self.lam == 0 else min(Backtracking.most, 1.0 / self.lam)
+        object.__setattr__(self, "control", step_control(self.step, Backtracking(most=longest)))
+        for name in ("shrink", "g", *(["generative_weight"] if self.generative_weight is not None else [])):
+            object.__setattr__(self, name, self.lam)
 
     def adapt(self, family: Family) -> Family:
         return exactly_penalized(family)

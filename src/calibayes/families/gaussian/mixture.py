@@ -140,7 +140,7 @@ class Mixture:
         mass = proposed[MASS]
         lost = ~(mass > LEAST_SHARE * np.maximum(self._of_class(mass), 0.0))
         kept = {MASS: np.where(lost, current[MASS], mass), **inner.statistics}
-        held = np.bincount(self.owner, ~inner.held) == 0
+        held = np.bincount(self.owner, ~inner.frozen_classes) == 0
         return ValidStatistics(kept, inner.frozen + int(lost.sum()), held)
 
     # -- abilities -----------------------------------------------------------------------------------------------

@@ -1,0 +1,172 @@
+"""The default classifier of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.ensemble.estimator import PosteriorAverage
+from calibayes.estimators.ensemble.fit import EnsembleTraining
+from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.member import Member
+from calibayes.estimators.ensemble.path_member import PathMember
+from calibayes.estimators.ensemble.standard_members import (
+    STANDARD,
+    member_of,
+    named_members,
+    standard_members,
+)
+from calibayes.estimators.generative.attributes import FittedAttribute
+from calibayes.estimators.interface.input import Rows, new_table
+from calibayes.estimators.interface.parameters import estimator
+
+DENSITY = "kernel"
+"""The default member for densities: it models every column in its own units, and can be sampled."""
+
+
+@estimator
+class BayesClassifier(PosteriorAverage):
+    """The default classifier: an ensemble of calibrated generative models for data frames of any kind.
+
+    Takes numbers, text, booleans, categories, missing values and sample weights without preprocessing. The prediction is
+    a weighted average of the posteriors of
+
+    - "kernel": naive Bayes with kernel densities,
+    - "tied": Gaussian classes with one covariance matrix,
+    - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one,
+    - "near": a kernel classifier over all columns (`JointKernelClassifier`),
+    - "tree": tree-augmented naive Bayes, from 1,000 rows on,
+    - the class frequencies, so that no class has probability zero.
+
+    Inner cross-validation chooses the number of risk-based calibration steps of each member (for "near" bandwidth and
+    smoothing), and then the weights: those that maximize the likelihood of the out-of-fold predictions, with a
+    Dirichlet(1/2) prior; members below 40 % of an equal share are dropped. `summary` shows the result.
+
+    Parameters
+    ----------
+    families : list, optional
+        Members instead of the default ones: names of those above, (name, family), (name, family, encoder), or
+        (name, estimator of this package).
+    density : str, optional
+        The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
+        one if there is no "kernel". "near" has `score_samples` only.
+    cv : int, splitter or list of splits, optional
+        Inner folds; by default five, three from 3,000 rows on, of at most about 20,000 rows. A row of whole weight w
+        counts as w rows, up to about eight times the number of rows.
+    class_weight : dict or "balanced", optional
+        Multiplies ``sample_weight``, as in scikit-learn.
+    costs : (k, k) array, optional
+        ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
+    time_limit : float, optional
+        Seconds after which calibration ends and further members are left out.
+    random_state : int or RandomState, optional
+        Seed of the folds; None is always the same.
+    engine : Engine, optional
+        Where computations over blocks of rows run; by default ``n_jobs`` decides.
+    n_jobs : int, optional
+        Threads over blocks of rows. The result is the same for any number, bit for bit.
+    verbose : int, default=0
+        Whether to show progress on the standard error stream: a bar on a terminal, otherwise a line per evaluation.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    weights_ : mapping
+        Name -> weight of a member; "class frequencies" is the last. If the ensemble is no better than the class
+        frequencies, these have all the weight.
+    models_ : mapping
+        Name -> trained estimator, of the members with a positive weight.
+    paths_ : mapping
+        Name -> held-out log loss and error along the member's path of calibration steps, and which was used.
+    skipped_ : mapping
+        Name -> why a member was left out.
+    density_ : estimator
+        The member of ``density`` before calibration, which improves decisions and impairs densities.
+    out_of_fold_log_loss_, out_of_fold_error_ : float
+        Of the ensemble on the held-out rows.
+    rows_, tried_rows_ : int
+        Number of training rows, and of those that members were compared on.
+
+    Examples
+    --------
+    >>> from calibayes import BayesClassifier
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
+    >>> list(model.weights_)
+    ['near', 'tied', 'full', 'kernel', 'class frequencies']
+    """
+
+    families: Sequence[Any] | None = None
+    density: str | None = None
+
+    density_ = FittedAttribute("density", "The member with the density, before calibration.")
+
+    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+        k = len(classes)
+        if self.families is None:
+            return standard_members(None, rows, k)
+        names = [entry for entry in self.families if isinstance(entry, str)]
+        unknown = [name for name in names if name not in STANDARD]
+        if unknown:
+            raise ValueError(f"unknown member {unknown[0]!r}; the members are {', '.join(STANDARD)}")
+        listed = named_members(
+            [(entry, None) if isinstance(entry, str) else entry for entry in self.families]
+        )
+        standard = standard_members(names, rows, k) if names else {}
+        return {
+            name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed
+        }
+
+    def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
+        """The ensemble with the member for densities, trained on all rows if it has no weight."""
+        evaluated = training.results
+        name = self.density or (DENSITY if DENSITY in evaluated else next(iter(evaluated)))
+        if name not in evaluated:
+            raise ValueError(f"density={name!r} is not among the members {', '.join(evaluated)}")
+        member, trained = training.member(name), fitted.models.get(name)
+        if trained is None:
+            density = member.train_density(training.all_rows, fitted.paths[name])
+        else:
+            density = member.uncalibrated(trained) if isinstance(member, PathMember) else trained
+        return replace(fitted, density=density)
+
+    # -- the density of one member ---------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,), of ``density_``: an average of posteriors has no density."""
+        return self._density_with("score_samples").score_samples(new_table(self, X))
+
+    def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
+        """The log density below which a new row falls with probability at most ``share``; see `GenerativeClassifier`."""
+        return float(self._density_with("outlier_threshold").outlier_threshold(new_table(self, X), share))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: Any = None,
+        given: Mapping[Any, Any] | None = None,
+        random_state: Any = None,
+    ) -> tuple[Any, Array]:
+        """Random rows and their classes, drawn from ``density_``; see `GenerativeClassifier.sample`."""
+        rows, classes = self._density_with("sample").sample(n_samples, y, given, random_state)
+        return rows, classes
+
+    def fill(self, X: Any) -> Any:
+        """The rows with missing values imputed by ``density_``; see `GenerativeClassifier.fill`."""
+        return self._density_with("fill").fill(new_table(self, X))
+
+    def _density_with(self, method: str) -> Any:
+        """``density_``, adjusted to the class frequencies of this model. Raises ValueError if it lacks a method."""
+        check_is_fitted(self)
+        density, priors = self.fitted_.density, self.fitted_.priors
+        for needed in (method, *(("with_priors",) if priors is not None else ())):
+            if not hasattr(density, needed):
+                raise ValueError(
+                    f"{type(density).__name__} has no `{needed}`: choose another member by `density`, such as {DENSITY!r}"
+                )
+        return density if priors is None else density.with_priors(priors)

@@ -1,0 +1,181 @@
+"""The estimator class behind the ensembles."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array, Engine, Layout
+from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
+from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.member import Member
+from calibayes.estimators.generative.attributes import FittedAttribute
+from calibayes.estimators.interface import checks
+from calibayes.estimators.interface.computing import chosen_engine, computing
+from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.explanation import Explanation
+from calibayes.estimators.interface.input import Rows, new_table, training_rows
+from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.splits import trial
+from calibayes.families import ClassPrior
+
+
+@estimator
+class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: ignore[misc]
+    """A weighted average of the posteriors of several models; subclasses name the members."""
+
+    cv: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
+    costs: Array | None = None
+    time_limit: float | None = None
+    random_state: int | np.random.RandomState | None = None
+    engine: Engine | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    if TYPE_CHECKING:
+        fitted_: FittedEnsemble
+
+    classes_ = FittedAttribute("classes", "Class labels, (k,).")
+    weights_ = FittedAttribute("weights", "Name -> weight of a member; class frequencies last.")
+    models_ = FittedAttribute("models", "Name -> trained estimator, of the members with a weight.")
+    paths_ = FittedAttribute("paths", "Name -> held-out scores along the member's path.")
+    skipped_ = FittedAttribute("skipped", "Name -> why a member was left out.")
+    class_prior_ = FittedAttribute("class_frequencies", "Class frequencies in training, (k,).")
+    rows_ = FittedAttribute("rows", "Number of training rows.")
+    tried_rows_ = FittedAttribute("tried_rows", "Number of rows that members were compared on.")
+    out_of_fold_log_loss_ = FittedAttribute("log_loss", "Log loss of the ensemble on held-out rows.")
+    out_of_fold_error_ = FittedAttribute("error", "Error of the ensemble on held-out rows.")
+
+    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+        """Name -> member, or the reason why it is left out."""
+        raise TypeError(f"{type(self).__name__} names no members")
+
+    def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
+        """The fitted ensemble with what is computed after its training."""
+        return fitted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Evaluate the members by cross-validation, weigh them and train them on all rows.
+
+        A fit that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Missing values are NaN, None or NA.
+        y : (n,) labels
+        sample_weight : (n,) floats, optional
+        """
+        limit = (
+            np.inf if self.time_limit is None else checks.number("time_limit", self.time_limit, 0.0, 1e300)
+        )
+        deadline = Deadline(limit)
+        with computing(self.n_jobs):
+            reader = unfitted_copy(self)
+            classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
+            rows = rows._replace(table=rows.table.noting())
+            folds = trial(self.cv, rows, len(np.asarray(y)), checks.seed_of(self.random_state))
+            members = self.members(rows, classes)
+            training = EnsembleTraining(
+                members,
+                classes,
+                rows,
+                folds,
+                chosen_engine(self.engine, self.n_jobs),
+                self.n_jobs,
+                deadline,
+                ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members)),
+            )
+            fitted = self.completed(training.run(), training)
+        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        table = new_table(self, X)
+        with computing(self.n_jobs):
+            return self.fitted_.average(self.fitted_.member_predictions(table))
+
+    def with_priors(self, priors: Array) -> Self:
+        """This model adjusted to other class frequencies (prior shift), (k,) probabilities, without training.
+
+        Posterior odds are multiplied by the ratio of the new class frequencies to those of training.
+        """
+        check_is_fitted(self)
+        names = tuple(str(name) for name in self.classes_)
+        log_priors = ClassPrior(fixed=priors).bind(Layout(names, ())).parameters({})["log_probability"]
+        shifted = copy.copy(self)
+        shifted.fitted_ = replace(self.fitted_, priors=np.exp(log_priors))
+        return shifted
+
+    def shares(self, X: Any) -> Array:
+        """Share of each member in the probability of the most probable class, (n, members); rows sum to one.
+
+        The members are those of ``models_``, in its order, and the class frequencies.
+        """
+        table = new_table(self, X)
+        return self.fitted_.shares(table)
+
+    def explain(self, X: Any, against: Any = None) -> Explanation:
+        """Contributions of the columns to the log odds of the most probable class.
+
+        The log odds of the average are exactly a weighted sum of the members' log odds (the weights are ratios of
+        logarithmic means), and those of a member are a sum over its columns. A column's contribution is the sum over the
+        members. Class frequencies, adjusted ones too, are in "class prior"; members whose density is no sum over columns
+        contribute to "columns together", edges of a tree to a term with the names of both columns.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        against : label, optional
+            The class to compare with; by default each row's second most probable one. For rows whose most probable
+            class it is, the second most probable one is explained against it.
+
+        Returns
+        -------
+        Explanation
+            The contributions of a row sum to its log odds.
+        """
+        table = new_table(self, X)
+        return self.fitted_.explain(table, against)
+
+    def summary(self) -> str:
+        """A plain-text table: weight, total step, held-out log loss and error of each member, and what was left out."""
+        check_is_fitted(self)
+        fitted = self.fitted_
+        lines: list[tuple[str, ...]] = [("member", "weight", "total step", "log loss", "error")]
+        for name, weight in fitted.weights.items():
+            path = fitted.paths.get(name)
+            scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
+            lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
+        lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        texts = [
+            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([*texts, *_left_out(fitted)])
+
+
+def _left_out(fitted: FittedEnsemble) -> list[str]:
+    """What was not done to save time, and why."""
+    ended = {name: path for name, path in fitted.paths.items() if path.ended}
+    return [
+        *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
+        *(f"{name} was left out: {reason}" for name, reason in fitted.skipped.items()),
+        *(
+            f"{name} was not trained beyond total step {path.total_step[-1]:g}: {path.ended}"
+            for name, path in ended.items()
+        ),
+    ]

@@ -1,0 +1,144 @@
+"""Training of an ensemble: evaluate the members on held-out rows, weigh them, train them on all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Engine
+from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.member import FoldContext, Member, MemberResult
+from calibayes.estimators.ensemble.weights import loss_with, weigh
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.splits import Trial
+from calibayes.estimators.interface.targets import class_frequencies
+
+
+class SkippedMemberWarning(UserWarning):
+    """A member of an ensemble was left out."""
+
+
+class Deadline:
+    """Whether a number of seconds has passed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def is_late(self) -> bool:
+        return time.monotonic() >= self._end
+
+
+@dataclass
+class EnsembleTraining:
+    """The training of one ensemble.
+
+    Attributes
+    ----------
+    members : mapping
+        Name -> member, or the reason why it is left out.
+    classes : (k,) array
+    rows : Rows
+        All training rows.
+    trial : Trial
+        The rows that members are compared on, and their folds.
+    engine : Engine
+    n_jobs : int or None
+    deadline : Deadline
+    progress : ProgressReporter
+    """
+
+    members: Mapping[str, Member | str]
+    classes: Array
+    rows: Rows
+    trial: Trial
+    engine: Engine
+    n_jobs: int | None
+    deadline: Deadline
+    progress: ProgressReporter
+    skipped: dict[str, str] = field(default_factory=dict)
+    results: dict[str, MemberResult] = field(default_factory=dict)
+
+    def run(self) -> FittedEnsemble:
+        """Evaluate, weigh and train the members."""
+        context, rows = self.context(self.trial), self.rows
+        self._evaluate(context)
+        if not self.results:
+            raise ValueError(f"no member is left: {'; '.join(self.skipped.values())}")
+        weighting = weigh(self.results, context)
+        models = self._train([name for name in self.results if weighting.weights[name] > 0])
+        share = float(self.trial.rows.weight.sum() / rows.weight.sum())
+        return FittedEnsemble(
+            classes=self.classes,
+            class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
+            models=models,
+            weights=weighting.weights,
+            paths={name: result.path for name, result in self.results.items()},
+            skipped=self.skipped,
+            rows=len(rows.codes),
+            tried_rows=round(len(rows.codes) * share),
+            log_loss=weighting.log_loss,
+            error=weighting.error,
+        )
+
+    def context(self, trial: Trial) -> FoldContext:
+        """What all members share on these rows and folds."""
+        rows, masks = trial
+        training = [rows.only(~mask) for mask in masks]
+        constant = np.full((len(rows.codes), len(self.classes)), np.nan)
+        for mask, fold_rows in zip(masks, training, strict=True):
+            constant[mask] = np.log(class_frequencies(fold_rows.codes, fold_rows.weight, self.classes))
+        return FoldContext(
+            rows,
+            self.classes,
+            masks,
+            training,
+            constant,
+            self.engine,
+            self.n_jobs,
+            is_late=self.deadline.is_late,
+        )
+
+    @property
+    def all_rows(self) -> FoldContext:
+        """The context of training on all rows."""
+        return self.context(Trial(self.rows, []))
+
+    def member(self, name: str) -> Member:
+        """An evaluated member."""
+        member = self.members[name]
+        assert not isinstance(member, str)
+        return member
+
+    def _evaluate(self, context: FoldContext) -> None:
+        """The predictions of the members for held-out rows; members that cannot be used are skipped."""
+        for part, (name, member) in enumerate(self.members.items()):
+            self.progress.begin_part(part, name)
+            if isinstance(member, str):
+                self._skip(name, member)
+            elif self.results and self.deadline.is_late():
+                self._skip(name, "the time limit was reached")
+            else:
+                ensemble_loss = loss_with(self.results, context.rows)
+                self.results[name] = member.evaluate(
+                    replace(context, report=self.progress.report, ensemble_loss=ensemble_loss)
+                )
+
+    def _train(self, names: list[str]) -> dict[str, Any]:
+        """The members of these names, trained on all rows."""
+        context, models = self.all_rows, {}
+        for name in names:
+            self.progress.begin_part(2 * len(self.members) - len(names) + len(models), name)
+            models[name] = self.member(name).train(context, self.results[name].path)
+            self.progress.report("trained on all rows", 1.0)
+        self.progress.close()
+        return models
+
+    def _skip(self, name: str, reason: str) -> None:
+        self.skipped[name] = reason
+        warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning)

@@ -1,0 +1,136 @@
+"""The fitted ensemble as one immutable value, and its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.ensemble.member import Path
+from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
+from calibayes.kernels.posterior.averaging import mix, pair_shares
+from calibayes.posterior import log_normalize
+from calibayes.tables.read import Table
+
+FREQUENCIES = "class frequencies"
+"""The member that predicts the class frequencies for every row."""
+COLUMNS_TOGETHER = "columns together"
+"""Contribution of a member whose log odds are no sum over columns."""
+
+
+@dataclass(frozen=True)
+class FittedEnsemble:
+    """A weighted average of posteriors.
+
+    Attributes
+    ----------
+    classes : (k,) array
+    class_frequencies : (k,) array
+        In training.
+    models : mapping
+        Name -> trained estimator, of the members with a positive weight.
+    weights : mapping
+        Name -> weight of every member that was evaluated, "class frequencies" last.
+    paths : mapping
+        Name -> held-out scores along the member's path.
+    skipped : mapping
+        Name -> why a member was left out.
+    rows, tried_rows : int
+        Number of training rows, and of those that members were compared on.
+    log_loss, error : float
+        Of the ensemble on held-out rows.
+    density : estimator or None
+        The member with the density.
+    priors : (k,) array or None
+        Class frequencies that predictions are adjusted to.
+    """
+
+    classes: Array
+    class_frequencies: Array
+    models: Mapping[str, Any]
+    weights: Mapping[str, float]
+    paths: Mapping[str, Path]
+    skipped: Mapping[str, str]
+    rows: int
+    tried_rows: int
+    log_loss: float
+    error: float
+    density: Any = None
+    priors: Array | None = None
+
+    @property
+    def used_weights(self) -> Array:
+        """Weights of the members in use, class frequencies last."""
+        return np.array([self.weights[name] for name in (*self.models, FREQUENCIES)])
+
+    @property
+    def prior_shift(self) -> Array:
+        """Change of the log class frequencies since training, (k,)."""
+        if self.priors is None:
+            return np.zeros(len(self.classes))
+        return np.log(self.priors) - np.log(self.class_frequencies)
+
+    def member_predictions(self, table: Table) -> Array:
+        """log p(class | x) of each member, class frequencies last, (members, n, k)."""
+        predictions = [model.predict_log_proba(table) for model in self.models.values()]
+        constant = np.broadcast_to(np.log(self.class_frequencies), (table.n, len(self.classes)))
+        return np.stack([*predictions, constant])
+
+    def average(self, predictions: Array) -> Array:
+        """log p(class | x) of the ensemble, (n, k), from those of its members."""
+        log_posterior = mix(predictions, self.used_weights)
+        if self.priors is not None:
+            log_posterior = log_posterior + self.prior_shift
+        return log_normalize(log_posterior)[0]
+
+    def shares(self, table: Table) -> Array:
+        """Share of each member in the probability of the most probable class, (n, members); rows sum to one."""
+        predictions = self.member_predictions(table)
+        weighted = predictions + _log_weights(self.used_weights)[:, None, None]
+        best = np.argmax(self.average(predictions), axis=1)
+        of_best = weighted[:, np.arange(predictions.shape[1]), best].T
+        return np.exp(of_best - np.logaddexp.reduce(of_best, axis=1, keepdims=True))
+
+    def explain(self, table: Table, against: Any) -> Explanation:
+        """Contributions of the columns to the log odds of the ensemble.
+
+        A difference of two numbers is their logarithmic mean times the difference of their logarithms. So the log odds of
+        the average are exactly a sum of the members' log odds, each times the ratio of its logarithmic mean of the two
+        weighted probabilities to that of the average.
+        """
+        predictions = self.member_predictions(table)
+        chosen, other = compared_classes(self.average(predictions), code_of(against, self.classes))
+        rows = np.arange(table.n)
+        weighted = predictions + _log_weights(self.used_weights)[:, None, None]
+        shares = pair_shares(weighted[:, rows, chosen], weighted[:, rows, other])
+        constant, shift = np.log(self.class_frequencies), self.prior_shift
+        contributions = dict.fromkeys(("class prior", *table.names), np.zeros(table.n))
+        contributions["class prior"] = (
+            shares[-1] * (constant[chosen] - constant[other]) + shift[chosen] - shift[other]
+        )
+        for share, (name, model) in zip(shares[:-1], self.models.items(), strict=True):
+            for group, odds in _member_log_odds(name, model, table, chosen, other):
+                contributions[group] = contributions.get(group, 0.0) + share * odds
+        matrix = np.stack(list(contributions.values()), axis=1)
+        return Explanation(tuple(contributions), matrix, self.classes[chosen], self.classes[other])
+
+
+def _member_log_odds(
+    name: str, model: Any, table: Table, chosen: Array, other: Array
+) -> list[tuple[str, Array]]:
+    """The terms of one member's log odds. Raises ValueError if it has none."""
+    if not hasattr(model, "contribution_terms"):
+        raise ValueError(f"member {name!r} ({type(model).__name__}) cannot be explained")
+    names, terms = model.contribution_terms(table)
+    rows, temperature = np.arange(table.n), getattr(model, "temperature_", 1.0)
+    odds = (terms[rows, chosen] - terms[rows, other]) / temperature
+    is_one_term = len(names) == 2 and names[1] not in table.names
+    return list(zip((names[0], COLUMNS_TOGETHER) if is_one_term else names, odds.T, strict=True))
+
+
+def _log_weights(weights: Array) -> Array:
+    """Logarithms of weights, of which some may be zero."""
+    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))

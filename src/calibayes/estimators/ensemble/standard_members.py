@@ -1,0 +1,199 @@
+"""The members of `BayesClassifier`: models that describe different aspects of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibayes.encoders.bins import AdaptiveBins, InformedBins
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.dense import Dense
+from calibayes.encoders.missing_as_level import MissingAsLevel
+from calibayes.encoders.principal import PrincipalComponents
+from calibayes.estimators.ensemble.fitted import FREQUENCIES
+from calibayes.estimators.ensemble.kernel_member import KernelMember
+from calibayes.estimators.ensemble.member import Member, RefitMember
+from calibayes.estimators.ensemble.path_member import PathMember
+from calibayes.estimators.generative.binding import every, is_family
+from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.families import (
+    Full,
+    Gaussian,
+    KernelDensity,
+    OneTree,
+    OverBins,
+    SignificantEdges,
+    Tied,
+    Tree,
+    WithinClasses,
+)
+from calibayes.rules import rule_named
+
+MOST_WORK = 4e9
+"""Largest number of multiplications per pass for the second moments of all classes, k n d^2."""
+DIRECTIONS = 64
+"""PrincipalComponents directions that stand for a table of too many columns."""
+COSTLY = 1e8
+"""Multiplications from which on a pass is slow: about a hundredth of a second."""
+MOST_CELLS = 1e7
+"""Largest number of cells of a covariance matrix, d^2."""
+MOST_PAIRS = 1e9
+"""Largest number of pairs of cells that are counted in a pass, n d^2."""
+ROWS_FOR_PAIRS = 1000
+"""Rows from which on the tree is a member: with fewer it hardly ever gets a weight."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a table."""
+
+    n: int
+    k: int
+    d: int
+    """Encoded columns: numbers and indicators."""
+    columns: int
+    """Columns of the table."""
+
+    @property
+    def work(self) -> float:
+        """Multiplications per pass for the second moments of all classes."""
+        return float(self.k) * self.n * self.d**2
+
+
+def _kernel(size: Size) -> GenerativeClassifier:
+    """Kernel naive Bayes: kernel densities and levels by column, with missing values as a level."""
+    family = KernelDensity(OverBins())
+    return GenerativeClassifier(
+        families=[("kernel", family, every, MissingAsLevel(ByColumnType(AdaptiveBins())))]
+    )
+
+
+def _tied(size: Size) -> GenerativeClassifier:
+    """Gaussian classes with one covariance, hardly shrunk: small differences of correlated columns may matter."""
+    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
+    return GenerativeClassifier(families=[("tied", family, every, Dense())])
+
+
+def _full(size: Size) -> GenerativeClassifier:
+    """Gaussian classes with a covariance each, shrunk strongly towards the covariance within all classes.
+
+    If that would be too much work, on the principal components of the table.
+    """
+    prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
+    encoder = Dense() if size.work <= MOST_WORK else PrincipalComponents(DIRECTIONS)
+    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
+
+
+def _tree(size: Size) -> GenerativeClassifier:
+    """Tree-augmented naive Bayes on coarse bins that are cut where the class frequencies change."""
+    family = Tree(alpha=1.0, search=OneTree(SignificantEdges()), back_off=5.0)
+    encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)))
+    return GenerativeClassifier(families=[("tree", family, every, encoder)])
+
+
+@dataclass(frozen=True)
+class Standard:
+    """A default member: how it is made, when it would take too long, and when it is used."""
+
+    member: Callable[[Size], Member]
+    too_large: Callable[[Size], str] = lambda size: ""
+    is_used: Callable[[Size], bool] = lambda size: True
+    work: Callable[[Size], float] = lambda size: 0.0
+    """Multiplications per pass, if these take most of the time."""
+
+
+def _path_member(
+    make: Callable[[Size], GenerativeClassifier],
+    passes: int,
+    work: Callable[[Size], float] = lambda size: 0.0,
+) -> Callable[[Size], PathMember]:
+    """How a member is made that follows a path of at most so many passes."""
+    return lambda size: PathMember(make(size), passes, is_costly=work(size) > COSTLY)
+
+
+def _too_wide(size: Size) -> str:
+    if size.d**2 <= MOST_CELLS:
+        return ""
+    return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
+
+
+def _least_work(size: Size) -> float:
+    """Multiplications per pass for the second moments of all columns, or of principal components if these are too many."""
+    return size.work if size.work <= MOST_WORK else float(size.k) * size.n * min(size.d, DIRECTIONS) ** 2
+
+
+def _too_much_work(size: Size) -> str:
+    few, work = min(size.d, DIRECTIONS), _least_work(size)
+    if work <= MOST_WORK:
+        return _too_wide(size)
+    return (
+        f"{size.k} classes x {size.n} rows x {few}^2 components are {work:.1e} multiplications per pass, "
+        f"more than {MOST_WORK:.0e}"
+    )
+
+
+def _too_many_pairs(size: Size) -> str:
+    if float(size.n) * size.columns**2 <= MOST_PAIRS:
+        return ""
+    return f"{size.n} rows x {size.columns}^2 columns are too many pairs of columns to count"
+
+
+STANDARD: Mapping[str, Standard] = {
+    "near": Standard(lambda size: KernelMember()),
+    "tied": Standard(_path_member(_tied, 80), _too_wide),
+    "full": Standard(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
+    "kernel": Standard(_path_member(_kernel, 120)),
+    "tree": Standard(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
+}
+"""Name -> member, those with short paths first: long paths end early if they do not improve the ensemble. One with slow
+passes is evaluated last."""
+
+
+def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
+    """The members of these names, or the default ones; for a member that is left out, the reason."""
+    columns = len(rows.table.names)
+    encoded = Dense().fit(rows.table, range(columns), rows.weight)
+    size = Size(len(rows.codes), k, len(encoded.names), columns)
+    if names is None:
+        names = [name for name, member in STANDARD.items() if member.is_used(size)]
+    costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)
+    return {name: STANDARD[name].too_large(size) or STANDARD[name].member(size) for name in costly_last}
+
+
+def member_of(name: str, given: Any, *rest: Any) -> Member:
+    """The member for a family (with its encoder) or an estimator: with early stopping if it has a calibration path."""
+    if is_family(given):
+        return PathMember(GenerativeClassifier(families=[(name, given, every, *rest)]))
+    if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
+        raise ValueError(f"{name!r} must be a family or an estimator with predict_log_proba, got {given!r}")
+    if isinstance(given, GenerativeEstimator) and _has_path(given):
+        return PathMember(given)
+    return RefitMember(given)
+
+
+def _has_path(estimator: GenerativeEstimator) -> bool:
+    """Whether it is trained by full updates from the statistics of the data, so that a sum of steps says how far."""
+    options = estimator.recipe().options
+    start = estimator.default_start if options.start is None else options.start
+    is_plain = start == "data" and options.batch_size is None and options.validation_fraction is None
+    return is_plain and not rule_named(estimator.rule).is_closed_form
+
+
+def named_members(given: Any) -> list[tuple[Any, ...]]:
+    """Entries that begin with a name, all names different. Raises ValueError if they are not."""
+    entries = list(given.items()) if isinstance(given, Mapping) else list(given)
+    if not all(
+        isinstance(entry, tuple | list) and len(entry) > 1 and isinstance(entry[0], str) for entry in entries
+    ):
+        raise ValueError(f"give a list of (name, model), got {given!r}")
+    names = [entry[0] for entry in entries]
+    if not names:
+        raise ValueError("there is nothing to average: give at least one member")
+    if len(set(names)) < len(names) or FREQUENCIES in names:
+        raise ValueError(
+            f"give names that differ from each other and from {FREQUENCIES!r}: {', '.join(names)}"
+        )
+    return [tuple(entry) for entry in entries]

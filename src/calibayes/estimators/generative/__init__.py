@@ -1,0 +1,1 @@
+"""Generative models: the fitted value, the functions of it (fit, predict, explain, sample, merge, ...), the estimator."""

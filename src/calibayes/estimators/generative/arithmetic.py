@@ -1,0 +1,125 @@
+"""Exact arithmetic on closed-form models: models of disjoint rows are added, rows are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.abilities import CountStatistics, Movable
+from calibayes.core.named_arrays import add, map_leaves, subtract
+from calibayes.core.protocols import Array, Engine, Layout, Trees
+from calibayes.estimators.generative.assemble import Assembly, layouts_of, recoded
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.interface.input import Rows
+from calibayes.families.model import PRIOR
+from calibayes.learn import data_sums
+
+WITHOUT_EFFECT = frozenset(
+    ("random_state", "engine", "n_jobs", "verbose", "max_iter", "stop", "costs", "training")
+)
+"""Parameters of an estimator that leave no trace in a closed form, so that merged models may differ in them."""
+ROUNDING = 1e-12
+"""Share of a sum that is left as rounding when all rows were removed from it."""
+
+
+def merge(left: Fitted, right: Fitted) -> Fitted:
+    """The model of the rows of both. Levels are united, moments moved to one center.
+
+    Raises ValueError if classes, columns or bins differ, or if a model is no sum over rows.
+    """
+    for fitted in (left, right):
+        require_additive(fitted)
+    if not np.array_equal(left.classes, right.classes):
+        raise ValueError(f"different classes: {left.classes.tolist()} and {right.classes.tolist()}")
+    if left.binding.names != right.binding.names or left.binding.chosen != right.binding.chosen:
+        raise ValueError("different columns, or columns of different kinds")
+    binding, moved_left, moved_right = left.binding.unite(right.binding)
+    layouts, names = layouts_of(binding, left.classes)
+    total: Trees = add(
+        recoded(left.model.families, left.data_statistics, moved_left, layouts),
+        recoded(right.model.families, _centered(right, layouts), moved_right, layouts),
+    )
+    model = left.model.bind(layouts, names)
+    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
+    return merged.closed_form(total)
+
+
+def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
+    """The model without these rows, as if they had never been part of the training.
+
+    Raises ValueError if the rows cannot have been part of it, or if the model is no sum over rows.
+    """
+    require_additive(fitted)
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    removed = data_sums(fitted.model, source, engine, len(fitted.classes))
+    if removed.hidden:
+        raise ValueError(
+            "rows with something hidden (components of a mixture, missing values under a full covariance) "
+            "have no additive statistics and cannot be removed"
+        )
+    return fitted.closed_form(_difference(fitted, removed.statistics))
+
+
+def require_additive(fitted: Fitted) -> None:
+    """Raises ValueError unless the model is a closed form of sums over rows."""
+    fitted.refuse_shifted_priors()
+    if not fitted.rule.is_closed_form:
+        raise ValueError(
+            f"rule {fitted.rule.name!r} has no closed form: only ML and MAP models are sums over their rows"
+        )
+    if not fitted.is_additive:
+        raise ValueError(
+            "something hidden (components of a mixture, missing values under a full covariance) was replaced "
+            "by its expectation: the model is no sum over rows"
+        )
+
+
+def _centered(fitted: Fitted, layouts: dict[str, Layout]) -> Trees:
+    """Statistics about the centers of other layouts."""
+    moved = {
+        name: family.move(fitted.data_statistics[name], layouts[name].center)
+        for name, family in fitted.model.families.items()
+        if isinstance(family, Movable)
+    }
+    return {**fitted.data_statistics, **moved}
+
+
+def _difference(fitted: Fitted, removed: Trees) -> Trees:
+    """Data statistics without some rows. Raises ValueError if a count becomes negative."""
+    left: Trees = map_leaves(
+        _without_rounding, subtract(fitted.data_statistics, removed), fitted.data_statistics
+    )
+    statistics = fitted.model.statistics_of(left)
+    counts = [left[PRIOR]["count"]] + [
+        family.cells(statistics[name])
+        for name, family in fitted.model.families.items()
+        if isinstance(family, CountStatistics)
+    ]
+    if any((count < 0).any() for count in counts):
+        raise ValueError(
+            "there are more rows to forget than were learned: these cannot all have been part of the training"
+        )
+    return left
+
+
+def _without_rounding(now: Array, before: Array) -> Array:
+    return np.where(np.abs(now) <= ROUNDING * np.abs(before), 0.0, now)
+
+
+def require_same_parameters(left: Mapping[str, Any], right: Mapping[str, Any]) -> None:
+    """Raises ValueError, naming constructor parameters that differ and matter to a closed form."""
+    differ = [name for name in left if name not in WITHOUT_EFFECT and not _equal(left[name], right[name])]
+    if differ:
+        raise ValueError(f"models with different parameters cannot be merged: {', '.join(differ)}")
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    try:
+        return bool(left == right) or repr(left) == repr(right)
+    except ValueError:  # they contain arrays
+        return repr(left) == repr(right)

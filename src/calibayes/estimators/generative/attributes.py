@@ -1,0 +1,44 @@
+"""Attributes of an estimator that are read from its fitted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FittedAttribute:
+    """An attribute of an estimator with the value of a field of its ``fitted_``.
+
+    Raises AttributeError if the estimator is not fitted, or if the field is None.
+    """
+
+    def __init__(self, field: str, doc: str) -> None:
+        self.field, self.__doc__ = field, doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        value = getattr(model.fitted_, self.field)
+        if value is None:
+            raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
+        return value
+
+
+class OptionalAttribute(FittedAttribute):
+    """The same, with None as a value."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else getattr(model.fitted_, self.field)
+
+
+class Note(FittedAttribute):
+    """An attribute with the value of a note of the fitted model. Raises AttributeError if there is no such note."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        if self.field not in model.fitted_.notes:
+            raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
+        return model.fitted_.notes[self.field]

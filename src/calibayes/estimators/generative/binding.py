@@ -1,0 +1,231 @@
+"""Column binding: which columns each family models, and the fitted encoders of these columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibayes.core.abilities import AllowsMissing
+from calibayes.core.protocols import Array, Family, Layout
+from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.grid import Grid
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.numbers import Counts, Encoder, Flags, Numbers
+from calibayes.families.model import PRIOR
+from calibayes.kernels.numbers.sparse import columns_where
+from calibayes.tables.origin import FromArray, Origin
+from calibayes.tables.read import Table
+from calibayes.tables.read import positions as all_positions
+
+Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
+"""Names, positions, a slice of positions, or a function of the table that returns positions."""
+
+ENCODERS: Mapping[str, Callable[[], Encoder]] = {
+    "numbers": Numbers,
+    "clusters": Clusters,
+    "levels": Levels,
+    "cells": Grid,
+    "flags": lambda: Flags(threshold=None),
+    "counts": Counts,
+}
+"""The default encoder for what a family reads."""
+
+
+def every(table: Table) -> range:
+    """All columns."""
+    return range(len(table.names))
+
+
+def numeric(table: Table) -> list[int]:
+    """Columns of numbers."""
+    return [j for j in range(len(table.names)) if table.numeric(j)]
+
+
+def categorical(table: Table) -> list[int]:
+    """All other columns: strings, categories, booleans."""
+    return [j for j in range(len(table.names)) if not table.numeric(j)]
+
+
+def positions(selection: Selection, table: Table) -> Sequence[int]:
+    """The positions of the selected columns."""
+    if callable(selection):
+        chosen = selection(table)
+        is_all = isinstance(chosen, range) and chosen == range(len(table.names))
+        return all_positions(len(table.names)) if is_all else [position(name, table) for name in chosen]
+    if isinstance(selection, slice):
+        return list(range(len(table.names)))[selection]
+    if isinstance(selection, str) or np.ndim(selection) != 1:
+        raise ValueError(f"columns must be a list, a slice or a function of the table, got {selection!r}")
+    mask = np.asarray(selection)
+    if mask.dtype == bool:
+        if len(mask) != len(table.names):
+            raise ValueError(f"a mask of {len(mask)} columns for a table of {len(table.names)}")
+        return np.flatnonzero(mask).tolist()
+    return [position(name, table) for name in selection]
+
+
+def position(name: Any, table: Table) -> int:
+    """The position of a column given by name or position."""
+    if isinstance(name, str):
+        if name not in table.names:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
+        return table.names.index(name)
+    if not isinstance(name, int | np.integer) or not -len(table.names) <= name < len(table.names):
+        raise ValueError(f"there is no column {name}: the table has {len(table.names)} columns")
+    return int(name) % len(table.names)
+
+
+def _refuse_twice(name: str, indices: Sequence[int], taken: dict[int, str], table: Table) -> None:
+    """Raises ValueError, naming the column that two families select."""
+    for j in indices:
+        if j in taken:
+            raise ValueError(f"column {table.names[j]!r} is bound to {taken[j]!r} and to {name!r}")
+        taken[j] = name
+
+
+@dataclass(frozen=True)
+class ColumnBinding:
+    """Families and the fitted encoders of their columns, by the family's name.
+
+    Attributes
+    ----------
+    families : mapping
+        Name -> family, not yet bound to columns.
+    encoders : mapping
+        Name -> fitted encoder.
+    chosen : mapping
+        Name -> positions of the family's columns in the table.
+    names, types : tuples
+        Names and NumPy types of all columns of the training table.
+    origin : Origin
+        The kind of training table, so that sampled rows can be returned as the same kind.
+    """
+
+    families: Mapping[str, Family]
+    encoders: Mapping[str, Encoder]
+    chosen: Mapping[str, tuple[int, ...]]
+    names: tuple[str, ...]
+    types: tuple[np.dtype[Any], ...]
+    origin: Origin = field(default_factory=FromArray)
+
+    def encode(self, table: Table) -> dict[str, Array]:
+        """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
+        encoded = {name: encoder.encode(table) for name, encoder in self.encoders.items()}
+        for name, family in self.families.items():
+            if isinstance(family, AllowsMissing):
+                continue
+            incomplete = _with_missing(encoded[name])
+            if len(incomplete):
+                raise ValueError(
+                    f"column {self.column(name, incomplete[0])!r} contains NaN, and {type(family).__name__} cannot model missing values: "
+                    "fill them, or use another family for this column"
+                )
+        return encoded
+
+    def column(self, family: str, position: int) -> str:
+        """Name of a column by its position among those of a family."""
+        return self.names[self.chosen[family][position]]
+
+    def extend(self, table: Table) -> tuple[ColumnBinding, dict[str, Sequence[Array]]]:
+        """Encoders with the levels of a further table added, and the new codes of old levels if they changed."""
+        extended = {name: encoder.extend(table) for name, encoder in self.encoders.items()}
+        encoders = {name: encoder for name, (encoder, _) in extended.items()}
+        moved = {name: codes for name, (_, codes) in extended.items() if codes is not None}
+        return replace(self, encoders=encoders), moved
+
+    def unite(
+        self, other: ColumnBinding
+    ) -> tuple[ColumnBinding, dict[str, Sequence[Array]], dict[str, Sequence[Array]]]:
+        """Encoders for the rows of both, and the new codes of the old levels of each if they changed."""
+        united = {name: encoder.unite(other.encoders[name]) for name, encoder in self.encoders.items()}
+        encoders = {name: encoder for name, (encoder, _, _) in united.items()}
+        ours = {name: codes for name, (_, codes, _) in united.items() if codes is not None}
+        theirs = {name: codes for name, (_, _, codes) in united.items() if codes is not None}
+        return replace(self, encoders=encoders), ours, theirs
+
+    def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
+        return {
+            name: Layout(classes, **{"columns": self.columns(name), **encoder.layout()})
+            for name, encoder in self.encoders.items()
+        }
+
+    def columns(self, family: str) -> tuple[str, ...]:
+        """The names of a family's columns."""
+        chosen = self.chosen[family]
+        return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
+
+
+def bind(
+    specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array, codes: Array | None = None
+) -> ColumnBinding:
+    """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to a table.
+
+    A family whose selection is empty is left out. Encoders that are shaped by the classes need their codes.
+    """
+    names = [_checked_specification(entry)[0] for entry in specifications]
+    if len(set(names)) < len(names):
+        raise ValueError(f"family names must differ: {', '.join(names)}")
+    families, encoders, chosen = {}, {}, {}
+    taken: dict[int, str] = {}
+    for name, family, selection, *rest in specifications:
+        indices = positions(selection, table)
+        is_all = indices is all_positions(len(table.names))
+        twice = not is_all and len(set(indices)) < len(indices)
+        if twice or (taken and not taken.keys().isdisjoint(indices)):
+            _refuse_twice(name, indices, taken, table)
+        if len(specifications) > 1:
+            taken |= dict.fromkeys(indices, name)
+        if indices:
+            encoder = _encoder(family, *rest)
+            families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)
+            chosen[name] = tuple(indices)
+    if not families:
+        raise ValueError("no family has any columns")
+    types = table.types()
+    return ColumnBinding(families, encoders, chosen, table.names, types)
+
+
+def _encoder(family: Family, given: Encoder | None = None) -> Encoder:
+    return ENCODERS[family.reads]() if given is None else given
+
+
+def read_sparse(specifications: Any) -> bool:
+    """Whether every family can read sparse columns; False for invalid specifications, which `bind` reports."""
+    try:
+        checked = [_checked_specification(entry) for entry in specifications]
+        return all(getattr(_encoder(family, *rest), "sparse", False) for _, family, _, *rest in checked)
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+FAMILY_METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "keep_valid", "reads")
+
+
+def is_family(given: Any) -> bool:
+    """Whether something is a family (an object, not a class)."""
+    return not isinstance(given, type) and all(hasattr(given, method) for method in FAMILY_METHODS)
+
+
+def _checked_specification(entry: Any) -> tuple[Any, ...]:
+    """An entry of ``families``. Raises ValueError if it is not one."""
+    if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
+        raise ValueError(
+            f"families must be (name, family, columns) or (name, family, columns, encoder), got {entry!r}"
+        )
+    name, family = entry[0], entry[1]
+    if not isinstance(name, str) or name == PRIOR:
+        raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
+    if not is_family(family):
+        raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}")
+    if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
+        raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
+    return tuple(entry)
+
+
+def _with_missing(columns: Array) -> Array:
+    """Positions of encoded columns with missing values."""
+    return columns_where(columns, np.isnan if columns.dtype.kind == "f" else lambda codes: codes < 0)

@@ -1,0 +1,329 @@
+"""The one estimator class behind all presets: scikit-learn's interface to a `Fitted` model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array, Engine, Rule
+from calibayes.decision import log_odds
+from calibayes.encoders.schema import Schema
+from calibayes.engines import thread_count
+from calibayes.estimators.generative import arithmetic, explain, predict, sample
+from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
+from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.fit import fit, known_classes, update
+from calibayes.estimators.generative.fitted import Fitted, with_priors
+from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
+from calibayes.estimators.interface import checks
+from calibayes.estimators.interface.computing import chosen_engine, computing
+from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.explanation import Explanation, explanation
+from calibayes.estimators.interface.input import Rows, new_table, set_names, training_rows
+from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.kernels.threads import reuse_threads, thread_limit
+from calibayes.learn import Stop
+from calibayes.posterior import log_normalize
+from calibayes.rules import rule_named
+from calibayes.tables.read import Table
+
+
+@estimator
+class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: ignore[misc]
+    """Training, prediction, explanation, sampling and exact updates of a generative classifier.
+
+    Subclasses (presets) say which families model which columns. The parameters are described in `GenerativeClassifier`.
+    """
+
+    rule: str | Rule = "rc"
+    max_iter: int = 64
+    stop: str | Stop | list[Stop] | tuple[Stop, ...] | None = "objective"
+    training: TrainingOptions | None = None
+    costs: Array | None = None
+    random_state: int | np.random.RandomState | None = None
+    engine: Engine | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    class_weight = None
+    default_start: ClassVar[str] = "data"
+    reads_sparse: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        fitted_: Fitted
+
+    # -- what a preset says ----------------------------------------------------------------------------------------
+
+    def specify(self, rows: Rows, classes: Array) -> Specification:
+        """The families that the parameters stand for; they may depend on the training rows."""
+        return Specification(self.specifications(), class_prior_of(self.class_priors(len(classes))))
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        """The families that the parameters stand for: (name, family, columns) or (name, family, columns, encoder)."""
+        raise TypeError(f"{type(self).__name__} names no families")
+
+    def class_priors(self, k: int) -> Any:
+        """Class probabilities that stay fixed (k,), a `ClassPrior`, or None to count the classes."""
+        return None
+
+    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
+        """The kind of each column, if the estimator chooses it."""
+        return None
+
+    def recipe(self) -> Recipe:
+        """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
+        checks.whole_number("max_iter", self.max_iter, 0)
+        options = TrainingOptions() if self.training is None else self.training
+        if not isinstance(options, TrainingOptions):
+            raise ValueError(f"training must be TrainingOptions() or None, got {self.training!r}")
+        options.check()
+        callbacks = checks.listed_callbacks(options.callbacks)
+        if self.verbose:
+            callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
+        return Recipe(
+            specify=self.specify,
+            rule=rule_named(self.rule),
+            stop=self.stop,
+            max_iter=self.max_iter,
+            options=options,
+            engine=chosen_engine(self.engine, self.n_jobs),
+            random_state=self.random_state,
+            callbacks=callbacks,
+            describe=self.describe,
+            default_start=self.default_start,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self.reads_sparse
+        return tags
+
+    # -- training ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array, data frame or, if all families read counts or flags, sparse array of shape (n, d)
+            Missing values are NaN, None or NA.
+        y : (n,) labels
+            None, NaN or NA is a missing label, for ``rule="em"``.
+        sample_weight : (n,) floats, optional
+        """
+        with computing(self.n_jobs):
+            reader, recipe = unfitted_copy(self), self.recipe()
+            classes, rows = training_rows(
+                reader, X, y, sample_weight, self.class_weight, unlabeled=recipe.rule.uses_unlabeled
+            )
+            fitted = fit(recipe, classes, rows)
+        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train on further rows.
+
+        For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels
+        that the first call fixes. For other rules, and if something is hidden (components of a mixture, missing values
+        under a full covariance), the rows' statistics are added and one step of the rule is taken on them. The first
+        call needs all classes. New levels may appear later; if levels are pooled they join the pool. Gradient descent
+        and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
+        enough rows, predictions raise ValueError with what is lacking.
+        """
+        with computing(self.n_jobs):
+            recipe, before = self.recipe(), getattr(self, "fitted_", None)
+            if isinstance(self.class_weight, str):
+                raise ValueError(
+                    "class_weight='balanced' needs all rows at once: give weights to partial_fit instead"
+                )
+            reader = unfitted_copy(self) if before is None else copy.copy(self)
+            known, rows = training_rows(
+                reader,
+                X,
+                y,
+                sample_weight,
+                self.class_weight,
+                unlabeled=recipe.rule.uses_unlabeled,
+                classes=known_classes(classes, before),
+                reset=before is None,
+            )
+            fitted = update(before, recipe, known, rows)
+        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+
+    def holding(self, fitted: Fitted, table: Table | None = None) -> Self:
+        """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
+        holder = copy.copy(self) if table is None else unfitted_copy(self)
+        if table is not None:
+            set_names(holder, table)
+        holder.fitted_ = fitted
+        return holder
+
+    # -- prediction --------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
+        if self.costs is not None:
+            return super().predict(X)
+        return np.asarray(self.classes_[self._of_table(predict.most_probable_classes, X)])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        return self._of_table(predict.log_posterior, X)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, class), (n, k)."""
+        return self._of_table(predict.log_joint, X)
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,): low for rows unlike those of training."""
+        return log_normalize(self.predict_joint_log_proba(X))[1]
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes, before any temperature; otherwise log p(x, class), (n, k)."""
+        joint = self.predict_joint_log_proba(X)
+        return log_odds(joint) if joint.shape[1] == 2 else joint
+
+    def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
+        """The log density below which a new row falls with probability at most ``share``.
+
+        ``X`` are rows that were not used for training; the bound holds for any distribution (a conformal quantile). It
+        is -inf if they are too few for so small a share. A row with missing values has the density of its known ones,
+        which is no smaller: use the threshold for rows that are as complete as these.
+        """
+        scores = np.sort(self.score_samples(X))
+        rank = int(np.floor(checks.number("share", share, 0.0, 1.0) * (len(scores) + 1)))
+        return float(scores[min(rank, len(scores)) - 1]) if rank >= 1 else -np.inf
+
+    def with_priors(self, priors: Array) -> Self:
+        """This model adjusted to other class frequencies (prior shift), without training.
+
+        The log odds move by the difference between the new frequencies, (k,), and those of training.
+        """
+        return self.holding(with_priors(self._learned(), priors))
+
+    def explain(self, X: Any, against: Any = None) -> Explanation:
+        """Contributions of the columns to the log odds of the most probable class.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        against : label, optional
+            The class to compare with; by default each row's second most probable one. For rows whose most probable
+            class it is, the second most probable one is explained against it.
+
+        Returns
+        -------
+        Explanation
+            The contributions of a row sum to its log odds before any temperature. Costs have no influence.
+        """
+        names, terms = self.contribution_terms(X)
+        return explanation(names, terms, self.predict_joint_log_proba(X), self.classes_, against)
+
+    def contribution_terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
+        """Names and terms (n, k, names) of log p(x, class), up to a term that all classes share."""
+        return explain.joint_terms(self._learned(), new_table(self, X))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: Any = None,
+        given: Mapping[Any, Any] | None = None,
+        random_state: Any = None,
+    ) -> tuple[Any, Array]:
+        """Random rows and their classes, drawn from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        y : label or (n_samples,) labels, optional
+            Classes to draw from; by default they are drawn too, conditional on the given cells.
+        given : mapping, optional
+            Column (name or position) -> value of all rows; the other columns are drawn conditional on these.
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        X : data frame or array of shape (n_samples, d)
+            The kind of table that the model was fitted to. Columns that no family models are missing.
+        y : (n_samples,) array
+        """
+        fitted, n = self._learned(), checks.whole_number("n_samples", n_samples, 1)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        return sample.sample(fitted, n, y, given or {}, rng)
+
+    def fill(self, X: Any) -> Any:
+        """The rows with missing values imputed, conditional on the known values of each row.
+
+        Numbers are imputed by their mean, levels by the most probable one, and binned numbers by the middle of the most
+        probable bin. Returns a table of the kind that the model was fitted to.
+        """
+        return self._of_table(sample.fill, X)
+
+    def _learned(self) -> Fitted:
+        """The fitted model, with parameters."""
+        check_is_fitted(self, "fitted_")
+        self.fitted_.learned()
+        return self.fitted_
+
+    def _of_table(self, function: Any, X: Any) -> Any:
+        """A function of the fitted model, a table and an engine."""
+        fitted, table, engine = self._learned(), new_table(self, X), chosen_engine(self.engine, self.n_jobs)
+        with reuse_threads(), thread_limit(thread_count(self.n_jobs)):
+            return function(fitted, table, engine)
+
+    def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
+        joint = self.predict_joint_log_proba(X)
+        log_posterior, evidence = log_normalize(joint)
+        return joint, np.exp(predict.tempered_posterior(self.fitted_, log_posterior)), evidence
+
+    # -- exact arithmetic --------------------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """The model of the rows of both, exactly as if trained on all of them: for ML and MAP.
+
+        Both must have the same parameters, classes, columns and bins of numbers. Levels are united, and moments moved
+        to one center.
+        """
+        if type(self) is not type(other):
+            raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        arithmetic.require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
+        for model in (self, other):
+            model.require_sums()
+        return self.holding(arithmetic.merge(self.fitted_, other.fitted_))
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The model without these rows, exactly as if they had never been part of the training: for ML and MAP.
+
+        The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
+        """
+        self.require_sums()
+        _, rows = training_rows(
+            self, X, y, sample_weight, self.class_weight, classes=self.classes_, reset=False
+        )
+        return self.holding(arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs)))
+
+    def require_sums(self) -> None:
+        """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""
+        check_is_fitted(self, "fitted_")
+        arithmetic.require_additive(self.fitted_)
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' depends on all rows at once: give row weights instead")
+
+    # -- fitted attributes -------------------------------------------------------------------------------------------
+
+    classes_ = FittedAttribute("classes", "Class labels, (k,).")
+    data_statistics_ = FittedAttribute("data_statistics", "Family -> name -> array: sums over the data.")
+    statistics_ = OptionalAttribute("statistics", "Family -> name -> array: the statistics after training.")
+    parameters_ = OptionalAttribute("parameters", "Family -> name -> array, in the columns' own units.")
+    n_iter_ = FittedAttribute("n_iter", "Number of updates, at least 1.")
+    history_ = FittedAttribute("history", "Name -> array over the states; a closed form has none.")
+    best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
+    temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
+    schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")

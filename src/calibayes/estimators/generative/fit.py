@@ -1,0 +1,134 @@
+"""Training a recipe on rows, and on further rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from calibayes.core.named_arrays import add
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Trees
+from calibayes.estimators.generative.assemble import Assembly, assemble, layouts_of, recoded
+from calibayes.estimators.generative.fitted import Fitted, begin
+from calibayes.estimators.generative.recipe import Recipe
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.splits import hold_out
+from calibayes.estimators.interface.targets import read_classes
+from calibayes.learn import LastState, Run, data_sums, problem_of, train
+from calibayes.learn.train import prepared, step_on_new_rows
+from calibayes.posterior import best_temperature, log_normalize
+
+
+def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+    """Train on rows; with a validation fraction, first find how far to train on the others."""
+    fraction, k = recipe.options.validation_fraction, len(classes)
+    held = None
+    if fraction is not None:
+        held = hold_out(rows.codes, fraction, np.random.default_rng(recipe.draw_seed()))
+    plan = recipe.plan(recipe.draw_seed())
+    training = rows if held is None else rows.only(~held)
+    assembly = assemble(recipe, training, classes)
+    trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
+    run = trained.run
+    temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
+    progress = {"n_iter": max(run.updates, 1), "temperature": temperature}
+    problems = [trained.problem]
+    if held is not None and recipe.options.refit:
+        # To the same sum of steps as the best state: it means the same for any number of rows.
+        horizon = run.history[run.best_iter].total_step
+        assembly = assemble(recipe, rows, classes)
+        last = replace(plan, stop=LastState())
+        trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
+        problems.append(trained.problem)
+    for problem in filter(None, problems):
+        warn(problem, ConvergenceWarning)
+    fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
+    return replace(fitted.after(trained.run).measured(run), is_additive=trained.is_closed_form)
+
+
+def _temperature(recipe: Recipe, assembly: Assembly, run: Run, rows: Rows, held: Array | None) -> float:
+    """The temperature given, or that of lowest log loss on the held-out rows."""
+    given = recipe.options.temperature
+    if not isinstance(given, str):
+        return float(given)
+    assert held is not None  # TrainingOptions.check makes sure
+    validation = rows.only(held)
+    parts = recipe.engine.each(
+        lambda block: log_normalize(assembly.model.log_joint(block, run.best.parameters))[0],
+        assembly.source(validation),
+    )
+    return best_temperature(np.concatenate(parts), validation.codes, validation.weight)
+
+
+def known_classes(given: Any, before: Fitted | None) -> Array:
+    """All classes: those given at the first call of `partial_fit`, later those of the model."""
+    if before is None:
+        if given is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return read_classes(given)
+    classes = before.classes if given is None else read_classes(given)
+    if not np.array_equal(classes, before.classes):
+        raise ValueError(
+            f"classes differ from those of the first call: {classes.tolist()}, {before.classes.tolist()}"
+        )
+    return classes
+
+
+def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+    """Add further rows to a model; without one, begin it.
+
+    A closed form is that of all rows so far. Other rules take one step on the new rows.
+    """
+    k, engine, plan = len(classes), recipe.engine, recipe.plan()
+    if before is None:
+        assembly, old = assemble(recipe, rows, classes), None
+    else:
+        before.refuse_shifted_priors()
+        assembly, old = _extended(before, rows)
+    source = assembly.source(rows)
+    new = data_sums(assembly.model, source, engine, k)
+    structure = assembly.model.structure
+    total: Trees = new.statistics if old is None else add(old.data_statistics, new.statistics)
+    closed = recipe.rule.is_closed_form and not new.hidden
+    options = recipe.options
+    fitted = begin(
+        assembly,
+        recipe.rule,
+        total,
+        n_iter=1 if before is None else before.n_iter + 1,
+        temperature=1.0 if isinstance(options.temperature, str) else float(options.temperature),
+        is_additive=closed and (before is None or before.is_additive),
+    )
+    try:
+        model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
+    except ValueError as error:
+        return fitted.without_parameters(str(error))
+    state = None if old is None or model.structure != structure else old.state
+    if before is not None and before.rule.name != recipe.rule.name:
+        state = None
+    run = step_on_new_rows(model, source, engine, plan, state, closed, total)
+    if problem := problem_of(run):
+        warn(problem, ConvergenceWarning)
+    fitted = replace(fitted, model=model).after(run)
+    return fitted if closed else fitted.measured(run)
+
+
+def _extended(before: Fitted, rows: Rows) -> tuple[Assembly, Fitted]:
+    """A model with room for levels that only further rows have.
+
+    The state of a family with a structure cannot be recoded: its training starts anew from the data so far.
+    """
+    binding, moved = before.binding.extend(rows.table)
+    assembly = Assembly(binding, before.model, before.classes, before.schema, before.notes)
+    if not moved:
+        return assembly, before
+    layouts, names = layouts_of(binding, before.classes)
+    families = before.model.families
+    statistics = None if before.model.structure else before.statistics
+    state = None if statistics is None else recoded(families, statistics, moved, layouts)
+    data = recoded(families, before.data_statistics, moved, layouts)
+    model = before.model.bind(layouts, names)
+    return assembly._replace(model=model), replace(before, data_statistics=data, state=state)

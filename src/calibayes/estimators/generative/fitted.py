@@ -1,0 +1,162 @@
+"""The fitted model as one immutable value. Everything a model can do is a function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Rule, Trees
+from calibayes.encoders.schema import Schema
+from calibayes.estimators.generative.assemble import Assembly
+from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.families import ClassPrior, Product
+from calibayes.families.model import PRIOR
+from calibayes.learn import Run, as_arrays
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained generative model: named arrays and plain values, without code.
+
+    Attributes
+    ----------
+    classes : (k,) array
+    binding : ColumnBinding
+        Which columns each family models, and their fitted encoders.
+    model : Product
+        Class prior and families, with everything that stays fixed.
+    rule : Rule
+        The rule it was trained by.
+    data_statistics : mapping
+        Family -> name -> array: sums over the data. For a family with a structure, the sums it was found in.
+    state : mapping or None
+        The rule's state, from which training can continue.
+    statistics : mapping or None
+        The statistics as the rule left them; None for a rule that keeps none.
+    parameters : mapping or None
+        Family -> name -> array, in the columns' own units; None while there are too few rows.
+    is_additive : bool
+        Whether the statistics are plain sums over rows, so that models can be merged and rows removed exactly.
+    lacking : str
+        Why there are no parameters yet.
+    temperature : float
+        Divides log probabilities.
+    has_shifted_priors : bool
+        Whether the class probabilities were replaced (`with_priors`).
+    n_iter : int
+        Number of updates, at least 1.
+    history : mapping or None
+        Name -> array over the states of training.
+    best_iter : int or None
+        The state that was used.
+    schema : Schema or None
+        The kind of each column, where the estimator chose it.
+    notes : mapping
+        Further results of training, by name.
+    """
+
+    classes: Array
+    binding: ColumnBinding
+    model: Product
+    rule: Rule
+    data_statistics: Trees
+    state: Trees | None = None
+    statistics: Trees | None = None
+    parameters: Trees | None = None
+    is_additive: bool = False
+    lacking: str = ""
+    temperature: float = 1.0
+    has_shifted_priors: bool = False
+    n_iter: int = 1
+    history: Mapping[str, Array] | None = None
+    best_iter: int | None = None
+    schema: Schema | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def after(self, run: Run) -> Fitted:
+        """This model with the best state of a run."""
+        state = run.best.state
+        statistics = self.rule.statistics(state)
+        return replace(self, state=state, statistics=statistics, parameters=run.best.parameters, lacking="")
+
+    def measured(self, run: Run) -> Fitted:
+        """This model with the history of a run."""
+        history = as_arrays(run.history) if run.history else None
+        return replace(self, history=history, best_iter=run.best_iter)
+
+    def without_parameters(self, lacking: str) -> Fitted:
+        """This model while its rows are too few for parameters."""
+        return replace(
+            self, state=None, statistics=None, parameters=None, lacking=lacking, history=None, best_iter=None
+        )
+
+    def closed_form(self, data_statistics: Trees) -> Fitted:
+        """The maximum-likelihood model of other sums over rows, or one that says what it lacks."""
+        changed = replace(self, data_statistics=data_statistics, history=None, best_iter=None)
+        try:
+            model = self.model.prepare(data_statistics)
+        except ValueError as error:
+            return changed.without_parameters(str(error))
+        statistics = model.statistics_of(data_statistics)
+        return replace(
+            changed,
+            model=model,
+            state=statistics,
+            statistics=statistics,
+            parameters=model.parameters(statistics),
+            lacking="",
+        )
+
+    def uncalibrated(self) -> Fitted:
+        """The model before calibration: the closed form of the data."""
+        statistics = self.model.statistics_of(self.data_statistics)
+        return replace(
+            self, state=statistics, statistics=statistics, parameters=self.model.parameters(statistics)
+        )
+
+    def learned(self) -> Trees:
+        """The parameters. Raises ValueError if there were too few rows for them."""
+        if self.parameters is None:
+            raise ValueError(f"not enough rows have been seen yet: {self.lacking}")
+        return self.parameters
+
+    def refuse_shifted_priors(self) -> None:
+        """Raises ValueError if the class probabilities were replaced."""
+        if self.has_shifted_priors:
+            raise ValueError(
+                "the class priors of this model were replaced (with_priors): "
+                "train, merge or forget first, and replace them afterwards"
+            )
+
+
+def begin(assembly: Assembly, rule: Rule, data_statistics: Trees, **changes: Any) -> Fitted:
+    """A model without parameters yet."""
+    return Fitted(
+        classes=assembly.classes,
+        binding=assembly.binding,
+        model=assembly.model,
+        rule=rule,
+        data_statistics=data_statistics,
+        schema=assembly.schema,
+        notes=assembly.notes,
+        **changes,
+    )
+
+
+def with_priors(fitted: Fitted, priors: Array) -> Fitted:
+    """The model adjusted to other class frequencies (prior shift), (k,) probabilities.
+
+    Log odds move by the difference between the new frequencies and those of training. After calibration the class prior
+    of the model is no frequency: it is moved by that difference, not replaced.
+    """
+    parameters = fitted.learned()
+    fitted.refuse_shifted_priors()
+    prior = fitted.model.prior
+    new = ClassPrior(fixed=priors).bind(prior.layout).parameters({})["log_probability"]
+    training = replace(prior, alpha=0.0).parameters(fitted.data_statistics[PRIOR])["log_probability"]
+    moved = parameters[PRIOR]["log_probability"] + (new - training) * fitted.temperature
+    shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
+    return replace(fitted, parameters=shifted, has_shifted_priors=True)

@@ -1,0 +1,49 @@
+"""Predictions of a fitted model: joint log densities, posteriors, decisions, densities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.decision import most_probable, tempered
+from calibayes.estimators.generative.assemble import encoded_source
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.families import Product
+from calibayes.posterior import log_normalize
+from calibayes.tables.read import Table
+
+Joint: TypeAlias = Callable[[Product, Block, Trees], Array]
+"""log p(x, class) of a block of rows, (n, k), possibly up to a term that all classes share."""
+
+
+def most_probable_classes(fitted: Fitted, table: Table, engine: Engine) -> Array:
+    """The codes of the most probable classes, (n,)."""
+    return _by_block(fitted, table, engine, most_probable, Product.contrast)
+
+
+def log_joint(fitted: Fitted, table: Table, engine: Engine) -> Array:
+    """log p(x, class), (n, k)."""
+    return _by_block(fitted, table, engine, lambda joint: joint, Product.log_joint)
+
+
+def tempered_posterior(fitted: Fitted, log_posterior: Array) -> Array:
+    """log p(class | x) at the temperature of the model, (n, k)."""
+    return log_posterior if fitted.temperature == 1.0 else tempered(log_posterior, fitted.temperature)
+
+
+def log_posterior(fitted: Fitted, table: Table, engine: Engine) -> Array:
+    """log p(class | x), (n, k)."""
+    return tempered_posterior(fitted, log_normalize(log_joint(fitted, table, engine))[0])
+
+
+def _by_block(
+    fitted: Fitted, table: Table, engine: Engine, function: Callable[[Array], Array], joint: Joint
+) -> Array:
+    """A function of the joint log densities (n, k) of each block of rows, concatenated."""
+    parameters, nothing = fitted.learned(), np.zeros(table.n)
+    source = encoded_source(fitted.binding, fitted.model, table, nothing, nothing, nothing)
+    return np.concatenate(engine.each(lambda block: function(joint(fitted.model, block, parameters)), source))

@@ -1,0 +1,128 @@
+"""Random rows of a fitted model, given known cells, and imputation of missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.abilities import AllowsMissing, Filling, Sampling
+from calibayes.core.protocols import Array, Engine
+from calibayes.encoders.numbers import Encoder, MissingIsValue
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.predict import log_joint
+from calibayes.families.model import PRIOR
+from calibayes.posterior import log_normalize
+from calibayes.tables.read import Table, missing
+
+
+def sample(
+    fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: np.random.Generator
+) -> tuple[Any, Array]:
+    """Random rows, as a table of the training kind, and their classes, (n,)."""
+    parameters = fitted.learned()
+    known = _known_table(fitted, given, n)
+    first = _encoded_given(fitted, known.rows(np.arange(n) == 0), given)
+    codes = _random_classes(fitted, first, y, n, rng)
+    encoded = _encoded_given(fitted, known, given)
+    sampled = {}
+    for name, family in fitted.model.families.items():
+        if not isinstance(family, Sampling):
+            raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
+        sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
+    return _as_trained(fitted, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
+
+
+def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
+    """The rows with missing values imputed, as a table of the training kind."""
+    parameters = fitted.learned()
+    posterior = np.exp(log_normalize(log_joint(fitted, table, engine))[0])
+    filled = {
+        name: family.fill(_open_encoder(fitted, name).encode(table), parameters[name], posterior)
+        for name, family in fitted.model.families.items()
+        if isinstance(family, Filling)
+    }
+    return _as_trained(fitted, _decoded(fitted, table, filled, None))
+
+
+def _known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
+    """Rows with the given cells; all others are missing."""
+    names = fitted.binding.names
+    positions = {name: j for j, name in enumerate(names)} | dict(enumerate(range(len(names))))
+    unknown = [name for name in given if name not in positions]
+    if unknown:
+        raise ValueError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}")
+    values = {positions[name]: value for name, value in given.items()}
+    if len(values) < len(given):
+        raise ValueError("a column is given twice, by name and by position")
+    columns = [_constant_column(kind, values.get(j), n) for j, kind in enumerate(fitted.binding.types)]
+    return Table(names, tuple(columns))
+
+
+def _constant_column(kind: np.dtype[Any], value: Any, n: int) -> Array:
+    """A column of one value, or of missing values, of the type it had in training."""
+    numeric = kind.kind in "fiu"
+    if value is None:
+        return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
+    return np.full(n, float(value)) if numeric else np.array([value] * n, dtype=object)
+
+
+def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> dict[str, Array]:
+    """The encoded columns of families with a given cell."""
+    encoded = {}
+    for name, family in fitted.model.families.items():
+        chosen = fitted.binding.chosen[name]
+        columns = {fitted.binding.names[j] for j in chosen} | set(chosen)
+        if columns & set(given):
+            if not isinstance(family, AllowsMissing) and len(columns & set(given)) < len(chosen):
+                raise ValueError(f"the columns of {type(family).__name__} can only be given all together")
+            encoded[name] = _open_encoder(fitted, name).encode(known)
+    return encoded
+
+
+def _open_encoder(fitted: Fitted, family: str) -> Encoder:
+    """The encoder of a family's columns under which a missing value is unknown, not a value of its own."""
+    encoder = fitted.binding.encoders[family]
+    return encoder.with_missing_unknown() if isinstance(encoder, MissingIsValue) else encoder
+
+
+def _random_classes(
+    fitted: Fitted, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator
+) -> Array:
+    """Codes drawn from p(class | given cells), or those of the labels y."""
+    if y is not None:
+        classes = fitted.classes.tolist()
+        labels = [y] * n if np.ndim(y) == 0 else list(y)
+        unknown = [label for label in labels if label not in classes]
+        if unknown or len(labels) != n:
+            raise ValueError(f"{(unknown or [y])[0]!r} is not among the classes {classes}, or not {n} labels")
+        return np.array([classes.index(label) for label in labels])
+    parameters = fitted.learned()
+    joint = parameters[PRIOR]["log_probability"][None]
+    for name, columns in encoded.items():
+        joint = joint + fitted.model.families[name].log_density(columns, parameters[name])
+    posterior = np.exp(log_normalize(joint)[0][0])
+    return np.sort(rng.choice(len(fitted.classes), size=n, p=posterior / posterior.sum()))
+
+
+def _decoded(
+    fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: np.random.Generator | None
+) -> list[Array]:
+    """The table's columns with missing cells taken from decoded ones."""
+    columns = [table.column(j) for j in range(len(table.names))]
+    for name, array in encoded.items():
+        decoded = fitted.binding.encoders[name].decode(array, rng)
+        for j, column in zip(fitted.binding.chosen[name], decoded, strict=True):
+            absent = missing(columns[j])
+            if not absent.any():
+                continue
+            is_rounded = fitted.binding.types[j].kind in "iu" and column.dtype.kind == "f"
+            values = np.rint(column) if is_rounded else column
+            columns[j] = np.where(absent, values, columns[j]) if not absent.all() else values
+    return columns
+
+
+def _as_trained(fitted: Fitted, columns: list[Array]) -> Any:
+    """Columns as a table of the kind that the model was fitted to."""
+    return fitted.binding.origin.made_of(fitted.binding.names, fitted.binding.types, columns)

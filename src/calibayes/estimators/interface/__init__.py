@@ -1,0 +1,1 @@
+"""What all estimators share: input, targets, parameter checks, splits, decisions, explanations, progress."""

@@ -1,0 +1,98 @@
+"""Decisions from posterior probabilities, for every classifier that has them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
+from calibayes.estimators.interface.checks import number
+
+
+class Decisions:
+    """`predict`, `decide` and `predict_proba` of a classifier with `predict_log_proba`."""
+
+    costs: Array | None = None
+    classes_: Array
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        raise TypeError(f"{type(self).__name__} has no probabilities")
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
+        return np.asarray(self.decide(X).data)
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second class, (n,), for two classes; otherwise log p(class | x), (n, k)."""
+        log_posterior = self.predict_log_proba(X)
+        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
+
+    def decide(
+        self,
+        X: Any,
+        *,
+        costs: Array | None = None,
+        thresholds: Array | None = None,
+        least_posterior: float = 0.0,
+        least_density: float = -np.inf,
+    ) -> np.ma.MaskedArray[Any, Any]:
+        """Classes of the rows, masked where the model abstains.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        costs : (k, k) array, optional
+            ``costs[i, j]`` is the cost of deciding class j when i is true; by default the estimator's ``costs``.
+        thresholds : (k,) array, optional
+            Choose the class with the largest ratio of probability to threshold.
+        least_posterior : float
+            Abstain if no class has this probability.
+        least_density : float
+            Abstain if log p(x) is lower; see `outlier_threshold`.
+
+        Returns
+        -------
+        masked array of shape (n,)
+            Rows with an abstention are masked; their data hold the class that would have been chosen.
+        """
+        needs_density = bool(least_density > -np.inf)
+        if np.isnan(least_density) or (needs_density and not hasattr(self, "score_samples")):
+            raise ValueError(
+                f"least_density must be a number, for a model with `score_samples`, got {least_density!r}"
+            )
+        scores, posterior, evidence = self._decision_inputs(X, density=needs_density)
+        chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
+        abstain = rejected(
+            posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
+        )
+        return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
+
+    def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
+        """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
+
+        log p(x) may be anything unless ``density`` is set.
+        """
+        log_posterior = self.predict_log_proba(X)
+        evidence = cast(Any, self).score_samples(X) if density else np.zeros(len(log_posterior))
+        return log_posterior, np.exp(log_posterior), evidence
+
+    def _choose(
+        self, scores: Array, posterior: Array, costs: Array | None, thresholds: Array | None
+    ) -> Array:
+        if costs is not None and thresholds is not None:
+            raise ValueError("give costs or thresholds, not both")
+        if costs is not None:
+            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
+        if thresholds is None:
+            return most_probable(scores)
+        values = np.asarray(thresholds, dtype=np.float64)
+        if values.shape != (len(self.classes_),) or not (values > 0).all():
+            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
+        return above_thresholds(posterior, values)

@@ -1,0 +1,122 @@
+"""Folds of training rows: one meaning of ``cv`` for every estimator.
+
+A number of folds is stratified: the rows of each class are dealt to the folds in turn, in random order. A splitter or a
+list of splits is used as scikit-learn does, on all rows that were passed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from calibayes.core.protocols import Array
+from calibayes.estimators.interface.checks import WHOLE, whole_number
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.row_order import expand_counts
+
+MANY_ROWS = 3000
+FOLDS, FEWER_FOLDS = 5, 3
+"""Default number of folds, and from `MANY_ROWS` on."""
+TRIAL_ROWS = 20_000
+"""Number of rows that suffices to choose between models and weight them."""
+LEAST_OF_CLASS = 50
+"""Least number of rows of a class in a subset, if it has that many."""
+LEFT_OUT, NEVER_HELD_OUT = -2, -1
+
+
+class Trial(NamedTuple):
+    """Rows that models are compared on, and which of them each fold holds out, (n,) booleans each."""
+
+    rows: Rows
+    held_out: list[Array]
+
+
+def trial(cv: Any, rows: Rows, n: int, seed: int) -> Trial:
+    """Folds that depend on the content of the rows and on how often they occur, not on their order.
+
+    By default (None) five folds, three from 3,000 rows on, of at most about 20,000 rows. Splitters split the n rows that
+    were passed.
+    """
+    if cv is not None and not isinstance(cv, WHOLE):
+        return Trial(rows, held_out_masks(cv, rows, n, seed))
+    rows = expand_counts(rows, seed)
+    many = len(rows.codes)
+    count = whole_number("cv", (FEWER_FOLDS if many >= MANY_ROWS else FOLDS) if cv is None else cv, 2)
+    fold = assign_folds(rows.codes, count, min(TRIAL_ROWS / many, 1.0) if cv is None else 1.0)
+    taken = fold != LEFT_OUT
+    return Trial(rows.only(taken), masks_of(fold[taken], count))
+
+
+def held_out_masks(cv: Any, rows: Rows, n: int, seed: int) -> list[Array]:
+    """The rows that each fold holds out, (rows,) booleans each. Splitters split the n rows that were passed."""
+    if isinstance(cv, WHOLE):
+        count = whole_number("cv", cv, 2)
+        masks = masks_of(shuffled_folds(rows.codes, count, seed), count)
+    else:
+        codes = np.zeros(n, dtype=int)
+        codes[rows.positions] = rows.codes
+        tests = [test for _, test in check_cv(cv, codes, classifier=True).split(codes, codes)]
+        masks = [np.isin(rows.positions, test) for test in tests]
+    if not any(mask.any() for mask in masks):
+        raise ValueError(f"cv={cv!r} holds out no row: a class needs two rows at least")
+    return masks
+
+
+def masks_of(fold: Array, count: int) -> list[Array]:
+    """Fold numbers as masks, one for each fold that has rows."""
+    return [fold == number for number in range(count) if (fold == number).any()]
+
+
+def shuffled_folds(codes: Array, count: int, seed: int) -> Array:
+    """The fold of each row, (n,), stratified and in random order; -1 for the only row of a class."""
+    order = np.random.default_rng(seed).permutation(len(codes))
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = assign_folds(codes[order], count)
+    return fold
+
+
+def assign_folds(codes: Array, count: int, share: float = 1.0) -> Array:
+    """The fold of each row, (n,): the rows of each class are dealt to the folds in turn.
+
+    The only row of a class is never held out (-1), so that every class can be learned in each fold. Of each class only a
+    ``share`` takes part, at least 50 rows; the others have -2.
+    """
+    fold = np.full(len(codes), NEVER_HELD_OUT)
+    begin = 0
+    for code in np.unique(codes[codes >= 0]):
+        class_rows = np.flatnonzero(codes == code)
+        if len(class_rows) > 1:
+            most, place = (
+                max(int(np.ceil(share * len(class_rows))), LEAST_OF_CLASS),
+                np.arange(len(class_rows)),
+            )
+            fold[class_rows] = np.where(place < most, (place + begin) % count, LEFT_OUT)
+            begin += min(most, len(class_rows))  # small classes do not all begin with the first fold
+    return fold
+
+
+def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
+    """A random share of each class's rows, (n,) booleans; every class keeps at least one training row."""
+    held = np.zeros(len(codes), dtype=bool)
+    for code in np.unique(codes[codes >= 0]):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    if not held.any():
+        raise ValueError(f"validation_fraction={fraction} of {len(codes)} rows holds out no row at all")
+    return held
+
+
+def stratified_subset(codes: Array, most: int | None, seed: int) -> Array:
+    """Positions of at most so many rows, drawn class by class, and all rows of classes that would keep few."""
+    n = len(codes)
+    if most is None or n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(seed).permutation(n)
+    share = most / n
+    drawn = []
+    for code in np.unique(codes):
+        class_rows = order[codes[order] == code]
+        drawn.append(class_rows[: max(int(np.ceil(share * len(class_rows))), min(10, len(class_rows)))])
+    return np.sort(np.concatenate(drawn))

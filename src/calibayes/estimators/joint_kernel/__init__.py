@@ -1,0 +1,1 @@
+"""A kernel classifier over all columns jointly."""

@@ -1,0 +1,1 @@
+"""Linear classifiers on log kernel densities of columns and pairs of columns (slb-2020)."""

@@ -1,0 +1,185 @@
+"""Discriminant analysis with several Gaussian components per class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import clone
+
+from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
+from calibayes.encoders.clusters import Clusters
+from calibayes.estimators.generative.attributes import Note
+from calibayes.estimators.generative.binding import every
+from calibayes.estimators.generative.recipe import Specification, class_prior_of
+from calibayes.estimators.interface.checks import WHOLE, number, seed_of, whole_number
+from calibayes.estimators.interface.computing import chosen_engine
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.parameters import estimator, unfitted_copy
+from calibayes.estimators.presets import components
+from calibayes.estimators.presets.discriminant_analysis import GaussianPreset
+from calibayes.families import (
+    Diagonal,
+    Full,
+    Gaussian,
+    Mixture,
+    NormalInverseWishart,
+    Spherical,
+    Tied,
+    TiedDiagonal,
+    TiedSpherical,
+)
+from calibayes.families.gaussian.regularizers import Plain, Ridge
+from calibayes.families.gaussian.shapes import Shape
+
+SHAPES: dict[str, Callable[[], Shape]] = {
+    "full": Full,
+    "diagonal": Diagonal,
+    "spherical": Spherical,
+    "tied": Tied,
+    "tied_diagonal": TiedDiagonal,
+    "tied_spherical": TiedSpherical,
+}
+"""Short name -> shape of the covariances."""
+
+
+@estimator
+class MixtureDiscriminantAnalysis(GaussianPreset):
+    """Mixture discriminant analysis: each class is a mixture of Gaussian components, initialized by k-means.
+
+    Maximum likelihood (``rule="ml"``) is expectation maximization; other rules start from its result, unless the training
+    option ``start`` says otherwise. The defaults, three components and one covariance shared by all of them, are those of
+    Hastie and Tibshirani (1996). One component per class is discriminant analysis with a covariance of the same shape. The
+    models of gdt-2004 are ``covariance="spherical"`` with ``rule=GDT(lam)``: Balls1 with one component, Balls2 with two.
+
+    Parameters
+    ----------
+    n_components : int, sequence of int, "bic" or "cv", default=3
+        Number of components of every class, or of each class in the order of ``classes_``. "bic" chooses for each class
+        the number, up to ``max_components``, with the lowest Bayesian information criterion at maximum likelihood; "cv"
+        one number for all classes with the lowest held-out log loss under the rule, over five stratified folds. A class
+        with fewer distinct rows than components gets one component per row, with a warning; a class without rows in the
+        first call of `partial_fit` has a single component.
+    covariance : {"full", "diagonal", "spherical", "tied", "tied_diagonal", "tied_spherical"} or shape, default="tied"
+        Shape of the components' covariances; a tied one is shared by all components of all classes.
+    max_components : int, default=5
+        Largest number that "bic" and "cv" try.
+    reg : float, default=0
+        Share of each column's training variance that is added to the covariances: scikit-learn's ``reg_covar``, relative
+        to the columns' variances.
+    priors : (k,) array or ClassPrior, optional
+        Class probabilities that stay fixed; see `GenerativeClassifier`.
+    prior : NormalInverseWishart, "auto" or None, default="auto"
+        Prior of each component's mean and covariance; "auto" is a prior for components with a singular covariance only,
+        None is strict maximum likelihood. The weights of components have no prior.
+    random_state : int or RandomState, optional
+        Also the seed of k-means and of the folds of "cv"; None is always the same one for these.
+    rule, max_iter, stop, training, class_weight, costs, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Attributes
+    ----------
+    n_components_ : (k,) integers
+    weights_, means_, covariances_ : lists of arrays
+        Of each class's components: (m,), (m, d), (m, d, d).
+    bic_ : (k, max_components) array
+        With "bic": inf if a class has too few rows, or no known value of a column. Weights count rows.
+    cv_results_ : mapping
+        With "cv": "n_components", and "log_loss" and "error" of shape (max_components, folds).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import MixtureDiscriminantAnalysis
+    >>> from calibayes.rules import GDT
+    >>> X, y = load_iris(return_X_y=True)
+    >>> balls2 = MixtureDiscriminantAnalysis(n_components=2, covariance="spherical", rule=GDT(lam=0.25)).fit(X, y)
+    >>> [means.shape for means in balls2.means_]
+    [(2, 4), (2, 4), (2, 4)]
+    """
+
+    n_components: int | Sequence[int] | Literal["bic", "cv"] = 3
+    covariance: str | Shape = "tied"
+    max_components: int = 5
+    reg: float = 0.0
+    priors: Any = None
+    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
+
+    default_start: ClassVar[str] = "likelihood"
+
+    bic_ = Note("bic", "Bayesian information criterion, (k, max_components).")
+    cv_results_ = Note("cv_results", "Held-out scores of each number of components.")
+
+    def _family(self) -> Gaussian:
+        share = number("reg", self.reg, 0.0, 1.0)
+        shape = resolve("covariance", self.covariance, SHAPES, ability="settle", example="Full()")
+        return Gaussian(shape, prior=self.prior, regularizer=Ridge(share) if share else Plain())
+
+    def specify(self, rows: Rows, classes: Array) -> Specification:
+        seed = _kmeans_seed(self.random_state)
+        counts, notes = self._component_counts(rows, classes, seed)
+        families = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
+        return Specification(families, class_prior_of(self.class_priors(len(classes))), notes)
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Mixture(self._family()), every, Clusters())]
+
+    def _component_counts(self, rows: Rows, classes: Array, seed: int) -> tuple[Any, dict[str, Any]]:
+        """Number of components, chosen on the rows unless given, and the scores of the choice."""
+        given = self.n_components
+        if isinstance(given, WHOLE):
+            return whole_number("n_components", given, 1), {}
+        if not isinstance(given, str):
+            return _listed(given, len(classes)), {}
+        most = whole_number("max_components", self.max_components, 1)
+        if given == "bic":
+            names, engine = [str(name) for name in classes], chosen_engine(self.engine, self.n_jobs)
+            bic = components.information(self._family(), rows, names, most, seed, self.max_iter, engine)
+            return tuple(int(count) for count in np.argmin(bic, axis=1) + 1), {"bic": bic}
+        if given == "cv":
+            labels = np.where(rows.codes < 0, None, classes[rows.codes])
+            worker = unfitted_copy(self).set_params(class_weight=None, verbose=0)
+            if self.training is not None:
+                worker.training = clone(self.training).set_params(callbacks=None)
+            results = components.validated(worker, rows, labels, most, seed)
+            return int(np.argmin(results["log_loss"].mean(axis=1))) + 1, {"cv_results": results}
+        raise ValueError(f"n_components must be a number, one for each class, 'bic' or 'cv', got {given!r}")
+
+    @property
+    def n_components_(self) -> Array:
+        return np.bincount(self._mixture().owner)
+
+    def _mixture(self) -> Any:
+        return self.fitted_.model.families["columns"]
+
+    def _by_class(self, per_component: Array) -> list[Array]:
+        return np.split(np.asarray(per_component), np.cumsum(self.n_components_)[:-1])
+
+    @property
+    def weights_(self) -> list[Array]:
+        return self._by_class(np.exp(self.parameters_["columns"]["log_weight"]))
+
+    @property
+    def means_(self) -> list[Array]:  # type: ignore[override]
+        return self._by_class(self.parameters_["columns"]["mean"])
+
+    @property
+    def covariances_(self) -> list[Array]:
+        mixture = self._mixture()
+        form = mixture.family.shape.covariance(self.parameters_["columns"])
+        matrices = np.stack([matrix if matrix.ndim == 2 else np.diag(matrix) for matrix in form])
+        return self._by_class(np.broadcast_to(matrices, (len(mixture.owner), *matrices.shape[1:])))
+
+
+def _listed(given: Any, k: int) -> tuple[int, ...]:
+    counts = tuple(whole_number("n_components", count, 1) for count in np.atleast_1d(given).tolist())
+    if len(counts) != k:
+        raise ValueError(f"n_components has {len(counts)} numbers, but there are {k} classes")
+    return counts
+
+
+def _kmeans_seed(random_state: Any) -> int:
+    """An integer is the seed itself, None is 0."""
+    return int(random_state or 0) if isinstance(random_state, (*WHOLE, type(None))) else seed_of(random_state)

@@ -1,0 +1,228 @@
+"""One training run: states are proposed, measured, accepted or rejected until a stop is met.
+
+The loop passes the sums of one pass at a time to a run, which decides what to measure next. Several runs can share the
+reading of the data.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import combine
+from calibayes.core.protocols import Array, Model, Rule, Trees
+
+ROUNDING = 1e-12
+"""A fall of the objective by less than this share of it counts as rounding."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Measurements of one state: weighted averages over rows; NaN where one does not apply."""
+
+    soft_error: float
+    error: float
+    log_loss: float
+    objective: float
+    """What the rule maximizes, per row; the conditional log likelihood for a rule without an objective."""
+    step: float
+    """The step that led to this state, 0 at the start."""
+    total_step: float
+    """The sum of all steps so far."""
+    frozen: int
+    """Number of statistics that kept their old value in that step."""
+    passes: int
+    """Passes over the data so far, those of rejected steps included."""
+    seconds: float
+    validation_error: float = math.nan
+    validation_log_loss: float = math.nan
+
+
+def as_arrays(history: Sequence[Entry]) -> dict[str, Array]:
+    """Name -> array over the states, entry 0 the start; measurements that never applied are left out."""
+    columns = np.array([astuple(entry) for entry in history], dtype=np.float64).T
+    named = {field.name: column for field, column in zip(fields(Entry), columns, strict=True)}
+    return {name: column for name, column in named.items() if not np.isnan(column).all()}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A state, its parameters, and the step that led to it."""
+
+    state: Trees
+    parameters: Trees
+    step: float = 0.0
+    frozen: int = 0
+    total_step: float = 0.0
+
+
+Sweep = Callable[["Run", Trees, float], tuple[Trees, int]]
+"""A pass of many small updates: from a state and a step to the next state and the number of frozen statistics."""
+
+
+@dataclass
+class Run:
+    """
+    Parameters
+    ----------
+    model, rule : Model, Rule
+    state : the rule's state to start from
+    stop : Stop
+    limit : int
+        Largest number of updates.
+    horizon : float
+        Largest sum of steps; the last step is shortened to end there.
+    view : callable
+        Maps a block to the one that this run uses: its columns, training weights and held-out rows.
+    sweep : callable, optional
+        Makes an update of many small ones (mini-batches) instead of one on all rows.
+    added : statistics, optional
+        Statistics of the current rows, if the state contains earlier rows too: only these shrink.
+    """
+
+    model: Model
+    rule: Rule
+    state: Trees
+    stop: Any
+    limit: int = 64
+    horizon: float = math.inf
+    view: Callable[[Block], Block] = lambda block: block
+    sweep: Sweep | None = None
+    added: Trees | None = None
+
+    history: list[Entry] = field(default_factory=list)
+    done: bool = False
+    converged: bool = False
+    diverged: bool = False
+    best_iter: int = 0
+
+    def __post_init__(self) -> None:
+        self.candidate = Point(self.state, self.rule.parameters(self.model, self.state))
+        self.accepted = self.best = self.candidate
+        self.size = math.nan
+        self._direction: Trees = {}
+        self._previous: float | None = None
+        self._wanted = 0.0
+        self._tries = self._passes = 0
+        self._began = time.perf_counter()
+
+    @property
+    def updates(self) -> int:
+        return max(len(self.history) - 1, 0)
+
+    @property
+    def needs_no_direction(self) -> bool:
+        """Whether the candidate is to be measured only: no further step will start from it."""
+        return len(self.history) >= self.limit or self.sweep is not None
+
+    def set_horizon(self, horizon: float) -> None:
+        """Change the largest sum of steps; a run that ended at the old one continues as if it had not been stopped."""
+        stopped_by_horizon = (
+            self.done
+            and not (self.converged or self.diverged)
+            and self.updates < self.limit
+            and self.accepted.total_step >= self.horizon
+        )
+        self.horizon = horizon
+        if stopped_by_horizon and self.accepted.total_step < horizon:
+            self.done = False
+            self._propose(self.rule.control.step(self.updates + 1, self._previous))
+
+    def receive(self, totals: Mapping[str, Any]) -> Entry | None:
+        """Take the sums of a pass at the candidate; returns the new entry, or None if the step was rejected."""
+        self._passes += 1
+        self.size = totals["size"]
+        entry = self._entry(totals)
+        if not math.isfinite(entry.objective) and not (self.history and self.rule.control.guarded):
+            self._diverge()
+            return None
+        if self.history and self.rule.control.guarded and not self._has_risen(entry):
+            self._reject()
+            return None
+        self._accept(entry, totals.get("statistics", {}))
+        return entry
+
+    def _entry(self, totals: Mapping[str, Any]) -> Entry:
+        train, held_out = totals["train"], totals["held_out"]
+        point = self.candidate
+        averages = {
+            name: _ratio(train[name], train["weight"]) for name in ("soft_error", "error", "log_loss")
+        }
+        objective = -averages["log_loss"]
+        if "objective" in totals:
+            prior = self.rule.shrink * self.model.log_prior(point.parameters) if self.rule.shrink else 0.0
+            objective = (totals["objective"] + prior) / self.size
+        return Entry(
+            **averages,
+            objective=objective,
+            step=point.step,
+            total_step=point.total_step,
+            frozen=point.frozen,
+            passes=self._passes,
+            seconds=time.perf_counter() - self._began,
+            validation_error=_ratio(held_out["error"], held_out["weight"]),
+            validation_log_loss=_ratio(held_out["log_loss"], held_out["weight"]),
+        )
+
+    def _has_risen(self, entry: Entry) -> bool:
+        before = self.history[-1].objective
+        return entry.objective >= before - ROUNDING * abs(before)
+
+    def _diverge(self) -> None:
+        if not self.history:
+            raise ValueError(
+                "the likelihood of the training rows is not finite at the start: "
+                "check the columns for values of extreme size"
+            )
+        self.done = self.diverged = True
+
+    def _reject(self) -> None:
+        self._tries += 1
+        step = self.rule.control.retry(self.candidate.step, self._tries)
+        if step is None:
+            self.done = self.converged = True
+        else:
+            self._propose(step)
+
+    def _accept(self, entry: Entry, direction: Trees) -> None:
+        self.history.append(entry)
+        self.accepted, self._direction, self._tries = self.candidate, direction, 0
+        # The wanted step, not one that was shortened to end at the horizon, decides the next one.
+        self._previous = self._wanted or None
+        if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
+            self.best, self.best_iter = self.accepted, self.updates
+        self.converged = self.stop.met(self.history)
+        self.done = self.converged or self.updates >= self.limit or entry.total_step >= self.horizon
+        if not self.done:
+            self._propose(self.rule.control.step(self.updates + 1, self._previous))
+
+    def _score(self, entry: Entry) -> float:
+        """The state with the lowest score is the best: by the stop, or by the rule if the stop has no criterion."""
+        score: float | None = self.stop.score(entry)
+        if score is not None:
+            return score
+        return -entry.objective if self.rule.maximizes_objective else entry.soft_error
+
+    def _propose(self, step: float) -> None:
+        self._wanted, before = step, self.accepted.total_step
+        step = min(step, self.horizon - before)
+        total_step = self.horizon if step < self._wanted else before + step
+        state = self.accepted.state
+        if self.sweep is not None:
+            state, frozen = self.sweep(self, state, step)
+        elif self.added is None:
+            state, frozen = self.rule.advance(self.model, state, self._direction, step, self.size)
+        else:
+            direction = combine(1.0, self._direction, -self.rule.shrink, self.added)
+            state, frozen = self.rule.advance(self.model, state, direction, step, self.size, share=0.0)
+        self.candidate = Point(state, self.rule.parameters(self.model, state), step, frozen, total_step)
+
+
+def _ratio(total: float, weight: float) -> float:
+    return total / weight if weight > 0 else math.nan

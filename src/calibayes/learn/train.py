@@ -1,0 +1,187 @@
+"""Training on encoded blocks: from a bound model and a source to statistics and parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.core.block import Block
+from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
+from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.learn.loop import learn, mini_batches, problem_of
+from calibayes.learn.progress import Callback
+from calibayes.learn.run import Run
+from calibayes.learn.starts import Data, EvenWeights, Likelihood, Start
+from calibayes.learn.stops import LastState, NoGain, NoGainBeforeTraining, Stop, ValidationLoss
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train.
+
+    Attributes
+    ----------
+    rule : Rule
+    start : Start
+    stop : Stop
+    max_iter : int
+        Largest number of updates.
+    batch_size : int, optional
+        Rows of a mini-batch; by default an update uses all rows.
+    seed : int
+        Seed of the order of mini-batches.
+    callbacks : sequence of callables
+    likelihood : Rule, optional
+        Maximum likelihood, for the start `Likelihood`.
+    """
+
+    rule: Rule
+    start: Start = field(default_factory=Data)
+    stop: Stop = field(default_factory=NoGain)
+    max_iter: int = 64
+    batch_size: int | None = None
+    seed: int = 0
+    callbacks: Sequence[Callback] = ()
+    likelihood: Rule | None = None
+
+
+class DataSums(NamedTuple):
+    """Sums of one pass over the data."""
+
+    statistics: Trees
+    """Statistics with the labels as weights (structure statistics, for families that find a structure)."""
+    unlabeled: float
+    """Number of rows without a label."""
+    hidden: float
+    """Number of blocks whose statistics depend on the parameters."""
+    held_out: float
+    """Weight of the held-out rows."""
+
+
+class Trained(NamedTuple):
+    """The result of training."""
+
+    model: Model
+    """The prepared model."""
+    data: DataSums
+    run: Run
+    is_closed_form: bool
+    """Whether the statistics are plain sums over rows."""
+    problem: str = ""
+    """Why training did not end as its stop asks and what to do; empty if it did."""
+
+
+def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
+    """The first pass of every training."""
+
+    def of_block(block: Block) -> Mapping[str, Any]:
+        return {
+            "statistics": model.structure_statistics(block, Data().weights(block, k)),
+            "unlabeled": int((block.labels < 0).sum()),
+            "hidden": int(model.has_hidden(block)),
+            "held_out": float(block.held_out.sum()),
+        }
+
+    return DataSums(**engine.total(of_block, source))
+
+
+def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
+    """Statistics of the rows with the weights of a start."""
+    total: Trees = engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
+    return total
+
+
+def prepared(model: Model, data: DataSums, source: Source, engine: Engine, k: int) -> Model:
+    """The model with what stays fixed found in all rows, labeled or not."""
+    pooled = None
+    if data.unlabeled:
+        even = EvenWeights()
+        pooled = engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
+    return model.prepare(data.statistics, pooled)
+
+
+def train(
+    model: Model, source: Source, engine: Engine, plan: Plan, k: int, horizon: float = math.inf
+) -> Trained:
+    """Train a bound model.
+
+    The model is prepared on the data, whatever the start. With held-out rows the state of least held-out log loss is the
+    best one. ``horizon`` is the largest sum of steps; 0 returns the start.
+    """
+    data = data_sums(model, source, engine, k)
+    closed = plan.rule.is_closed_form and not data.hidden
+    model = prepared(model, data, source, engine, k)
+    from_data = isinstance(plan.start, Data)
+    start = _data_start if from_data else _other_start
+    most = int(not from_data) if closed else plan.max_iter
+    stop = ValidationLoss(plan.stop) if data.held_out else plan.stop
+    run = Run(
+        model,
+        plan.rule,
+        plan.rule.begin(model, start(model, data, source, engine, plan, k)),
+        stop=LastState() if closed else stop,
+        limit=min(most, plan.max_iter) if horizon else 0,
+        horizon=horizon or math.inf,
+        sweep=None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed),
+    )
+    # The scores of a closed form cost one more pass: only if someone wants them.
+    if not (closed and from_data) or plan.callbacks or data.held_out:
+        learn([run], source, engine, plan.callbacks)
+    return Trained(model, data, run, closed, problem_of(run))
+
+
+def _data_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
+    """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM)."""
+    statistics = model.statistics_of(data.statistics)
+    if plan.likelihood is None or not isinstance(plan.start, Likelihood) or not data.hidden:
+        return statistics
+    run = Run(model, plan.likelihood, statistics, stop=NoGainBeforeTraining(), limit=plan.max_iter)
+    learn([run], source, engine, plan.callbacks)
+    return run.best.state
+
+
+def _other_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
+    """Statistics of other weights than the labels. Raises ValueError if they have no valid parameters."""
+    statistics = start_statistics(model, source, engine, plan.start, k)
+    if model.keep_valid(statistics, statistics)[1]:
+        raise ValueError(
+            f"start={plan.start!r} gives statistics without valid parameters: give the families a prior, "
+            "or start from the data"
+        )
+    return statistics
+
+
+def step_on_new_rows(
+    model: Model, source: Source, engine: Engine, plan: Plan, before: Trees | None, closed: bool, data: Trees
+) -> Run:
+    """One step of the rule on further rows, from the state ``before``.
+
+    A closed form, and a state that cannot be continued (None), begins from the statistics of all data so far.
+    """
+    rule = plan.rule
+    if before is None or closed:
+        added, state = None, rule.begin(model, model.statistics_of(data))
+    else:
+        added = entry_statistics(model, source, engine, rule, rule.parameters(model, before))
+        state = rule.absorb(before, added)
+    run = Run(model, rule, state, stop=LastState(), limit=int(not closed), added=added)
+    if not closed:
+        learn([run], source, engine, plan.callbacks)
+    return run
+
+
+def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, parameters: Trees) -> Trees:
+    """Statistics with which further rows enter a state: by their labels, or by their posterior without one."""
+
+    def of_block(block: Block) -> Trees:
+        log_joint = model.log_joint(block, parameters)
+        onehot = block.onehot(log_joint.shape[1])
+        weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
+        return model.statistics(block, weights * block.weight[:, None], parameters)
+
+    total: Trees = engine.total(of_block, source)
+    return total
