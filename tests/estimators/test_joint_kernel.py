@@ -83,7 +83,7 @@ class TestKernels:
     def test_a_row_is_left_out_of_its_own_sums(self, cloud):
         _, kept = cloud
         own = np.array([3, 9, 69])
-        found = joint_kernel.class_sums(kept.rows[own], kept, 3.0, own=own)
+        found = joint_kernel.class_sums(kept.rows[own], kept, 3.0, left_out=own)
         unit = np.exp(-found.nearest * 2.0**4)[:, None]
         assert_allclose(found.sums[4] * unit, by_hand(kept.rows[own], kept, 3.0 / 16, own), rtol=1e-8)
 

@@ -79,19 +79,19 @@ def class_sums(
     centers: KernelRows,
     square: float,
     steps: Sequence[int] = range(STEPS),
-    own: Array | None = None,
+    left_out: Array | None = None,
 ) -> ClassSums:
     """Sums of kernels by class around rows (n, d); ``square`` is the squared bandwidth of step 0.
 
-    ``own`` (n,) is the position of each row among the centers, whose kernel is left out of its sums.
+    ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
     row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
 
     def fill(part: slice) -> None:
         distances = row_factor[part] @ center_factor
-        if own is not None:
-            distances[np.arange(len(distances)), own[part]] = np.inf
+        if left_out is not None:
+            distances[np.arange(len(distances)), left_out[part]] = np.inf
         sums[:, part], nearest[part] = _sums_of_distances(distances, centers, square, steps)
 
     map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
@@ -210,5 +210,15 @@ def kernel_sums(
 Votes = ClassSums
 joined = concatenate
 path_to = steps_up_to
-votes = class_sums
 votes_by_columns = class_sums_by_columns
+
+
+def votes(
+    rows: Array,
+    kept: KernelRows,
+    square: float,
+    steps: Sequence[int] = range(STEPS),
+    own: Array | None = None,
+) -> ClassSums:
+    """`class_sums` under its old name and argument names."""
+    return class_sums(rows, kept, square, steps, own)

@@ -37,33 +37,33 @@ class ProductKernel:
     single: Array
     double: Array
 
-    def densities(self, rows: Array, pairs: Array, own: Array) -> Iterator[tuple[slice, Array, Array]]:
+    def densities(self, rows: Array, pairs: Array, positions: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Blocks of b rows of (n, d): their slice, densities of the columns (b, d) and of the pairs (b, pairs).
 
-        ``pairs`` (2, pairs) are positions of columns; ``own`` (n,) is the position of each row among the training rows,
-        of which one copy is left out, or -1.
+        ``pairs`` (2, pairs) are positions of columns; ``positions`` (n,) are the positions of the rows among the training
+        rows, of which one copy is left out, -1 for other rows.
         """
         d, m = self.centers.shape
         size = max(1, CELLS_PER_BLOCK // (d * m))
         for first in range(0, len(rows), size):
             block = slice(first, min(first + size, len(rows)))
-            yield block, *self._block_densities(rows[block], pairs, own[block])
+            yield block, *self._block_densities(rows[block], pairs, positions[block])
 
-    def _block_densities(self, rows: Array, pairs: Array, own: Array) -> tuple[Array, Array]:
+    def _block_densities(self, rows: Array, pairs: Array, positions: Array) -> tuple[Array, Array]:
         squares = rows[:, :, None] - self.centers
         np.square(squares, out=squares)
-        training = np.flatnonzero(own >= 0)
+        training = np.flatnonzero(positions >= 0)
         left_out = np.zeros(len(rows))
-        left_out[training] = np.minimum(self.weights[own[training]], 1.0)
+        left_out[training] = np.minimum(self.weights[positions[training]], 1.0)
         mass = np.maximum(self.weights.sum() - left_out, np.finfo(float).tiny)
-        remaining = 1.0 - left_out[training] / self.weights[own[training]]
+        remaining = 1.0 - left_out[training] / self.weights[positions[training]]
         single = self._kernels(squares, self.single)
-        single[training, :, own[training]] = remaining[:, None]
+        single[training, :, positions[training]] = remaining[:, None]
         by_column = single @ self.weights / (mass[:, None] * (self.single * math.sqrt(2 * math.pi)))
         if not pairs.shape[1]:
             return by_column, np.empty((len(rows), 0))
         double = self._kernels(squares, self.double)
-        double[training, :, own[training]] = np.sqrt(remaining)[:, None]
+        double[training, :, positions[training]] = np.sqrt(remaining)[:, None]
         products = (double * self.weights) @ double.transpose(0, 2, 1)
         scale = 2 * math.pi * self.double[pairs[0]] * self.double[pairs[1]]
         return by_column, products[:, pairs[0], pairs[1]] / (mass[:, None] * scale)

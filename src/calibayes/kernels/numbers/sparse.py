@@ -52,8 +52,8 @@ def zero_weights(x: Array, weights: Array) -> Array:
     """Sum of the weights (n, k) over the cells that are 0 in a table of 0 and 1, (k, d)."""
     if not is_sparse(x):
         return moments.first(np.where(np.isnan(x), 0.0, 1.0 - x), weights)
-    rest = known_weights(x, weights) - moments.first(x, weights)
-    return np.where(np.abs(rest) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None], 0.0, rest)
+    difference = known_weights(x, weights) - moments.first(x, weights)
+    return np.where(np.abs(difference) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None], 0.0, difference)
 
 
 def sum_over_known(x: Array, table: Array) -> Array:
