@@ -129,11 +129,11 @@ def time_pairs(quick):
     n, d, r = (2_000, 20, 5) if quick else (50_000, 100, 5)
     rng = np.random.default_rng(0)
     codes, weights = rng.integers(0, r, (n, d)), np.eye(2)[rng.integers(0, 2, n)]
-    kept = pairs.pairs_of((r,) * d, 10_000)
+    kept = pairs.column_pairs((r,) * d, 10_000)
 
     def run():
         tables = pairs.weighted_pairs(codes, weights, (r,) * d, kept)
-        return pairs.dependence(tables, kept, (r,) * d)
+        return pairs.pair_information(tables, kept, (r,) * d)
 
     print(f"mutual information of all pairs, {d} columns x {n} rows: {seconds(run):.2f} s")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from threadpoolctl import threadpool_limits
 
-from calibayes.kernels import native
+from calibayes.kernels.dispatch import native_kernels
 from races import counts, data, gaussians, page
 
 FLOORS = {
@@ -28,7 +28,7 @@ FLOORS = {
 def main() -> int:
     """Run them, those that fall short a second time; 1 where a ratio is below its floor twice, else 0."""
     with threadpool_limits(1):
-        races = GAUSSIANS if native.use.module is None else GAUSSIANS + NATIVE
+        races = GAUSSIANS if native_kernels.module is None else GAUSSIANS + NATIVE
         low = [again for race in races if _low(race()) for again in _low(race())]
     for result in low:
         print(f"too slow: {result.work}: {_ratio(result):.2f}, {_floor(result):.2f} is the least expected")

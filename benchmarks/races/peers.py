@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from calibayes.kernels.numbers.gaussian import multiply
+from calibayes.kernels.numbers.gaussian import multiply_triangular
 
 
 def optional(name):
@@ -137,4 +137,4 @@ class BareProducts:
         rows = np.zeros(self.shape)
         for _ in which:
             for factor in self.factors:
-                multiply(rows, factor)
+                multiply_triangular(rows, factor)

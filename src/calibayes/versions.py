@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_info
 
 from calibayes._version import __version__
-from calibayes.kernels.dispatch import VARIABLE, use
+from calibayes.kernels.dispatch import ENVIRONMENT_VARIABLE, native_kernels
 
 
 def versions() -> Mapping[str, str]:
@@ -41,9 +41,9 @@ def show_versions() -> None:
 
 
 def _kernels() -> str:
-    if use.module is None:
-        return f"NumPy ({use.reason or 'switched off'})"
-    return f"native, {use.level} (of {', '.join(use.module.levels())}; {VARIABLE}=0 for NumPy)"
+    if native_kernels.module is None:
+        return f"NumPy ({native_kernels.reason or 'switched off'})"
+    return f"native, {native_kernels.instruction_set} (of {', '.join(native_kernels.module.levels())}; {ENVIRONMENT_VARIABLE}=0 for NumPy)"
 
 
 def _dependencies() -> list[str]:

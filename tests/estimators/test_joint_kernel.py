@@ -53,29 +53,29 @@ def cloud():
 class TestKernels:
     def test_votes_are_those_by_hand_for_every_bandwidth(self, cloud):
         rows, kept = cloud
-        found = joint_kernel.votes(rows, kept, 3.0)
+        found = joint_kernel.class_sums(rows, kept, 3.0)
         for step in range(STEPS):
             expected = by_hand(rows, kept, 3.0 / 2**step)
             unit = np.exp(-found.nearest * 2.0**step)[:, None]
             assert_allclose(found.sums[step] * unit, expected, rtol=1e-8, atol=1e-300)
-        some = joint_kernel.votes(rows, kept, 3.0, (1, 2, 7))
+        some = joint_kernel.class_sums(rows, kept, 3.0, (1, 2, 7))
         assert_allclose(some.sums, found.sums[[1, 2, 7]], rtol=1e-8, atol=1e-300)
 
     @pytest.mark.parametrize("step", [0, 1, 6, 9])
     def test_wider_kernels_stand_behind_narrower_ones(self, cloud, step):
         rows, kept = cloud
         prior, backing = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 0.3, 10.0])
-        found = joint_kernel.votes(rows, kept, 3.0)
+        found = joint_kernel.class_sums(rows, kept, 3.0)
         along = list(joint_kernel.posteriors(found, prior, backing))
         for place, rows_behind in enumerate(backing):
             expected = told_by_hand(rows, kept, 3.0, prior, rows_behind, step)
             assert_allclose(along[step][place], expected, rtol=1e-7)
-        alone = joint_kernel.votes(rows, kept, 3.0, joint_kernel.path_to(step))
+        alone = joint_kernel.class_sums(rows, kept, 3.0, joint_kernel.steps_up_to(step))
         assert_allclose(list(joint_kernel.posteriors(alone, prior, backing))[-1], along[step], rtol=1e-8)
 
     def test_where_no_row_is_near_wider_kernels_decide(self):
         kept = KernelRows(np.array([[0.0], [1.0]]), np.ones(2), (0, 1, 2))
-        found = joint_kernel.votes(np.array([[1e3]]), kept, 1.0)
+        found = joint_kernel.class_sums(np.array([[1e3]]), kept, 1.0)
         wide, *_, narrow = joint_kernel.posteriors(found, np.array([0.9, 0.1]), np.array([1.0]))
         assert_allclose(wide[0, 0], [0.9, 0.1])
         assert_allclose(narrow[0, 0], [0.9, 0.1])
@@ -83,17 +83,17 @@ class TestKernels:
     def test_a_row_is_left_out_of_its_own_sums(self, cloud):
         _, kept = cloud
         own = np.array([3, 9, 69])
-        found = joint_kernel.votes(kept.rows[own], kept, 3.0, own=own)
+        found = joint_kernel.class_sums(kept.rows[own], kept, 3.0, left_out=own)
         unit = np.exp(-found.nearest * 2.0**4)[:, None]
         assert_allclose(found.sums[4] * unit, by_hand(kept.rows[own], kept, 3.0 / 16, own), rtol=1e-8)
 
     def test_columns_come_in_one_after_the_other(self, cloud):
         rows, kept = cloud
-        first, both = joint_kernel.votes_by_columns(rows, kept, 3.0, (1, 3), [[1], [0, 2]])
+        first, both = joint_kernel.class_sums_by_columns(rows, kept, 3.0, (1, 3), [[1], [0, 2]])
         narrow = KernelRows(kept.rows[:, [1]], kept.weight, kept.ends)
-        alone = joint_kernel.votes(rows[:, [1]], narrow, 3.0, (1, 3))
+        alone = joint_kernel.class_sums(rows[:, [1]], narrow, 3.0, (1, 3))
         assert_allclose(first.sums, alone.sums)
-        assert_allclose(both.sums, joint_kernel.votes(rows, kept, 3.0, (1, 3)).sums, rtol=1e-8)
+        assert_allclose(both.sums, joint_kernel.class_sums(rows, kept, 3.0, (1, 3)).sums, rtol=1e-8)
 
     def test_densities_integrate_to_one(self):
         kept = KernelRows(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))

@@ -55,7 +55,7 @@ class TestTriangular:
         wide, factor = rows(n, d + 5).astype(dtype), rows(d, d, seed=1).astype(dtype)
         x, edges = wide[:, 2 : 2 + d], (wide[:, :2].copy(), wide[:, 2 + d :].copy())
         expected = x @ np.tril(factor).T
-        gaussian.multiply(x, factor)
+        gaussian.multiply_triangular(x, factor)
         assert_allclose(
             x,
             expected,
@@ -77,12 +77,12 @@ class TestTriangular:
     )
     def test_what_blas_would_misread_is_refused(self, x, factor):
         with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
-            gaussian.multiply(x, factor)
+            gaussian.multiply_triangular(x, factor)
 
     def test_other_threads_run_meanwhile(self):
         """With the lock held another thread would stand still for as long as the product takes."""
         x, factor = np.zeros((6000, 800)), np.tri(800)
-        assert min(_standstill(lambda: gaussian.multiply(x, factor)) for _ in range(3)) < 0.5
+        assert min(_standstill(lambda: gaussian.multiply_triangular(x, factor)) for _ in range(3)) < 0.5
 
     def test_squares_of_float32_are_added_in_float64(self):
         x = np.full((3, 10_000), 1.0 + 2.0**-12, dtype=np.float32)
@@ -110,7 +110,10 @@ class TestDensity:
         covariance = covariances(1, 5)
         mean = rows(2, 5) + np.array([[0.0], [1e5]])
         assert (
-            gaussian.to_shared(mean, mean, gaussian.whiteners(covariance)[0][0], np.diag(covariance[0])) >= 0
+            gaussian.distances_shared(
+                mean, mean, gaussian.whiteners(covariance)[0][0], np.diag(covariance[0])
+            )
+            >= 0
         ).all()
 
     def test_a_matrix_that_is_none_has_no_factor(self):
@@ -199,8 +202,8 @@ class TestMoments:
     def test_weights_that_add_up_to_none_are_none(self):
         posterior = np.random.default_rng(0).dirichlet(np.ones(7), size=50)
         residual = np.eye(7)[np.arange(50) % 7] - posterior
-        assert_array_equal(moments.over_classes(residual), 0.0)
-        assert_allclose(moments.over_classes(1e-20 * posterior), 1e-20)
+        assert_array_equal(moments.sum_over_classes(residual), 0.0)
+        assert_allclose(moments.sum_over_classes(1e-20 * posterior), 1e-20)
 
     def test_calibration_leaves_a_tied_second_moment_alone(self):
         x, y = rows(300, 4), np.arange(300) % 3

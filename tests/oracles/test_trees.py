@@ -131,12 +131,12 @@ def test_rows_are_borrowed_from_the_class():
 
 
 @pytest.mark.parametrize("levels", [(2, 3, 4, 2, 3), (30, 2, 9, 5, 40)])
-@pytest.mark.parametrize("count", [pairs.by_products, pairs.by_counting])
+@pytest.mark.parametrize("count", [pairs.count_by_products, pairs.count_by_bins])
 def test_pairs_are_counted_one_by_one(levels, count):
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(-1, r, 3000) for r in levels], axis=1)
     weight = rng.normal(size=len(codes))
-    kept = pairs.pairs_of(levels, 300)
+    kept = pairs.column_pairs(levels, 300)
     found = count(codes, weight, levels, kept)
     assert len(kept.left) == 10 if max(levels) < 10 else len(kept.left) < 10
     for number, (i, j) in enumerate(zip(kept.left, kept.right, strict=True)):
@@ -148,9 +148,9 @@ def test_pairs_are_counted_one_by_one(levels, count):
 
 def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
     codes, _ = rows()
-    kept = pairs.pairs_of(LEVELS, 100)
+    kept = pairs.column_pairs(LEVELS, 100)
     tables = pairs.weighted_pairs(codes, np.ones((N, 1)), LEVELS, kept)
-    told = pairs.dependence(tables, kept, LEVELS)
+    told = pairs.pair_information(tables, kept, LEVELS)
     for number, (i, j) in enumerate(zip(kept.left, kept.right, strict=True)):
         nats = mutual_info_classif(codes[:, [i]], codes[:, j], discrete_features=True)
         assert told.gain[0, number] / N == pytest.approx(nats[0], abs=1e-10)

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.encoders import AdaptiveBins, ByColumnType, Dense, Levels, MissingAsLevel, PrincipalComponents
-from calibayes.kernels.numbers.weighted_quantiles import quantiles
+from calibayes.kernels.numbers.quantiles import inverse_cdf_quantiles
 from calibayes.tables.read import read_frame
 
 TABLE = pd.DataFrame(
@@ -149,4 +149,4 @@ def test_quantiles_are_numpy_s_averaged_ones(share):
     rng = np.random.default_rng(0)
     values, weight = rng.normal(size=20), rng.integers(1, 5, 20)
     expected = np.quantile(np.repeat(values, weight), share, method="averaged_inverted_cdf")
-    assert quantiles(values, weight.astype(float), (share,)) == pytest.approx([expected])
+    assert inverse_cdf_quantiles(values, weight.astype(float), (share,)) == pytest.approx([expected])

@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import DataIndependent, numbers
-from calibayes.kernels.numbers.weighted_quantiles import at_share
+from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
 from calibayes.tables.read import Table
 
 NORMAL_QUARTILES = 1.35
@@ -181,7 +181,7 @@ def _bends(values: Array, weight: Array) -> tuple[Array, Array]:
     ranked = np.take_along_axis(columns, order, axis=1)
     own = weight * known
     below = np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    low, middle, high = (at_share(ranked, below, share) for share in (0.25, 0.5, 0.75))
+    low, middle, high = (inverse_cdf_quantile(ranked, below, share) for share in (0.25, 0.5, 0.75))
     width = (high - low) / NORMAL_QUARTILES
     for j in np.flatnonzero(~(width > 0)):
         mine, share = values[known[j], j], own[j, known[j]] / own[j].sum()

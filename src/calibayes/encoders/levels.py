@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.numbers import counted, refuse_empty
 from calibayes.encoders.pooling import Pooling
-from calibayes.kernels.levels.codes import as_codes, code_type, whole_codes
+from calibayes.kernels.levels.codes import as_codes, code_type, codes_and_maxima
 from calibayes.kernels.levels.counts import offsets, weighted_counts
 from calibayes.kernels.numbers.sparse import is_sparse
 from calibayes.kernels.threads import map_row_ranges
@@ -190,7 +190,7 @@ def _masses_of_whole(
 ) -> list[tuple[Array, Array]] | None:
     """`_masses`, of whole numbers from 0 on that are small enough to be counted; without weights it is some mass."""
     numbers = _whole_matrix(table, indices)
-    found = None if numbers is None or not len(numbers) else whole_codes(numbers)
+    found = None if numbers is None or not len(numbers) else codes_and_maxima(numbers)
     if found is None or found[1].sum() > MOST_COUNTED * MOST_LISTED:
         return None
     codes, first = found[0], offsets(tuple((found[1] + 1).tolist()))

@@ -1,7 +1,19 @@
-"""Which implementation of a kernel runs: native code, NumPy, or another array library.
+"""Selects the implementation of a kernel: native code (C++), NumPy, or another array library.
 
-The environment variable ``CALIBAYES_NATIVE`` is read when the package is loaded: "0" switches native kernels off,
-"baseline", "avx2" or "avx512" limits them to that instruction set; by default the best one of the processor is used.
+Twins. A kernel with a native version consists of two functions. ``native_<name>(module, ...)`` calls the extension
+module and returns NotImplemented for arrays it does not support; the NumPy function of the same arguments is the
+reference. ``@twin(native_<name>)`` on the NumPy function combines both into one callable, a `Twin`: the native version
+runs if the extension is loaded and supports the arguments, the NumPy version otherwise. Callers see no difference
+beyond rounding. `TWINS` lists all of them for the tests.
+
+Environment variable. ``CALIBAYES_NATIVE`` is read once, on import: "0" disables the native kernels; "baseline", "avx2"
+or "avx512" selects that instruction set. If it is unset or empty, the best instruction set of the processor is used.
+
+Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
+arrays of float64 (`as_float64`) and int64 (`as_int64`).
+
+Other array libraries. A kernel without a twin can support PyTorch, CuPy and others by taking its functions from
+`namespace`.
 """
 
 from __future__ import annotations
@@ -20,98 +32,109 @@ from array_api_compat import array_namespace
 
 from calibayes.core.protocols import Array
 
-VARIABLE = "CALIBAYES_NATIVE"
+ENVIRONMENT_VARIABLE = "CALIBAYES_NATIVE"
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 @dataclass
-class Use:
-    """Which kernels are in use."""
+class NativeKernels:
+    """The native kernels in use, if any."""
 
     module: Any
-    """The extension module, None for the NumPy twins."""
+    """The extension module; None if the NumPy versions are in use."""
     reason: str
-    """Why there is none."""
+    """Why the NumPy versions are in use; empty if the extension is loaded."""
 
     @property
-    def level(self) -> str | None:
-        """The level of instructions, None for the NumPy twins."""
+    def instruction_set(self) -> str | None:
+        """The instruction set in use; None if the NumPy versions are in use."""
         return None if self.module is None else str(self.module.level())
 
 
-def load(wanted: str) -> Use:
-    """The extension module as an environment variable asks for it."""
-    if wanted == "0":
-        return Use(None, f"{VARIABLE}=0")
+def load_native(setting: str) -> NativeKernels:
+    """Load the extension module for a value of the environment variable.
+
+    Raises ValueError if the extension is built and the value is not one of its instruction sets.
+    """
+    if setting == "0":
+        return NativeKernels(None, f"{ENVIRONMENT_VARIABLE}=0")
     try:
         module = importlib.import_module("calibayes.kernels.native._native")
     except ImportError as error:
-        return Use(None, f"not built: {error}")
-    if wanted and not module.choose(wanted):
-        raise ValueError(f"{VARIABLE} must be 0 or one of {', '.join(module.levels())}, got {wanted!r}")
-    return Use(module, "")
+        return NativeKernels(None, f"not built: {error}")
+    if setting and not module.choose(setting):
+        choices = ", ".join(module.levels())
+        raise ValueError(f"{ENVIRONMENT_VARIABLE} must be 0 or one of {choices}, got {setting!r}")
+    return NativeKernels(module, "")
 
 
-use = load(os.environ.get(VARIABLE, ""))
-
-
-@contextmanager
-def switched_off() -> Iterator[None]:
-    """Inside, the NumPy twins do the work (in all threads)."""
-    before, use.module = use.module, None
-    try:
-        yield
-    finally:
-        use.module = before
+native_kernels = load_native(os.environ.get(ENVIRONMENT_VARIABLE, ""))
 
 
 @contextmanager
-def held_to(level: str) -> Iterator[None]:
-    """Inside, native kernels use a level of instructions (in all threads)."""
-    before = use.level
-    if use.module is None or not use.module.choose(level):
-        raise ValueError(f"this machine has no native kernels of level {level!r}")
+def numpy_only() -> Iterator[None]:
+    """Context in which all kernels run their NumPy version (in all threads)."""
+    before, native_kernels.module = native_kernels.module, None
     try:
         yield
     finally:
-        use.module.choose(before)
+        native_kernels.module = before
 
 
-class Twin(Generic[Given, Result]):
-    """A kernel of NumPy with its native twin, which answers NotImplemented to arrays that it does not take."""
+@contextmanager
+def use_instruction_set(name: str) -> Iterator[None]:
+    """Context in which native kernels use the named instruction set (in all threads).
 
-    def __init__(self, plain: Callable[Given, Result], native: Callable[..., Any]) -> None:
-        self.plain, self.native = plain, native
-        update_wrapper(self, plain)
+    Raises ValueError if it is not available.
+    """
+    before = native_kernels.instruction_set
+    if native_kernels.module is None or not native_kernels.module.choose(name):
+        raise ValueError(f"this machine has no native kernels for the instruction set {name!r}")
+    try:
+        yield
+    finally:
+        native_kernels.module.choose(before)
 
-    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        if use.module is not None:
-            answer = self.native(use.module, *args, **kwargs)
+
+class Twin(Generic[Arguments, Result]):
+    """A kernel with a NumPy and a native version. The native version returns NotImplemented for unsupported arguments."""
+
+    def __init__(self, numpy: Callable[Arguments, Result], native: Callable[..., Any]) -> None:
+        self.numpy, self.native = numpy, native
+        update_wrapper(self, numpy)
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if native_kernels.module is not None:
+            answer = self.native(native_kernels.module, *args, **kwargs)
             if answer is not NotImplemented:
-                found: Result = answer
-                return found
-        return self.plain(*args, **kwargs)
+                result: Result = answer
+                return result
+        return self.numpy(*args, **kwargs)
 
 
 TWINS: dict[str, Twin[..., Any]] = {}
-"""All kernels that have a native twin."""
+"""All kernels with a native version, by the name of the NumPy function."""
 
 
-def twin(native: Callable[..., Any]) -> Callable[[Callable[Given, Result]], Twin[Given, Result]]:
-    """Gives a kernel of NumPy its native twin, a function of the extension module and the same arguments."""
+def twin(native: Callable[..., Any]) -> Callable[[Callable[Arguments, Result]], Twin[Arguments, Result]]:
+    """Decorator: combine a NumPy kernel with ``native``, a function of the extension module and the same arguments."""
 
-    def paired(plain: Callable[Given, Result]) -> Twin[Given, Result]:
-        pair = Twin(plain, native)
-        TWINS[plain.__name__] = pair
+    def combine(numpy: Callable[Arguments, Result]) -> Twin[Arguments, Result]:
+        pair = Twin(numpy, native)
+        TWINS[numpy.__name__] = pair
         return pair
 
-    return paired
+    return combine
 
 
 def is_matrix(array: Any, kinds: str) -> bool:
-    """Whether it is an array of NumPy with two dimensions, of certain kinds of numbers in the machine's own order."""
+    """Whether this is a two-dimensional NumPy array that native code can read.
+
+    ``kinds`` are the accepted values of ``dtype.kind``, such as "iu". The byte order must be the machine's and items
+    must have 1, 2, 4 or 8 bytes; float16 is not supported.
+    """
     return (
         type(array) is np.ndarray
         and array.ndim == 2
@@ -122,28 +145,27 @@ def is_matrix(array: Any, kinds: str) -> bool:
     )
 
 
-def by_row(matrix: Array) -> Array:
-    """The matrix itself where the cells of a row lie side by side, else a copy."""
+def row_major(matrix: Array) -> Array:
+    """The matrix itself if the cells of each row are contiguous in memory, else a C-contiguous copy."""
     size = matrix.dtype.itemsize
-    plain = matrix.shape[1] < 2 or matrix.strides[1] == size
-    rows = matrix.strides[0] >= 0 and matrix.strides[0] % size == 0 and matrix.flags.aligned
-    return matrix if plain and rows else np.ascontiguousarray(matrix)
+    contiguous = matrix.shape[1] < 2 or matrix.strides[1] == size
+    aligned = matrix.strides[0] >= 0 and matrix.strides[0] % size == 0 and matrix.flags.aligned
+    return matrix if contiguous and aligned else np.ascontiguousarray(matrix)
 
 
-def floats(array: Any) -> Array:
-    """As float64, cells side by side."""
+def as_float64(array: Any) -> Array:
+    """The array as C-contiguous float64, without a copy if it is."""
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def whole(array: Any) -> Array:
-    """As int64, cells side by side."""
+def as_int64(array: Any) -> Array:
+    """The array as C-contiguous int64, without a copy if it is."""
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def namespace(*arrays: Any) -> Any:
     """The array API namespace that the arrays share (NumPy, PyTorch, CuPy, ...)."""
-    if all(
-        type(array) is np.ndarray for array in arrays
-    ):  # most are, and asking takes longer than small sums
+    # The general look-up costs more than a sum over a small array, so plain NumPy arrays skip it.
+    if all(type(array) is np.ndarray for array in arrays):
         return array_api_compat.numpy
     return array_namespace(*arrays)

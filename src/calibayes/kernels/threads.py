@@ -1,4 +1,4 @@
-"""Work on stretches of rows in threads. The stretches do not depend on the number of threads, so neither do sums."""
+"""Parallel loops over items or ranges of rows. Ranges do not depend on the number of threads, so neither do sums."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 BYTES = 2**22
-"""What a stretch of rows holds, about."""
+"""Approximate size of a range of rows in bytes."""
 
 _jobs: ContextVar[int] = ContextVar("jobs", default=1)
+"""Number of threads that a loop may use."""
 _pools: ContextVar[dict[int, Executor]] = ContextVar("pools")
-"""Threads that wait for work, by their number. They themselves see none, so that no thread waits for its own pool."""
+"""Idle thread pools by their number of threads. Worker threads do not inherit the variable, so that no worker waits for
+a task in its own pool."""
 
 
 @contextmanager
 def thread_limit(number: int) -> Iterator[None]:
-    """Inside, passes over whole tables may use so many threads."""
+    """Context in which loops may use up to ``number`` threads."""
     token = _jobs.set(number)
     try:
         yield
@@ -31,7 +33,7 @@ def thread_limit(number: int) -> Iterator[None]:
 
 @contextmanager
 def reuse_threads() -> Iterator[None]:
-    """Inside, threads that were started stay: starting some takes longer than a pass over a small table."""
+    """Context in which thread pools are kept between loops: starting one takes longer than a pass over a small table."""
     pools: dict[int, Executor] = {}
     token = _pools.set(pools)
     try:
@@ -43,8 +45,8 @@ def reuse_threads() -> Iterator[None]:
 
 
 @contextmanager
-def threads(number: int) -> Iterator[Executor]:
-    """So many threads: those that are kept, or new ones."""
+def thread_pool(number: int) -> Iterator[Executor]:
+    """A pool of ``number`` threads: a kept one inside `reuse_threads`, else a new one."""
     pools = _pools.get(None)
     if pools is None:
         with ThreadPoolExecutor(number) as pool:
@@ -56,20 +58,20 @@ def threads(number: int) -> Iterator[Executor]:
 
 
 def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """What the function says of each item, in their order, in threads where this one may use some."""
+    """``function(item)`` for each item, in the order of the items, in parallel within `thread_limit`."""
     return list(ordered_map(function, items))
 
 
 def ordered_map(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """The same one after the other, so that nobody need keep them all."""
+    """`map_items` as an iterator, so that results need not be stored all at once."""
     if _jobs.get() == 1 or len(items) < 2:
         yield from map(function, items)
     else:
-        with threads(_jobs.get()) as pool:
+        with thread_pool(_jobs.get()) as pool:
             yield from pool.map(function, items)
 
 
 def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
-    """What the function says of each stretch of n rows, in their order; at least one stretch."""
-    rows = max(BYTES // max(row_bytes, 1), 1)
-    return map_items(function, [slice(start, min(start + rows, n)) for start in range(0, max(n, 1), rows)])
+    """``function(rows)`` for consecutive slices of n rows of about `BYTES` bytes, in order; at least one slice."""
+    size = max(BYTES // max(row_bytes, 1), 1)
+    return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.numbers.sparse import bytes_a_row, some_rows
+from calibayes.kernels.numbers.sparse import bytes_per_row, take_rows
 
 BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
@@ -51,7 +51,7 @@ class ArraySource:
     def _rows(self) -> int:
         if self.rows_per_block is not None:
             return self.rows_per_block
-        row = sum(bytes_a_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
+        row = sum(bytes_per_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
         # Sums over a block have a number for each class and column at least: they should not outweigh it.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
         least = max(FEWEST_ROWS, int(BYTES_A_SUM * sums // row))
@@ -59,7 +59,7 @@ class ArraySource:
         return max(-(-self.n // _shared(max(int(blocks), 1))), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
-        columns = {name: some_rows(array, rows) for name, array in self.columns.items()}
+        columns = {name: take_rows(array, rows) for name, array in self.columns.items()}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:

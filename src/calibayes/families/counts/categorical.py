@@ -93,4 +93,4 @@ class Categorical(PseudoCounts):
         return np.asarray(statistics["count"].sum(axis=0))
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        return {"count": counts.recoded(statistics["count"], codes, levels)}
+        return {"count": counts.recode_counts(statistics["count"], codes, levels)}

@@ -27,11 +27,11 @@ class Multinomial(EventCounts):
     """
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        count = events.columns_first(statistics["count"] + self._pseudo)
+        count = events.fortran_order(statistics["count"] + self._pseudo)
         count = floored(count, count.sum(axis=1, keepdims=True))
         length = statistics["count"].sum() / statistics["rows"].sum()
         whole = count.sum(axis=1, keepdims=True)
-        log_probability = events.logs(count)
+        log_probability = events.log_in_place(count)
         log_probability -= np.log(whole)
         return {
             "log_probability": log_probability,

@@ -73,7 +73,7 @@ class Poisson:
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {
-            "count": sparse.known(columns, weights),
+            "count": sparse.known_weights(columns, weights),
             "sum": events.totals(sparse.filled(columns), weights),
         }
 
@@ -84,7 +84,7 @@ class Poisson:
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         of_events = events.scores(sparse.filled(columns), parameters["log_rate"])
-        expected = sparse.over_known(columns, parameters["rate"])
+        expected = sparse.sum_over_known(columns, parameters["rate"])
         return np.asarray(of_events - expected - events.log_factorials(columns)[:, None])
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:

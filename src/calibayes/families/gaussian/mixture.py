@@ -161,7 +161,9 @@ class Mixture:
         shares = (
             np.exp(parameters["log_weight"])[None] if given is None else self._judged(given, parameters)[1]
         )
-        return self.family.sample(parameters, components.drawn(shares, self.owner, classes, rng), rng, given)
+        return self.family.sample(
+            parameters, components.draw_parts(shares, self.owner, classes, rng), rng, given
+        )
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
         shares = self._judged(columns, parameters)[1]

@@ -121,7 +121,7 @@ class Full:
     ) -> tuple[Array, Array, Array]:
         if self.has_hidden(columns):
             return self.moments(np.subtract(columns, center, dtype=np.float64), weights, expected)
-        pooled = moments.over_classes(weights) if self.tied else weights
+        pooled = moments.sum_over_classes(weights) if self.tied else weights
         first = moments.first_about(columns, center, weights)
         return moments.zeroth(weights), first, moments.outer_about(columns, center, pooled)
 
@@ -189,7 +189,9 @@ class Full:
         if not self.tied or np.isnan(np.min(x, initial=np.inf)):
             return self.log_density(x, parameters)
         variance = self.variances(self.covariance(parameters))[0]
-        return gaussian.linear(x, parameters["mean"], variance, lambda away: self._slopes(parameters, away))
+        return gaussian.linear_discriminants(
+            x, parameters["mean"], variance, lambda away: self._slopes(parameters, away)
+        )
 
     def _slopes(self, parameters: Arrays, away: Array) -> Array:
         """The one inverse covariance times each row, (k, d)."""

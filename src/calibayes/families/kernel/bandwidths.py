@@ -41,7 +41,7 @@ class NormalReference:
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n = counts.sum(axis=1)
-        return bandwidths.deviations(counts) * bandwidths.shrinking(n, dimension)
+        return bandwidths.standard_deviations(counts) * bandwidths.convergence_rate(n, dimension)
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Silverman:
     """0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5), which heavy tails do not widen."""
 
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
-        n, deviation = counts.sum(axis=1), bandwidths.deviations(counts)
+        n, deviation = counts.sum(axis=1), bandwidths.standard_deviations(counts)
         quartile = bandwidths.interquartile_ranges(counts) / 1.34
         narrower = np.where(quartile > 0, np.minimum(deviation, quartile), deviation)
-        return 0.9 * narrower * bandwidths.shrinking(n, dimension)
+        return 0.9 * narrower * bandwidths.convergence_rate(n, dimension)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SheatherJones:
     def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n = counts.sum(axis=1)
         found = np.array([bandwidths.improved_sheather_jones(count) for count in counts])
-        wider = bandwidths.shrinking(n, dimension) / bandwidths.shrinking(n, 1)
+        wider = bandwidths.convergence_rate(n, dimension) / bandwidths.convergence_rate(n, 1)
         return np.where(np.isnan(found), Silverman().cells(counts, log_volume, dimension), found * wider)
 
 

@@ -100,9 +100,9 @@ class Positions:
         return grid.position_scores(columns, np.array(self.points), table, counts.offsets(self.levels))
 
     def spread(self, codes: Array, rng: np.random.Generator) -> Array:
-        return grid.spread(codes, np.array(self.points), rng)
+        return grid.draw_positions(codes, np.array(self.points), rng)
 
     def middle(self, probability: Array, j: int) -> Array:
         """The mean position, given that it is on the grid."""
         inside = probability[:, : self.points[j]]
-        return np.asarray(inside @ grid.centers(self.points[j]) / inside.sum(axis=1))
+        return np.asarray(inside @ grid.mean_positions(self.points[j]) / inside.sum(axis=1))

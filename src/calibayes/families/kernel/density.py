@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.kernel.smoothed import Smoothed
 from calibayes.kernels.levels import counts
-from calibayes.kernels.levels.smoothing import matrices, smooth
+from calibayes.kernels.levels.smoothing import smooth, smoothing_matrices
 
 MOST_KEPT = 2**22
 """Most cells of kernels that are kept as matrices: 32 MiB."""
@@ -71,7 +71,7 @@ class KernelDensity(Smoothed):
             return None
         there = np.arange(most) < sizes[:, None]
         cells = np.where(there, self._first[columns][:, None] + np.arange(most), self._first[-1])
-        return SmoothingMatrices(cells, there, matrices(widths[0], sizes))
+        return SmoothingMatrices(cells, there, smoothing_matrices(widths[0], sizes))
 
     @cached_property
     def _runs(self) -> list[tuple[Array, Array]]:
@@ -120,4 +120,4 @@ class KernelDensity(Smoothed):
         return np.asarray(statistics["count"].sum(axis=0))
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        return {"count": counts.recoded(statistics["count"], codes, levels)}
+        return {"count": counts.recode_counts(statistics["count"], codes, levels)}

@@ -97,7 +97,7 @@ class KernelPair(Smoothed):
         return np.concatenate([margin.sum(axis=0) for margin in self._margins(statistics["count"])])
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        return {"count": counts.moved(statistics["count"], codes, levels)}
+        return {"count": counts.recode_table(statistics["count"], codes, levels)}
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Branch(NamedTuple):
         """Its part of tables of all classes, (k, cells), which may have more cells."""
         return whole[self.classes, : self.tree.first[-1]]
 
-    def filled(self, parameters: Arrays) -> trees.Branches:
+    def filled(self, parameters: Arrays) -> trees.TreeTables:
         """The tree as the kernels know it, with its log probabilities."""
         tables = self.tree.split(self.own(parameters["log_probability"]))
-        return trees.Branches(self.tree.parents, self.tree.order, tables)
+        return trees.TreeTables(self.tree.parents, self.tree.order, tables)

@@ -30,7 +30,7 @@ class PairCounts(PseudoCounts):
     @property
     def pairs(self) -> pairs.Pairs:
         """The pairs that are surveyed."""
-        found = pairs.pairs_of(self.layout.levels, self.max_cells)
+        found = pairs.column_pairs(self.layout.levels, self.max_cells)
         numbers = len(self.layout.classes) * int(found.first[-1])
         if numbers > MOST_NUMBERS:
             raise ValueError(
@@ -49,7 +49,7 @@ class PairCounts(PseudoCounts):
     def candidates(self, survey: Arrays) -> Candidates:
         """The pairs of columns and what they tell about each other."""
         found = self.pairs
-        told = pairs.dependence(survey["pair"], found, self.layout.levels)
+        told = pairs.pair_information(survey["pair"], found, self.layout.levels)
         return Candidates(len(self.layout.columns), found.left, found.right, told)
 
     def singles(self, survey: Arrays) -> list[Array]:
@@ -61,12 +61,12 @@ class PairCounts(PseudoCounts):
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         """A pair that has become too large is dropped; one that was too large has nothing to tell."""
-        old, new = self.pairs, pairs.pairs_of(tuple(levels), self.max_cells)
+        old, new = self.pairs, pairs.column_pairs(tuple(levels), self.max_cells)
         known = {(i, j) for i, j in zip(old.left.tolist(), old.right.tolist(), strict=True)}
         grown = np.zeros((len(statistics["pair"]), int(new.first[-1])))
         for number, (i, j) in enumerate(zip(new.left.tolist(), new.right.tolist(), strict=True)):
             if (i, j) in known:
-                table = pairs.table_of(statistics["pair"], old, self.layout.levels, i, j)
-                moved = counts.moved(table, (codes[i], codes[j]), (levels[i], levels[j]))
+                table = pairs.pair_table(statistics["pair"], old, self.layout.levels, i, j)
+                moved = counts.recode_table(table, (codes[i], codes[j]), (levels[i], levels[j]))
                 grown[:, new.first[number] : new.first[number + 1]] = moved.reshape(len(grown), -1)
-        return {"single": counts.recoded(statistics["single"], codes, levels), "pair": grown}
+        return {"single": counts.recode_counts(statistics["single"], codes, levels), "pair": grown}

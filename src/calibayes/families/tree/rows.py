@@ -10,7 +10,7 @@ from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families.tree.branching import Branch, Branching
 from calibayes.families.tree.structures import Parents
 from calibayes.kernels.levels import counts
-from calibayes.kernels.levels.trees import beliefs, sampled, upward
+from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
 
 
 class TreeRows:
@@ -50,7 +50,7 @@ class TreeRows:
         whole = (columns >= 0).all(axis=1)
         density[whole] = self._of_whole(columns[whole], parameters)
         for branch in self.branches:
-            found = upward(columns[~whole], branch.filled(parameters)).total.T
+            found = upward_pass(columns[~whole], branch.filled(parameters)).total.T
             density[np.ix_(~whole, branch.classes)] = found
         return density
 
@@ -90,7 +90,7 @@ class TreeRows:
         for branch in self.branches:
             mine = np.isin(classes, branch.classes)
             own = np.searchsorted(branch.classes, classes[mine])
-            rows[mine] = sampled(rows[mine], own, branch.filled(parameters), rng)
+            rows[mine] = draw_missing(rows[mine], own, branch.filled(parameters), rng)
         return rows
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
@@ -113,6 +113,6 @@ def _one_by_one(columns: Array, branch: Branch, parameters: Arrays) -> Array:
     told, before = np.full_like(columns, -1), np.zeros(terms.shape[:2])
     for j in tree.order if len(columns) else ():
         told[:, j] = columns[:, j]
-        total = upward(told, tree).total.T
+        total = upward_pass(told, tree).total.T
         terms[:, :, j], before = total - before, total
     return terms

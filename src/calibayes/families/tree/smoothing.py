@@ -10,7 +10,7 @@ from calibayes.core.protocols import Array, Layout
 from calibayes.families.kernel.bandwidths import FEWEST, Bandwidth
 from calibayes.families.tree.branching import Branching
 from calibayes.kernels.levels.counts import offsets
-from calibayes.kernels.levels.smoothing import matrices
+from calibayes.kernels.levels.smoothing import smoothing_matrices
 
 
 def borrowed(tree: Branching, per_level: Array, singles: Sequence[Array], back_off: float) -> Array:
@@ -56,7 +56,7 @@ def kernels(tree: Branching, bandwidth: Array, ordered: Sequence[int]) -> list[A
 
 def _kernel(bandwidth: Array, cells: int, levels: int) -> Array:
     found = np.repeat(np.eye(levels)[None], len(bandwidth), axis=0)
-    found[:, :cells, :cells] = matrices(bandwidth, np.full(len(bandwidth), cells))
+    found[:, :cells, :cells] = smoothing_matrices(bandwidth, np.full(len(bandwidth), cells))
     return found
 
 

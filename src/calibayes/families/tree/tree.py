@@ -20,7 +20,7 @@ from calibayes.families.tree.rows import TreeRows
 from calibayes.families.tree.smoothing import borrowed, kernels, smoothed, widths
 from calibayes.families.tree.structures import OneTree, Parents, Search
 from calibayes.kernels.levels import counts
-from calibayes.kernels.levels.pairs import table_of
+from calibayes.kernels.levels.pairs import pair_table
 from calibayes.kernels.posterior import simplex
 
 
@@ -92,7 +92,10 @@ class Tree(TreeRows, PairCounts):
             mine, joint = branch.classes, survey["pair"][branch.classes]
             parents = enumerate(branch.tree.parents)
             return branch.tree.joined(
-                [singles[j][mine] if p < 0 else table_of(joint, self.pairs, levels, p, j) for j, p in parents]
+                [
+                    singles[j][mine] if p < 0 else pair_table(joint, self.pairs, levels, p, j)
+                    for j, p in parents
+                ]
             )
 
         return {"count": self._gathered(of)}

@@ -1,4 +1,8 @@
-"""Gaussian kernels over all columns together: how much of each class lies about a row, near and farther off."""
+"""Gaussian kernel classifier over all columns: sums of kernels by class at several bandwidths, and posteriors from them.
+
+Bandwidth step s has the squared bandwidth ``square / 2**s``: each step is narrower by sqrt(2), and its kernels are the
+squares of those of the step before. Step 0 is the widest.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import floats, is_matrix, twin, whole
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
 from calibayes.kernels.threads import map_row_ranges
 
 STEPS = 15
-"""Bandwidths from the widest on, each narrower by the root of two: squares of kernels are kernels of the next."""
-APART = 2
-"""Steps from a bandwidth to the one behind it, which is twice as wide."""
-UNKNOWN = 0.01
-"""A row of which the class is not known, at the place of the nearest one: so much of it counts for all classes."""
-FAR = 600.0
-"""Most that a kernel's exponent is: beyond, only wider kernels count anyway."""
-TOGETHER = 4
-"""Stretches of rows are larger by this: products of matrices are slow where one of them has few rows."""
+"""Number of bandwidth steps."""
+STEPS_TO_DOUBLE = 2
+"""Bandwidth steps between a bandwidth and twice that bandwidth."""
+UNLABELED_WEIGHT = 0.01
+"""Weight of a pseudo-row of unknown class at the distance of the nearest row; it is divided by the class prior."""
+MOST_EXPONENT = 600.0
+"""Largest exponent of the inverse of a kernel, to avoid overflow: beyond it only wider kernels matter."""
+LARGER_RANGES = 4
+"""Ranges of rows are larger than usual by this factor: products of matrices with few rows are slow."""
 
 
 class KernelRows(NamedTuple):
-    """Where kernels stand.
+    """The training rows at which kernels are centered.
 
     Attributes
     ----------
     rows : (m, d) array
-        Those of the first class first, then those of the second, and so on.
+        Sorted by class.
     weight : (m,) array
     ends : tuple
-        Where the rows of each class begin, and where the last ones end, k + 1 numbers.
+        Rows of class c are ``ends[c]`` to ``ends[c + 1]``; k + 1 numbers.
     """
 
     rows: Array
@@ -41,17 +45,17 @@ class KernelRows(NamedTuple):
     ends: tuple[int, ...]
 
 
-class Votes(NamedTuple):
-    """What lies about some rows.
+class ClassSums(NamedTuple):
+    """Sums of kernels by class around given rows.
 
     Attributes
     ----------
     steps : sequence
-        Which bandwidths, the widest first.
+        The bandwidth steps, ascending.
     sums : (steps, n, k) array
-        Sums of kernels by class, in units of the nearest row's.
+        Sums of weighted kernels by class, relative to the kernel of the nearest training row.
     nearest : (n,) array
-        Minus the log of that kernel, at bandwidth 0.
+        Minus the log of the kernel of the nearest training row at step 0.
     """
 
     steps: Sequence[int]
@@ -59,15 +63,154 @@ class Votes(NamedTuple):
     nearest: Array
 
 
-def joined(parts: Sequence[Votes]) -> Votes:
-    """What lies about the rows of all parts, which have the same bandwidths."""
+def concatenate(parts: Sequence[ClassSums]) -> ClassSums:
+    """The sums for the rows of all parts, which must have the same steps."""
     sums, nearest = [part.sums for part in parts], [part.nearest for part in parts]
-    return Votes(parts[0].steps, np.concatenate(sums, axis=1), np.concatenate(nearest))
+    return ClassSums(parts[0].steps, np.concatenate(sums, axis=1), np.concatenate(nearest))
 
 
-def path_to(step: int) -> Sequence[int]:
-    """The bandwidths that have a say in this one, the widest first."""
-    return range(step % APART, step + 1, APART)
+def steps_up_to(step: int) -> Sequence[int]:
+    """The bandwidth steps that the posterior at a step depends on (see `posteriors`), ascending, including itself."""
+    return range(step % STEPS_TO_DOUBLE, step + 1, STEPS_TO_DOUBLE)
+
+
+def class_sums(
+    rows: Array,
+    centers: KernelRows,
+    square: float,
+    steps: Sequence[int] = range(STEPS),
+    left_out: Array | None = None,
+) -> ClassSums:
+    """Sums of kernels by class around rows (n, d); ``square`` is the squared bandwidth of step 0.
+
+    ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
+    """
+    sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
+    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+
+    def fill(part: slice) -> None:
+        distances = row_factor[part] @ center_factor
+        if left_out is not None:
+            distances[np.arange(len(distances)), left_out[part]] = np.inf
+        sums[:, part], nearest[part] = _sums_of_distances(distances, centers, square, steps)
+
+    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
+    return ClassSums(steps, sums, nearest)
+
+
+def class_sums_by_columns(
+    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
+) -> list[ClassSums]:
+    """`class_sums` over the columns of the first group, of the first two groups, and so on."""
+    shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
+    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
+    factors = [(_row_factor(rows[:, group]), _center_factor(centers.rows[:, group])) for group in groups]
+
+    def fill(part: slice) -> None:
+        distances = np.zeros((part.stop - part.start, len(centers.rows)))
+        for g, (row_factor, center_factor) in enumerate(factors):
+            distances += np.maximum(row_factor[part] @ center_factor, 0.0)
+            sums[g, :, part], nearest[g, part] = _sums_of_distances(distances.copy(), centers, square, steps)
+
+    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
+    return [ClassSums(steps, *of_group) for of_group in zip(sums, nearest, strict=True)]
+
+
+def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[Array]:
+    """p(class | x) for each ``prior_rows`` (b,), bandwidth step by bandwidth step, (b, n, k) each.
+
+    The sums of kernels are smoothed towards the posterior at twice the bandwidth (towards ``prior`` (k,) or (n, k) at the
+    widest ones) with ``prior_rows`` pseudo-rows at the place of x: where training rows are close these dominate, elsewhere
+    wider kernels do. A pseudo-row of weight `UNLABELED_WEIGHT` with the classes of ``prior`` at the distance of the
+    nearest row bounds the posterior away from certainty where one row is much nearer than all others.
+    """
+    wider: dict[int, Array] = {}
+    widest = np.broadcast_to(prior, (len(prior_rows), *around.sums.shape[1:]))
+    for step, sums in zip(around.steps, around.sums, strict=True):
+        pseudo = np.multiply.outer(prior_rows, np.exp(np.minimum(around.nearest * 2.0**step, MOST_EXPONENT)))
+        posterior = pseudo[:, :, None] * wider.pop(step - STEPS_TO_DOUBLE, widest)
+        posterior += sums + UNLABELED_WEIGHT * prior
+        posterior /= (pseudo + sums.sum(axis=1) + UNLABELED_WEIGHT)[:, :, None]
+        wider[step] = posterior
+        yield posterior
+
+
+def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) -> Array:
+    """Log of the kernel density at rows (n, d), (n,), averaged over several squared bandwidths."""
+    weight, d = centers.weight / centers.weight.sum(), centers.rows.shape[1]
+    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+
+    def range_densities(part: slice) -> Array:
+        distances, logs = np.maximum(row_factor[part] @ center_factor, 0.0), []
+        nearest = distances.min(axis=1)
+        distances -= nearest[:, None]
+        for square in squares:
+            sums = np.exp(distances * (-0.5 / square)) @ weight
+            logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
+        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
+
+    return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
+
+
+def _row_factor(rows: Array) -> Array:
+    """Left factor (n, d + 2) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c."""
+    return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
+
+
+def _center_factor(rows: Array) -> Array:
+    """Right factor (d + 2, m) of the matrix of squared distances."""
+    return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
+
+
+def _sums_of_distances(
+    distances: Array, centers: KernelRows, square: float, steps: Sequence[int]
+) -> tuple[Array, Array]:
+    """The ``sums`` (steps, n, k) and ``nearest`` (n,) of `ClassSums` from squared distances (n, m), overwritten."""
+    squarings = [0, *(after - before for before, after in pairwise(steps))]
+    scale = 0.5 * 2.0 ** steps[0] / square
+    sums, nearest = kernel_sums(distances, centers.weight, centers.ends, scale, squarings)
+    return sums, nearest * (0.5 / square)
+
+
+def native_kernel_sums(
+    module: Any, distances: Array, weight: Array, ends: Any, scale: float, squarings: Any
+) -> Any:
+    if not is_matrix(distances, "f") or distances.shape[1] == 0:
+        return NotImplemented
+    sums, nearest = np.empty((len(squarings), len(distances), len(ends) - 1)), np.empty(len(distances))
+    arrays = as_float64(distances), as_float64(weight), as_int64(ends)
+    module.kernel_sums(*arrays, scale, as_int64(squarings), sums, nearest)
+    return sums, nearest
+
+
+@twin(native_kernel_sums)
+def kernel_sums(
+    distances: Array, weight: Array, ends: Sequence[int], scale: float, squarings: Sequence[int]
+) -> tuple[Array, Array]:
+    """Sums of weighted kernels by class, (steps, n, k), relative to the nearest kernel, and nearest distances, (n,).
+
+    ``distances`` (n, m) are squared distances and may be overwritten; kernels are exp(-scale * distance), and are squared
+    ``squarings[s]`` times before step s; ``weight`` (m,). Class c has the columns ``ends[c]`` to ``ends[c + 1]``.
+    """
+    np.maximum(distances, 0.0, out=distances)
+    nearest = distances.min(axis=1)
+    distances -= nearest[:, None]
+    distances *= -scale
+    kernels = np.exp(distances, out=distances)
+    sums = np.empty((len(squarings), len(kernels), len(ends) - 1))
+    for step, times in enumerate(squarings):
+        for _ in range(times):
+            np.square(kernels, out=kernels)
+        for c, (start, stop) in enumerate(pairwise(ends)):
+            sums[step, :, c] = kernels[:, start:stop] @ weight[start:stop]
+    return sums, nearest
+
+
+# Old names, for modules that still use them.
+Votes = ClassSums
+joined = concatenate
+path_to = steps_up_to
+votes_by_columns = class_sums_by_columns
 
 
 def votes(
@@ -76,121 +219,6 @@ def votes(
     square: float,
     steps: Sequence[int] = range(STEPS),
     own: Array | None = None,
-) -> Votes:
-    """What lies about rows (n, d), where ``square`` is that of the widest bandwidth.
-
-    ``own`` (n,) is the position of each row among those kept, if it is there: it is left out.
-    """
-    sums, nearest = np.empty((len(steps), len(rows), len(kept.ends) - 1)), np.empty(len(rows))
-    asked, standing = _asking(rows), _standing(kept.rows)
-
-    def some(part: slice) -> None:
-        away = asked[part] @ standing
-        if own is not None:
-            away[np.arange(len(away)), own[part]] = np.inf
-        sums[:, part], nearest[part] = _sums(away, kept, square, steps)
-
-    map_row_ranges(some, len(rows), kept.weight.nbytes // TOGETHER)
-    return Votes(steps, sums, nearest)
-
-
-def votes_by_columns(
-    rows: Array, kept: KernelRows, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
-) -> list[Votes]:
-    """The same as groups of columns come in one after the other."""
-    shape = len(groups), len(steps), len(rows), len(kept.ends) - 1
-    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    pairs = [(_asking(rows[:, group]), _standing(kept.rows[:, group])) for group in groups]
-
-    def some(part: slice) -> None:
-        away = np.zeros((part.stop - part.start, len(kept.rows)))
-        for place, (asked, standing) in enumerate(pairs):
-            away += np.maximum(asked[part] @ standing, 0.0)
-            sums[place, :, part], nearest[place, part] = _sums(away.copy(), kept, square, steps)
-
-    map_row_ranges(some, len(rows), kept.weight.nbytes // TOGETHER)
-    return [Votes(steps, *found) for found in zip(sums, nearest, strict=True)]
-
-
-def posteriors(found: Votes, prior: Array, backing: Array) -> Iterator[Array]:
-    """p(class | x) for each bandwidth and each ``backing`` (b,), bandwidth by bandwidth, (b, n, k).
-
-    To the rows about one come ``backing`` rows at its own place, whose classes are as kernels twice as wide say, and behind
-    the widest ones as ``prior`` (k,) or (n, k) says: where rows lie close the close ones decide, and elsewhere those
-    farther off. A share of a row with the classes of ``prior`` stands at the place of the nearest: one row alone, however
-    much nearer than all others, is never sure.
-    """
-    behind: dict[int, Array] = {}
-    before = np.broadcast_to(prior, (len(backing), *found.sums.shape[1:]))
-    for step, sums in zip(found.steps, found.sums, strict=True):
-        rest = np.multiply.outer(backing, np.exp(np.minimum(found.nearest * 2.0**step, FAR)))
-        told = rest[:, :, None] * behind.pop(step - APART, before)
-        told += sums + UNKNOWN * prior
-        told /= (rest + sums.sum(axis=1) + UNKNOWN)[:, :, None]
-        behind[step] = told
-        yield told
-
-
-def log_densities(rows: Array, kept: KernelRows, squares: Sequence[float]) -> Array:
-    """Log density of normalized kernels, (n,), those of several bandwidths averaged."""
-    weight, d = kept.weight / kept.weight.sum(), kept.rows.shape[1]
-    asked, standing = _asking(rows), _standing(kept.rows)
-
-    def some(part: slice) -> Array:
-        away, logs = np.maximum(asked[part] @ standing, 0.0), []
-        nearest = away.min(axis=1)
-        away -= nearest[:, None]
-        for square in squares:
-            sums = np.exp(away * (-0.5 / square)) @ weight
-            logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
-        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
-
-    return np.concatenate(map_row_ranges(some, len(rows), kept.weight.nbytes // TOGETHER))
-
-
-def _asking(rows: Array) -> Array:
-    """Rows (n, d + 2) whose products with those that stand are squared distances."""
-    return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
-
-
-def _standing(rows: Array) -> Array:
-    """KernelRows rows (d + 2, m) for products with those that ask."""
-    return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
-
-
-def _sums(away: Array, kept: KernelRows, square: float, steps: Sequence[int]) -> tuple[Array, Array]:
-    """Sums of kernels (steps, n, k) of squared distances (n, m), and how far the nearest is, (n,)."""
-    gaps = [0, *(after - before for before, after in pairwise(steps))]
-    found, nearest = kernel_sums(away, kept.weight, kept.ends, 0.5 * 2.0 ** steps[0] / square, gaps)
-    return found, nearest * (0.5 / square)
-
-
-def native_kernel_sums(module: Any, away: Array, weight: Array, ends: Any, scale: float, gaps: Any) -> Any:
-    if not is_matrix(away, "f") or away.shape[1] == 0:
-        return NotImplemented
-    sums, nearest = np.empty((len(gaps), len(away), len(ends) - 1)), np.empty(len(away))
-    module.kernel_sums(floats(away), floats(weight), whole(ends), scale, whole(gaps), sums, nearest)
-    return sums, nearest
-
-
-@twin(native_kernel_sums)
-def kernel_sums(
-    away: Array, weight: Array, ends: Sequence[int], scale: float, gaps: Sequence[int]
-) -> tuple[Array, Array]:
-    """Sums by class of kernels in units of the nearest one's, (steps, n, k), and the nearest squared distances, (n,).
-
-    ``away`` (n, m) are squared distances, whose memory may be used, ``weight`` (m,) what kernels count; those of class c
-    are ``ends[c]`` to ``ends[c + 1]``. Kernels are exp(-scale * distance), squared ``gaps[step]`` times before each step.
-    """
-    np.maximum(away, 0.0, out=away)
-    nearest = away.min(axis=1)
-    away -= nearest[:, None]
-    away *= -scale
-    np.exp(away, out=away)
-    found = np.empty((len(gaps), len(away), len(ends) - 1))
-    for place, gap in enumerate(gaps):
-        for _ in range(gap):
-            np.square(away, out=away)
-        for code, (start, stop) in enumerate(pairwise(ends)):
-            found[place, :, code] = away[:, start:stop] @ weight[start:stop]
-    return found, nearest
+) -> ClassSums:
+    """`class_sums` under its old name and argument names."""
+    return class_sums(rows, kept, square, steps, own)

@@ -1,4 +1,4 @@
-"""Columns made normal by their ranks."""
+"""Transformation of columns to normal scores by their ranks."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.quantiles import quantiles
 
 KNOTS = 200
+"""Largest number of quantiles between which the map is linear."""
 
 
 @dataclass(frozen=True)
 class NormalScores:
-    """A rising map for each column, straight between some quantiles, that makes its rows about standard normal.
+    """An increasing piecewise linear map of each column to approximately standard normal scores.
 
-    Equal values have one score, the mean of those of their ranks. Values beyond those of training have the scores of
-    the outermost.
+    Equal values have one score, the mean of those of their ranks. Values outside the range of the training rows have the
+    score of the nearest training value.
     """
 
     knots: tuple[tuple[Array, Array], ...]
-    """Values and scores, a pair for each column."""
+    """For each column, values and their scores, ascending."""
 
     def apply(self, columns: Array) -> Array:
-        """Scores of rows, (n, d)."""
+        """Scores of columns (n, d), (n, d)."""
         return np.stack(
             [np.interp(c, *knots) for c, knots in zip(columns.T, self.knots, strict=True)], axis=1
         )
 
 
 def learn_normal_scores(columns: Array, weights: Array) -> NormalScores:
-    """From training rows; a weight counts as that many copies of its row."""
+    """Normal scores of training columns (n, d); a weight (n,) counts as that many copies of its row."""
     n = max(float(weights.sum()), 2.0)
     count = int(min(n, KNOTS))
     shares = (np.arange(count) + 0.5) / count
-    ends = np.array([0.5 / n, 1 - 0.5 / n])
+    outer_shares = np.array([0.5 / n, 1 - 0.5 / n])
     inner = quantiles(columns, weights, shares)
     values = np.concatenate([columns.min(axis=0)[None], inner, columns.max(axis=0)[None]])
-    scores = ndtri(np.concatenate([ends[:1], shares, ends[1:]]))
-    return NormalScores(tuple(_merged(column, scores) for column in values.T))
+    scores = ndtri(np.concatenate([outer_shares[:1], shares, outer_shares[1:]]))
+    return NormalScores(tuple(_merge_equal(column, scores) for column in values.T))
 
 
-def _merged(values: Array, scores: Array) -> tuple[Array, Array]:
-    """Equal values once, with the mean of their scores."""
-    found, group = np.unique(values, return_inverse=True)
-    return found, np.bincount(group, scores) / np.bincount(group)
+def _merge_equal(values: Array, scores: Array) -> tuple[Array, Array]:
+    """Distinct values, each with the mean of its scores."""
+    distinct, group = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(group, scores) / np.bincount(group)

@@ -1,7 +1,7 @@
-"""Kernel densities of columns and of pairs of columns at many rows, by one small matrix product a row.
+"""Kernel densities of columns and of pairs of columns at many rows, by one small matrix product per row.
 
-For a row x let A hold the kernels K((x_j - X_lj) / h_j), one line a column and one column a kept row l. The densities
-of all pairs of columns at x are A diag(w) A' / (n h_i h_j). Leaving a row out is setting its column of A to zero.
+For a row x let A (d, m) hold the kernels K((x_j - X_lj) / h_j) of column j and training row l with weight w_l. The
+densities of all pairs of columns (i, j) at x are A diag(w) A' / (n h_i h_j). Leaving row l out sets its column of A to 0.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 
 CELLS_PER_BLOCK = 2**20
+"""Kernels (rows times d times m) that are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,11 @@ class ProductKernel:
     Parameters
     ----------
     centers : (d, m) array
-        Rows that were kept, one line a column.
+        Training rows, transposed.
     weights : (m,) array
-        How many copies each stands for.
+        Number of copies that each training row represents.
     single, double : (d,) arrays
-        Bandwidths of densities of one column and of pairs.
+        Bandwidths of the densities of one column and of pairs, in the units of the columns.
     """
 
     centers: Array
@@ -36,38 +37,39 @@ class ProductKernel:
     single: Array
     double: Array
 
-    def densities(self, rows: Array, pairs: Array, own: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Blocks of rows: which, the densities of the columns (b, d), and those of the pairs (b, pairs).
+    def densities(self, rows: Array, pairs: Array, positions: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Blocks of b rows of (n, d): their slice, densities of the columns (b, d) and of the pairs (b, pairs).
 
-        ``pairs`` has shape (2, pairs); ``own`` is each row's position among the kept rows, -1 for none: one copy of
-        it is left out.
+        ``pairs`` (2, pairs) are positions of columns; ``positions`` (n,) are the positions of the rows among the training
+        rows, of which one copy is left out, -1 for other rows.
         """
         d, m = self.centers.shape
         size = max(1, CELLS_PER_BLOCK // (d * m))
         for first in range(0, len(rows), size):
             block = slice(first, min(first + size, len(rows)))
-            yield block, *self._block(rows[block], pairs, own[block])
+            yield block, *self._block_densities(rows[block], pairs, positions[block])
 
-    def _block(self, rows: Array, pairs: Array, own: Array) -> tuple[Array, Array]:
-        gaps = rows[:, :, None] - self.centers
-        np.square(gaps, out=gaps)
-        mine = np.flatnonzero(own >= 0)
-        left = np.zeros(len(rows))
-        left[mine] = np.minimum(self.weights[own[mine]], 1.0)
-        mass = np.maximum(self.weights.sum() - left, np.finfo(float).tiny)
-        rest = 1.0 - left[mine] / self.weights[own[mine]]
-        single = self._kernels(gaps, self.single)
-        single[mine, :, own[mine]] = rest[:, None]
-        ones = single @ self.weights / (mass[:, None] * (self.single * math.sqrt(2 * math.pi)))
+    def _block_densities(self, rows: Array, pairs: Array, positions: Array) -> tuple[Array, Array]:
+        squares = rows[:, :, None] - self.centers
+        np.square(squares, out=squares)
+        training = np.flatnonzero(positions >= 0)
+        left_out = np.zeros(len(rows))
+        left_out[training] = np.minimum(self.weights[positions[training]], 1.0)
+        mass = np.maximum(self.weights.sum() - left_out, np.finfo(float).tiny)
+        remaining = 1.0 - left_out[training] / self.weights[positions[training]]
+        single = self._kernels(squares, self.single)
+        single[training, :, positions[training]] = remaining[:, None]
+        by_column = single @ self.weights / (mass[:, None] * (self.single * math.sqrt(2 * math.pi)))
         if not pairs.shape[1]:
-            return ones, np.empty((len(rows), 0))
-        double = self._kernels(gaps, self.double)
-        double[mine, :, own[mine]] = np.sqrt(rest)[:, None]
+            return by_column, np.empty((len(rows), 0))
+        double = self._kernels(squares, self.double)
+        double[training, :, positions[training]] = np.sqrt(remaining)[:, None]
         products = (double * self.weights) @ double.transpose(0, 2, 1)
         scale = 2 * math.pi * self.double[pairs[0]] * self.double[pairs[1]]
-        return ones, products[:, pairs[0], pairs[1]] / (mass[:, None] * scale)
+        return by_column, products[:, pairs[0], pairs[1]] / (mass[:, None] * scale)
 
     @staticmethod
     def _kernels(squares: Array, bandwidth: Array) -> Array:
+        """Unnormalized Gaussian kernels of squared gaps (b, d, m) with bandwidths (d,)."""
         kernels = squares * (-0.5 / bandwidth**2)[:, None]
         return np.exp(kernels, out=kernels)

@@ -1,4 +1,4 @@
-"""Tables of zeros and ones, dense (NaN is a missing cell) or CSR."""
+"""Binary columns: tables of 0 and 1, dense (NaN is a missing value) or CSR."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from calibayes.kernels.numbers import events, sparse
 def native_flag_counts(module: Any, x: Array, weights: Array) -> Any:
     if not is_matrix(x, "f"):
         return NotImplemented
-    found = counts.native_weighted_counts(module, x, weights, np.arange(0, 2 * x.shape[1] + 1, 2), "f")
-    return found if found is NotImplemented else (found[:, ::2], found[:, 1::2])
+    sums = counts.native_weighted_counts(module, x, weights, np.arange(0, 2 * x.shape[1] + 1, 2), "f")
+    return sums if sums is NotImplemented else (sums[:, ::2], sums[:, 1::2])
 
 
 def native_flag_scores(module: Any, x: Array, zero: Array, one: Array) -> Any:
@@ -28,11 +28,11 @@ def native_flag_scores(module: Any, x: Array, zero: Array, one: Array) -> Any:
 
 @twin(native_flag_counts)
 def flag_counts(x: Array, weights: Array) -> tuple[Array, Array]:
-    """Weights (n, k) of the known cells that are 0 and of those that are 1, (k, d) each."""
-    return sparse.zeros(x, weights), events.totals(sparse.filled(x), weights)
+    """Sums of the weights (n, k) over the cells that are 0 and over those that are 1, (k, d) each."""
+    return sparse.zero_weights(x, weights), events.totals(sparse.filled(x), weights)
 
 
 @twin(native_flag_scores)
 def flag_scores(x: Array, zero: Array, one: Array) -> Array:
-    """Sum over known cells of one of two tables' entries, (n, k), for tables (k, d)."""
-    return np.asarray(events.scores(sparse.filled(x), one - zero) + sparse.over_known(x, zero))
+    """Sum over known cells of the entry of table ``zero`` or ``one`` (k, d), according to the cell, (n, k)."""
+    return np.asarray(events.scores(sparse.filled(x), one - zero) + sparse.sum_over_known(x, zero))

@@ -1,6 +1,6 @@
-"""Pairs of columns on cells: counts at the corners around each row, and densities between them.
+"""Pairs of columns on cells: bilinear counts at the four corners around each row, and interpolated densities.
 
-Tables are (k, cells, cells). Where a table has one cell more, the last is for an entry that is missing.
+Tables are (k, cells, cells). A table with one cell more along each column has missing entries in the last.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.levels.grid import Corners
 
 
-def _four(where: Corners) -> Iterator[tuple[Array, Array, Array]]:
-    """Cell in the first and in the second column, and share, (n,), of each of the corners around the rows."""
+def _four_corners(where: Corners) -> Iterator[tuple[Array, Array, Array]]:
+    """Cell in the first column, cell in the second, and bilinear weight, (n,) each, for each of the four corners."""
     sides = ((where.lower, 1.0 - where.share), (where.upper, where.share))
     for left, left_share in sides:
         for right, right_share in sides:
@@ -23,17 +23,17 @@ def _four(where: Corners) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def weighted_counts(where: Corners, weights: Array, levels: Sequence[int]) -> Array:
-    """Sum of the weights per class and pair of cells, (k, cells, cells); rows with a missing cell are left out."""
+    """Sum of the weights (n, k) per class and pair of cells, (k, cells, cells), without rows with a missing value."""
     rows, columns = levels[0] + 1, levels[1] + 1
     table = np.zeros((weights.shape[1], rows * columns))
-    for left, right, share in _four(where):
+    for left, right, share in _four_corners(where):
         flat = left * columns + right
         table += [np.bincount(flat, weight * share, minlength=rows * columns) for weight in weights.T]
     return table.reshape(-1, rows, columns)[:, :-1, :-1].copy()
 
 
 def with_margins(log_density: Array, log_volumes: Sequence[Array]) -> Array:
-    """log density with a further cell along both columns, at which the other column's own density is."""
+    """log density (k, cells, cells) with one cell more along each column that holds the other column's marginal density."""
     left, right = log_volumes
     k, rows, columns = log_density.shape
     table = np.zeros((k, rows + 1, columns + 1))
@@ -44,18 +44,21 @@ def with_margins(log_density: Array, log_volumes: Sequence[Array]) -> Array:
 
 
 def interpolated(where: Corners, table: Array) -> Array:
-    """log density of each row, (n, k), bilinear (in the density) between the corners around it."""
-    found, shares = [], []
-    for left, right, share in _four(where):
-        found.append(table[:, left, right].T)
+    """log density of each row, (n, k), from a log density (k, cells, cells): bilinear interpolation of the density."""
+    corner_values, shares = [], []
+    for left, right, share in _four_corners(where):
+        corner_values.append(table[:, left, right].T)
         shares.append(share[:, None])
-    top = np.max(found, axis=0)
-    density = sum(share * np.exp(value - top) for share, value in zip(shares, found, strict=True))
+    top = np.max(corner_values, axis=0)
+    density = sum(share * np.exp(value - top) for share, value in zip(shares, corner_values, strict=True))
     return np.asarray(np.log(density) + top + where.log_tail.sum(axis=1)[:, None])
 
 
 def conditional(where: Corners, table: Array, known: int) -> Array:
-    """Probabilities of the cells of one column, (n, k, cells), from a table whose first cells are of the known one."""
+    """Probabilities of the cells of one column given the other, (n, k, cells).
+
+    ``known`` is the position of the given column; the first cell axis of ``table`` (k, cells, cells) is that column.
+    """
     share = where.share[:, known, None, None]
     swapped = np.swapaxes(table, 0, 1)
     mixed = (1.0 - share) * swapped[where.lower[:, known]] + share * swapped[where.upper[:, known]]
@@ -63,10 +66,10 @@ def conditional(where: Corners, table: Array, known: int) -> Array:
 
 
 def draw(probability: Array, classes: Array, rng: np.random.Generator) -> Array:
-    """A pair of cells for each class code, (n, 2)."""
-    uniform, drawn = rng.random(len(classes)), np.zeros(len(classes), dtype=np.intp)
+    """One pair of cells per class code (n,), (n, 2), drawn from unnormalized probabilities (k, cells, cells)."""
+    uniform, flat = rng.random(len(classes)), np.zeros(len(classes), dtype=np.intp)
     for c, table in enumerate(probability):
-        steps = np.cumsum(table)
-        mine = classes == c
-        drawn[mine] = np.searchsorted(steps[:-1], uniform[mine] * steps[-1], side="right")
-    return np.stack(np.divmod(drawn, probability.shape[2]), axis=1)
+        cumulative = np.cumsum(table)
+        of_class = classes == c
+        flat[of_class] = np.searchsorted(cumulative[:-1], uniform[of_class] * cumulative[-1], side="right")
+    return np.stack(np.divmod(flat, probability.shape[2]), axis=1)

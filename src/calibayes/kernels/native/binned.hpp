@@ -1,4 +1,4 @@
-// Positions on uniform grids: linear binning, and densities that are linear between the points of a grid.
+// Positions on uniform grids: linear binning, and densities interpolated linearly between grid points.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-// Where an entry lies: two cells of its column and the share of the upper one; no cells for a missing entry.
+// Location of an entry: the two neighboring cells of its column and the weight of the upper one; none if it is missing.
 struct Place {
     Int lower, upper;
     double share, log_tail;
@@ -26,7 +26,7 @@ CALIBAYES_INLINE Place place_of(double position, Int points) {
     return {lower, lower + 1, position - static_cast<double>(lower), 0.0, true};
 }
 
-// A product of many numbers, each split into exponent and a part between 1 and 2, which overflows after 1000 of them.
+// A product of many numbers: exponents are summed, mantissas (between 1 and 2) multiplied, which overflows after 1000.
 template <int K>
 struct Product {
     double part[K], rest[K];
@@ -38,7 +38,7 @@ struct Product {
     CALIBAYES_INLINE void multiply(const double* factor) {
         bool small = false;
         for (int c = 0; c < K; ++c) small |= !(factor[c] >= 2.3e-308);
-        if (small) {  // nothing to split: its logarithm is added as it is
+        if (small) {  // zero, subnormal or NaN: add the logarithm
             for (int c = 0; c < K; ++c) rest[c] += std::log(factor[c]);
             return;
         }
@@ -62,7 +62,7 @@ struct Product {
 
 constexpr Int SETTLE = 512;
 
-// Densities (cells, K) of columns whose cells begin at start[j]; what they were divided by is in `log_scale`, (d,).
+// Sums of log densities, from densities (cells, K); column j has cells from start[j], scaled down by exp(log_scale[j]).
 template <int K>
 void binned_sums(const Numbers<double>& x, const Int* points, const Int* start, const double* density,
                  const double* log_scale, double* sums) {

@@ -1,4 +1,4 @@
-// Columns of levels: which cells of a packed table a row has, sums of such cells, and sums of weights in them.
+// Columns of levels: cells of each row in a packed table, sums of table entries, and sums of weights per cell.
 #pragma once
 
 #include "pack.hpp"
@@ -8,7 +8,7 @@ namespace CALIBAYES_LEVEL {
 
 constexpr std::uint32_t NO_LEVEL = 0xffffffffu;
 
-// A code as a number without sign: what is no level becomes the largest one.
+// A code as an unsigned number; a value that is no level becomes the largest number.
 template <class T>
 CALIBAYES_INLINE std::uint32_t unsigned_code(T code) {
     if (sizeof(T) < 8) return static_cast<std::uint32_t>(static_cast<std::int32_t>(code));
@@ -23,7 +23,7 @@ CALIBAYES_INLINE std::uint32_t unsigned_code(double flag) {
     return flag != flag ? NO_LEVEL : flag != 0.0;
 }
 
-// The type in which codes of a type are compared without sign.
+// The unsigned type in which codes of type T are compared.
 template <class T> struct Plain { using type = std::uint32_t; };
 template <> struct Plain<std::int8_t> { using type = std::uint8_t; };
 template <> struct Plain<std::uint8_t> { using type = std::uint8_t; };
@@ -49,7 +49,7 @@ void top_of(const Codes& codes, std::uint64_t* top) {
     }
 }
 
-// A row narrowed, and its codes counted among the largest.
+// Converts a row to a narrower type and updates the largest code of each column.
 template <class N, class T>
 CALIBAYES_INLINE void narrow_row(const T* CALIBAYES_ALONE row, const std::uint32_t* CALIBAYES_ALONE levels, Int d,
                                  N* CALIBAYES_ALONE to, std::uint32_t* CALIBAYES_ALONE top) {
@@ -77,11 +77,11 @@ template <class T> void narrow8(const Codes& c, const std::uint32_t* l, void* to
 template <class T> void narrow16(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int16_t, T>(c, l, to, top); }
 template <class T> void narrow32(const Codes& c, const std::uint32_t* l, void* to, std::uint64_t* top) { narrow<std::int32_t, T>(c, l, to, top); }
 
-// The type in which codes are compared with digits: one byte where both are bytes.
+// The type in which codes and digits are compared: one byte if both are bytes.
 template <class T, class N> struct Compared { using type = std::uint32_t; };
 template <class T> struct Compared<T, std::uint8_t> : Plain<T> {};
 
-// One column more for the entries of some groups; the bits by which codes were beyond their last digits.
+// Appends the digit of one more column to the entries of groups; returns nonzero if a code exceeded the last digit.
 template <class T, class N, class U = typename Compared<T, N>::type>
 CALIBAYES_INLINE U add_digits(const T* CALIBAYES_ALONE row, const N* CALIBAYES_ALONE last,
                               const N* CALIBAYES_ALONE digits, Int many, N* CALIBAYES_ALONE entries) {
@@ -94,7 +94,7 @@ CALIBAYES_INLINE U add_digits(const T* CALIBAYES_ALONE row, const N* CALIBAYES_A
     return beyond;
 }
 
-// Rows by the entries of their groups, as numbers of type N.
+// Kernels over the entries of groups of columns, as numbers of type N.
 template <class N>
 struct Rows {
     template <class T>

@@ -1,4 +1,4 @@
-// Drivers of the kernels over levels: rows in stretches whose sums stay in the nearest cache, classes sixteen at a time.
+// Loops around the kernels over levels: blocks of rows whose sums fit into the L1 cache, at most 16 classes at a time.
 #pragma once
 
 #include <new>
@@ -8,7 +8,7 @@
 
 namespace calibayes {
 
-// Classes at a time: as even shares of all as can be.
+// Classes at a time: all classes divided as evenly as possible.
 inline Int share_of(Int k) {
     const Int shares = (k + WIDEST - 1) / WIDEST;
     return (k + shares - 1) / shares;
@@ -23,8 +23,8 @@ inline std::vector<std::uint64_t> tops(const Codes& codes) {
 inline const Grouped<std::uint8_t>& grouped(std::uint8_t) { return chosen().by_bytes; }
 inline const Grouped<std::uint32_t>& grouped(std::uint32_t) { return chosen().by_words; }
 
-// Calls `use(entries of a tile, where its groups begin, groups in it)` for all groups of some rows; whether a code was
-// beyond its column's digits.
+// Calls `use(entries of a tile, first cells of its groups, number of groups in it)` for all groups of given rows; returns
+// whether a code exceeded the digits of its column.
 template <class N, class Use>
 bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups<N>& groups, N* entries, const Use& use) {
     bool beyond = false;
@@ -36,7 +36,7 @@ bool for_each_tile(const Codes& codes, const Int* rows, Int n, const Groups<N>& 
     return beyond;
 }
 
-// Memory whose first number begins a line of the cache: rows as wide as a line then never lie across two.
+// Allocator of memory aligned to cache lines: table rows as wide as a line never cross two.
 template <class T>
 struct OnLines {
     using value_type = T;
@@ -53,7 +53,7 @@ struct OnLines {
 };
 using Lines = std::vector<double, OnLines<double>>;
 
-// Memory that a thread keeps from call to call: fresh pages would cost more than the work on them.
+// Memory that each thread reuses between calls: page faults of new memory cost more than the computation.
 struct Workspace {
     Lines packed, second, own, sums;
     std::vector<std::uint32_t> entries;
@@ -76,7 +76,7 @@ inline Workspace& workspace() {
     return mine;
 }
 
-// `look_up` by some grouping; false, and nonsense, where that has no digit for codes that are no level and there are such.
+// `look_up` with a given grouping; false, with invalid results, if a code is no level and the grouping has no digit for it.
 template <class N>
 bool look_up_by(const Grouping& grouping, const Codes& codes, const double* table, Int k, const Int* start, Int cells,
                        double* out) {
@@ -105,7 +105,7 @@ bool look_up_by(const Grouping& grouping, const Codes& codes, const double* tabl
     return true;
 }
 
-// Sum over columns of the entries of a table (k, cells), into (n, k).
+// Sums over columns of the entries of a table (k, cells), written to (n, k).
 inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* table, Int k,
                     const Int* start, Int cells, double* out) {
     const auto by = [&](const Grouping& grouping) {
@@ -115,11 +115,11 @@ inline void look_up(const Codes& codes, const std::vector<std::uint32_t>& levels
     if (!by(Grouping(levels, codes.n))) by(Grouping(levels, tops(codes), codes.n));
 }
 
-// Rows that have weight, and whether each of them has it in one class only.
+// The rows with a nonzero weight, and whether each has it in one class only.
 struct Weighted {
     std::vector<Int> rows, own;
     std::vector<double> weight;
-    bool single = true, alike = true;  // one class a row; and all of one weight
+    bool single = true, alike = true;  // one class per row; equal weights
 
     Weighted(const double* weights, Int n, Int k) {
         rows.reserve(n), own.reserve(n), weight.reserve(n);
@@ -135,9 +135,9 @@ struct Weighted {
     }
 };
 
-constexpr std::uint32_t FEW_LEVELS = 16;  // levels up to which rows that count alike are told apart byte by byte
+constexpr std::uint32_t FEW_LEVELS = 16;  // most levels for which rows of equal weight are counted by `tally`
 
-// `weighted_counts` of rows with one class each that all have the same weight, codes of one byte and few levels.
+// `weighted_counts` of rows with one class each and equal weights, for codes of one byte and few levels.
 inline void tallied(const Codes& codes, const std::vector<std::uint32_t>& levels, const Weighted& rows, Int k,
                     const Int* start, Int cells, double* out) {
     std::vector<std::vector<Int>> by_class(static_cast<std::size_t>(k));
@@ -157,12 +157,12 @@ inline void tallied(const Codes& codes, const std::vector<std::uint32_t>& levels
         }
 }
 
-// `weighted_counts` by some grouping; false, and nonsense, as above.
+// `weighted_counts` with a given grouping; false, with invalid results, as above.
 template <class N>
 bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weighted& rows, const double* weights,
                                Int k, const Int* start, Int cells, double* out) {
     const Int n = static_cast<Int>(rows.rows.size());
-    // Rows with one class each go to their class alone, all classes at a time.
+    // Rows with one class each are added to that class only, for all classes in one pass.
     const Int share = rows.single ? k : share_of(k);
     Workspace& work = workspace();
     work.make(grouping.cells(), cells, padded(share));
@@ -194,7 +194,7 @@ bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weig
     return true;
 }
 
-// Sum of the weights (n, k) for each class and cell, into (k, cells).
+// Sums of the weights (n, k) per class and cell, written to (k, cells).
 inline void weighted_counts(const Codes& codes, const std::vector<std::uint32_t>& levels, const double* weights,
                             Int k, const Int* start, Int cells, double* out) {
     const Weighted rows(weights, codes.n, k);

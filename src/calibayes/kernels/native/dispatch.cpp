@@ -1,4 +1,4 @@
-// Which level of instructions is used: the best that the processor has, unless another one is asked for.
+// Selection of the instruction set ("level"): the best that the processor supports, unless `choose` selects another.
 #include <atomic>
 
 #include "kernels.hpp"

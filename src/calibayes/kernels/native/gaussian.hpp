@@ -1,5 +1,5 @@
-// Numbers with independent columns: squared distances from the classes' means, sums of powers, ends. Each row is read
-// once.
+// Independent columns of numbers: squared distances from the class means, power sums, minimum and maximum. Each row is
+// read once.
 #pragma once
 
 #include "pack.hpp"
@@ -20,7 +20,7 @@ CALIBAYES_INLINE Pack<K> square_of(double x, const double* mean, const double* r
     return away * away;
 }
 
-// One row; known columns alone, with their terms, where it has gaps.
+// One row; if it has missing values, over its known columns only, with their terms.
 template <int K, class X>
 CALIBAYES_INLINE void distance(const X* row, Int d, bool gaps, const double* mean, const double* root,
                                const double* term, double* sums) {
@@ -65,7 +65,7 @@ void distances64(const Numbers<double>& x, const double* m, const double* w, con
     distances<K>(x, m, w, t, s, g);
 }
 
-// Rows four at a time, so that the sums of a column are fetched and put back once for all of them.
+// ROWS rows at a time, so that the sums of a column are loaded and stored once for all of them.
 template <int K, int ROWS, class X>
 CALIBAYES_INLINE void powers_of(const X* row, Int stride, Int d, const double* center, const double* weights,
                                 double* count, double* first, double* second) {
@@ -120,7 +120,7 @@ void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE center, const
     }
 }
 
-// Numbers side by side; each lane has its own least and largest.
+// WIDE numbers at a time; each lane has its own minimum and maximum.
 template <int WIDE, class X>
 CALIBAYES_INLINE void widen_ends(const X* from, Int many, X* CALIBAYES_ALONE low, X* CALIBAYES_ALONE high,
                                  X* CALIBAYES_ALONE gap) {

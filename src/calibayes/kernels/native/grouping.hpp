@@ -1,7 +1,7 @@
-// How columns of levels are taken together, and their tables in that form.
+// Grouping of columns of levels, and tables over the groups.
 //
-// Five levels make 25 pairs of levels: two columns then cost one look-up instead of two, in a table that is still small
-// enough for the nearest cache.
+// Two columns of five levels have 25 pairs of levels: as a group they take one look-up instead of two, in a table that
+// still fits into the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace calibayes {
 
-constexpr Int MOST_CELLS = 40;  // cells of a group beyond which its columns are better taken apart
-constexpr Int WORTH = 8;        // rows for each cell of a group from which on its table is worth making
+constexpr Int MOST_CELLS = 40;  // most cells of a group
+constexpr Int WORTH = 8;        // rows per cell of a group from which its table pays off
 
-// What `Groups` points at.
+// Owns the arrays that `Groups` points to.
 template <class N>
 struct Held {
     Int groups, members;
@@ -27,13 +27,13 @@ struct Held {
 
 class Grouping {
   public:
-    const bool gaps;  // whether codes that are no level have a digit where they occur
+    const bool gaps;  // whether columns with codes that are no level have a digit for them
 
-    // `levels` of each column, for codes that are all levels.
+    // For codes that are all levels; `levels` of each column.
     Grouping(const std::vector<std::uint32_t>& levels, Int n)
         : Grouping(levels, std::vector<std::uint64_t>(levels.size()), n, false) {}
 
-    // For codes with gaps, where `top` is the largest code that occurs in each column.
+    // For codes that may be no level; `top` is the largest code that occurs in each column.
     Grouping(const std::vector<std::uint32_t>& levels, const std::vector<std::uint64_t>& top, Int n)
         : Grouping(levels, top, n, true) {}
 
@@ -42,7 +42,7 @@ class Grouping {
         std::uint32_t most = 1;
         std::vector<std::uint32_t> own(levels.size());
         for (std::size_t j = 0; j < levels.size(); ++j) {
-            own[j] = levels[j] + (top[j] >= levels[j] || !levels[j]);  // one digit more where something is no level
+            own[j] = levels[j] + (top[j] >= levels[j] || !levels[j]);  // one more digit if a code is no level
             most = std::max(most, own[j]);
         }
         members = 1;
@@ -66,10 +66,10 @@ class Grouping {
     Int cells() const { return first.back(); }
     Int many() const { return groups; }
 
-    // Whether bytes hold the entries of all groups, and leave codes below 0 above them.
+    // Whether the entries of all groups fit into bytes, with negative codes (as unsigned bytes) above them.
     bool in_bytes() const { return largest <= 128; }
 
-    // For a packed table whose cells have `pad` numbers each.
+    // The groups for a packed table with `pad` numbers per cell.
     template <class N>
     Held<N> with(Int pad) const {
         Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}};
@@ -78,7 +78,7 @@ class Grouping {
         return held;
     }
 
-    // A table of the columns' own cells, `pad` numbers each, as one of the groups' cells.
+    // Converts a table over the cells of columns, `pad` numbers each, to one over the cells of groups.
     void pack(const double* own, const Int* start, Int pad, double* packed) const {
         for (Int p = 0; p < groups; ++p) {
             double* to = packed + first[p] * pad;
@@ -88,7 +88,7 @@ class Grouping {
         }
     }
 
-    // The other way round: sums over the cells of the groups are added to the columns' own cells.
+    // The reverse for sums: adds the cells of groups to the cells of their columns.
     void unpack(const double* packed, const Int* start, Int pad, double* own) const {
         for (Int p = 0; p < groups; ++p) {
             Int below = first[p + 1] - first[p];
@@ -109,10 +109,10 @@ class Grouping {
 
   private:
     Int d, groups, members;
-    std::uint64_t largest = 1;  // cells of a group
+    std::uint64_t largest = 1;  // largest number of cells of a group
     std::vector<std::uint32_t> levels, radix, first;
 
-    // The first `size` cells of a group, each with every level of one column more; the number of cells then.
+    // Extends the first `size` cells of a group by the levels of column j; returns the new number of cells.
     Int widen(double* to, Int size, Int j, const double* own, Int pad) const {
         const Int digits = radix[j];
         for (Int cell = size - 1; cell >= 0; --cell)

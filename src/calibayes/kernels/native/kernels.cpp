@@ -1,5 +1,5 @@
-// All kernels at one level of instructions, CALIBAYES_LEVEL. This file is compiled once for each. It must not use
-// anything of the standard library that would be compiled here and shared with the other levels.
+// All kernels for one instruction set, CALIBAYES_LEVEL. This file is compiled once for each. It must not instantiate
+// standard library functions: the linker would share them, compiled for this instruction set, with the others.
 #include "binned.hpp"
 #include "categorical.hpp"
 #include "gaussian.hpp"

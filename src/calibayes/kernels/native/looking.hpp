@@ -1,11 +1,12 @@
-// One look at rows of levels: densities, posterior, scores, weights and their sums while a stretch of rows is in cache.
+// Fused pass over rows of levels: densities, posterior, scores, class weights and their sums while a block of rows is in
+// the cache.
 #pragma once
 
 #include "counting.hpp"
 
 namespace calibayes {
 
-// Rows to look at, and what is known of them.
+// Arguments of the fused pass: rows, table, labels and weights.
 struct Looked {
     const Codes& codes;
     const double* table;      // (k, cells)
@@ -22,7 +23,7 @@ inline void add(Scores& to, const Scores& from) {
     to.weight += from.weight, to.error += from.error, to.soft_error += from.soft_error, to.log_loss += from.log_loss;
 }
 
-// Rows that have weight move up, with their entries; how many they are.
+// Moves the rows with a nonzero weight, and their entries, to the front; returns their number.
 template <class N>
 Int moved_up(const double* weights, Int n, Int k, Int pad, Int groups, double* padded_weights, N* entries) {
     Int many = 0;
@@ -37,8 +38,8 @@ Int moved_up(const double* weights, Int n, Int k, Int pad, Int groups, double* p
     return many;
 }
 
-// By some grouping of at most SPAN groups; false, and nonsense, where that has no digit for codes that are no level and
-// there are such.
+// The pass with a given grouping of at most SPAN groups; false, with invalid results, if a code is no level and the
+// grouping has no digit for it.
 template <class N>
 bool look_by(const Grouping& grouping, const Looked& at, double* counts, double* classes, Assessment& found) {
     const Kernels& kernels = chosen();
@@ -86,8 +87,8 @@ bool look_by(const Grouping& grouping, const Looked& at, double* counts, double*
     return true;
 }
 
-// Counts (k, cells) and their sums over rows (k,), and how good the rows' posterior is; false where there are too many
-// classes or groups of columns for one look.
+// Sums of the class weights per cell (k, cells) and per class (k,), and the scores; false if there are too many classes
+// or groups of columns for a fused pass.
 inline bool look(const std::vector<std::uint32_t>& levels, const Looked& at, double* counts, double* classes,
                  Assessment& found) {
     if (at.k > WIDEST) return false;

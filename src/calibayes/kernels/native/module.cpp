@@ -1,4 +1,4 @@
-// The kernels as Python sees them: arrays are checked here, and the interpreter's lock is released while they run.
+// Python interface: arrays are checked here, and the GIL is released while kernels run.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -45,7 +45,7 @@ static calibayes::Codes codes_of(const Table& codes) {
             type_of(codes.dtype())};
 }
 
-// Levels of each column from the first cells of all, which must ascend from 0.
+// Number of levels of each column from the first cells of all, which must ascend from 0.
 static std::vector<std::uint32_t> levels_of(const In<Int, 1>& first, Int d) {
     demand(static_cast<Int>(first.shape(0)) == d + 1 && first.data()[0] == 0, "one first cell a column, from 0 on");
     std::vector<std::uint32_t> levels(static_cast<std::size_t>(d));
@@ -226,7 +226,7 @@ static nb::tuple ends(Table x) {
     return nb::make_tuple(low, high);
 }
 
-// Every column has at least two points and two cells more than points.
+// Checks that every column has at least two points and two cells more than points.
 static void demand_grids(const In<Int, 1>& points, const In<Int, 1>& first, std::size_t d) {
     demand(points.shape(0) == d && first.shape(0) == d + 1 && first.data()[0] == 0, "points and first cells of columns");
     for (std::size_t j = 0; j < d; ++j)
@@ -254,7 +254,7 @@ static void binned_counts(Table x, In<Int, 1> points, In<double, 2> weights, In<
     calibayes::binned_counts(numbers_of<double>(x), points.data(), first.data(), weights.data(), k, out.data());
 }
 
-// Sparse rows whose entries are all there.
+// CSR rows, after a check that the entries of every row exist.
 template <class C>
 static calibayes::Sparse<C> sparse_of(const In<double, 1>& data, const In<C, 1>& column, const In<Int, 1>& start) {
     const Int n = static_cast<Int>(start.shape(0)) - 1, stored = static_cast<Int>(data.shape(0));
@@ -289,7 +289,7 @@ static void sparse_totals(In<double, 1> data, In<C, 1> column, In<Int, 1> start,
         calibayes::chosen().sparse_totals64(x, weights.data(), d, k, out.data());
 }
 
-// Sum of log x! over the cells of each row: by a table where x is whole and small.
+// Sum of log x! over the cells of each row: from a table if x is a small integer.
 static void log_factorials(In<double, 1> data, In<Int, 1> start, In<double, 1> small, Out<double, 1> out) {
     const auto x = sparse_of<double>(data, data, start);
     demand(static_cast<Int>(out.shape(0)) == x.n, "a result (n,)");

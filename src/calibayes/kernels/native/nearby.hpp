@@ -1,4 +1,4 @@
-// Sums of Gaussian kernels by class, for bandwidths of which each is a power of the one before.
+// Sums of Gaussian kernels by class at several bandwidths: kernels of each are powers of those of the one before.
 #pragma once
 
 #include "posterior.hpp"
@@ -6,7 +6,7 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-constexpr Int NEARBY = 128;  // kernels that are taken at a time
+constexpr Int NEARBY = 128;  // kernels computed at a time
 
 using Lanes = Pack<static_cast<int>(BESIDE)>;
 
@@ -21,8 +21,8 @@ CALIBAYES_INLINE double nearest_of(const double* away, Int m) {
     return low[0] > 0.0 ? low[0] : 0.0;
 }
 
-// Kernels of up to NEARBY distances, none after the last, added to `lanes` (steps, BESIDE). The narrowest ones are not
-// looked at where all of them are 0.
+// Adds the kernels of up to NEARBY distances to `lanes` (steps, BESIDE). Bandwidths at which all of them are 0 are
+// skipped.
 CALIBAYES_INLINE void add_kernels(const double* away, const double* weight, Int many, double nearest, double scale,
                                   const Int* gaps, Int steps, double* lanes) {
     double kernel[NEARBY], own[NEARBY];
@@ -31,7 +31,7 @@ CALIBAYES_INLINE void add_kernels(const double* away, const double* weight, Int 
         kernel[i] = square > 0.0 ? -scale * square : 0.0;
         own[i] = i < many ? weight[i] : 0.0;
     }
-    double least = -1e300;  // the exponent of the nearest of these
+    double least = -1e300;  // largest exponent of these
     for (Int i = 0; i < many; ++i) least = kernel[i] > least ? kernel[i] : least;
     for (Int i = 0; i < NEARBY; ++i) kernel[i] = exp_of(kernel[i]);
     for (Int step = 0; step < steps; ++step) {

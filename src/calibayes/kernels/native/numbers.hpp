@@ -1,4 +1,4 @@
-// Drivers of the kernels over numbers.
+// Loops around the kernels over numbers.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,8 @@ inline void own_powers(const Kernels& kernels, const Numbers<double>& x, const d
     kernels.own_powers64(x, c, own, w, z, f, s);
 }
 
-// Log density of independent Gaussians with means and variances (k, d), into (n, k). A column that is NaN is skipped.
+// Log density of independent Gaussians with means and variances (k, d), written to (n, k). Missing values (NaN) are
+// skipped.
 template <class X>
 void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* variance, Int k, double* out) {
     const double log_two_pi = std::log(8.0 * std::atan(1.0));
@@ -63,7 +64,7 @@ void diagonal_gaussian(const Numbers<X>& x, const double* mean, const double* va
     }
 }
 
-// Log densities of positions on grids, (n, k), from those at the cells, (k, cells), which begin at start[j].
+// Log densities of positions on grids, (n, k), from those at the cells, (k, cells); column j has cells from start[j].
 inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* start, const double* table, Int k,
                         double* out) {
     const Int cells = start[x.d], most = padded(share_of(k));
@@ -88,7 +89,7 @@ inline void binned_sums(const Numbers<double>& x, const Int* points, const Int* 
     }
 }
 
-// Sums of weights at the cells, into (k, cells), which are all zero.
+// Sums of weights per class and cell, added to (k, cells), initially zero.
 inline void binned_counts(const Numbers<double>& x, const Int* points, const Int* start, const double* weights, Int k,
                           double* out) {
     const Int cells = start[x.d], most = padded(share_of(k));
@@ -107,7 +108,7 @@ inline void binned_counts(const Numbers<double>& x, const Int* points, const Int
     }
 }
 
-// Weighted sums of powers 0, 1, 2 of x - center, each into (k, d), which are all zero.
+// Weighted sums of the powers 0, 1, 2 of x - center, added to (k, d) each, initially zero.
 template <class X>
 void power_sums(const Numbers<X>& x, const double* center, const double* weights, Int k, double* count, double* first,
                 double* second) {

@@ -1,4 +1,4 @@
-// A row of numbers in registers: as many wide vectors as fit, then narrower ones.
+// A row of K numbers in registers: as many wide vectors as fit, then narrower ones.
 #pragma once
 
 #include "kernels.hpp"

@@ -1,4 +1,4 @@
-// From joint log densities to posterior probabilities, the weights of the next step, and how good they are, in one go.
+// Posterior probabilities, class weights of the next update and scores from joint log densities in one pass.
 #pragma once
 
 #include <cmath>
@@ -9,11 +9,11 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-// e^x for x <= 0, without a branch, so that loops over it become vectors: x = m log 2 + r, a Taylor polynomial in r
+// e^x for x <= 0, without a branch, so that loops are vectorized: x = m log 2 + r, a Taylor polynomial in r
 // (|r| < 0.35, so its error is below half a unit in the last place), and m added to the exponent.
 CALIBAYES_INLINE double exp_of(double x) {
     constexpr double LOG2_HIGH = 6.93147180369123816490e-01, LOG2_LOW = 1.90821492927058770002e-10;
-    constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to a whole number
+    constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
     const double safe = x > -708.0 ? x : -708.0;
     const double shifted = safe * 1.44269504088896340736 + ROUND;
     const double m = shifted - ROUND;
@@ -44,7 +44,7 @@ CALIBAYES_INLINE double exp_of(double x) {
 CALIBAYES_INLINE double log_of(double x) {
     std::uint64_t bits;
     std::memcpy(&bits, &x, 8);
-    // Moved so that y lies between sqrt(1/2) and sqrt(2).
+    // Shift the exponent so that y lies between sqrt(1/2) and sqrt(2).
     const std::uint64_t moved = bits - 0x3fe6a09e667f3bcdull;
     const double m = static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(moved) >> 52));
     const std::uint64_t own = bits - (moved & 0xfff0000000000000ull);
@@ -65,12 +65,12 @@ CALIBAYES_INLINE double log_of(double x) {
     return m * 6.93147180559945309417e-01 + (2.0 * f + 2.0 * f * (z * p));
 }
 
-// Some rows side by side, a class after the other: loops over rows become vectors, whatever the number of classes.
+// A block of rows stored class by class, so that loops over rows are vectorized for any number of classes.
 struct Stretch {
-    double *shifted, *power;  // (k, ROWS) each: log joint densities about the largest one, and their exponentials
+    double *shifted, *power;  // (k, ROWS) each: log joint densities less the largest, and their exponentials
     double top[ROWS], sum[ROWS], log_sum[ROWS];
 
-    // A row that no class can explain, or with NaN, is flat.
+    // A row with probability 0 in every class, or with NaN, has a uniform posterior.
     CALIBAYES_INLINE void read(const double* log_joint, Int n, Int k, double* scratch) {
         shifted = scratch, power = scratch + k * ROWS;
         for (Int c = 0; c < k; ++c) {
@@ -101,7 +101,7 @@ struct Stretch {
 };
 
 CALIBAYES_INLINE void count(Scores& scores, double weight, double wrong, double soft, double log_true) {
-    if (weight == 0.0) return;  // what is not counted may be anything
+    if (weight == 0.0) return;  // a value of weight 0 may be infinite or NaN
     scores.weight += weight;
     scores.error += weight * wrong;
     scores.soft_error += weight * soft;
@@ -167,7 +167,7 @@ inline void normalize(const double* log_joint, Int n, Int k, double* log_posteri
     }
 }
 
-// NaN is larger than anything, as for NumPy. Some rows side by side, so that loops over rows become vectors.
+// Position of the largest entry; NaN is larger than any number, as in NumPy. Blocks of rows, so that loops are vectorized.
 inline void largest(const double* rows, Int n, Int k, Int* which) {
     for (Int from = 0; from < n; from += ROWS) {
         const Int many = n - from < ROWS ? n - from : ROWS;

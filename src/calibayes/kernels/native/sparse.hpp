@@ -1,5 +1,5 @@
-// Sparse rows: sums of a table's rows, and sums of weights at a table's rows. Tables are (d, k): what belongs to a column
-// lies side by side. A column beyond the table is skipped.
+// CSR rows: products with a table, and weighted sums of columns. Tables are (d, k), so that the entries of a column are
+// contiguous. A column number outside the table is skipped.
 #pragma once
 
 #include "pack.hpp"
@@ -7,7 +7,7 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-// K classes from `from` on: their sums stay in registers.
+// Sums of K classes from `from` on, in registers.
 template <int K, class C>
 CALIBAYES_INLINE Int some_sums(const Sparse<C>& x, Int r, const double* table, Int d, Int k, Int from, double* own) {
     auto sum = Pack<K>::all(0.0);

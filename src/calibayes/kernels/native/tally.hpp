@@ -1,4 +1,5 @@
-// Rows that count alike, over few levels: bytes are compared with a level, many columns at a time, and the hits added up.
+// Counts of rows of equal weight over few levels: codes of many columns are compared with a level at once and matches
+// added up.
 #pragma once
 
 #include "pack.hpp"
@@ -11,7 +12,7 @@ constexpr Int BYTES = LANES * 8;
 typedef signed char Bytes __attribute__((vector_size(LANES * 8)));
 typedef signed char LooseBytes __attribute__((vector_size(LANES * 8), aligned(1), may_alias));
 
-// Columns side by side, as many as a vector has bytes. A byte counts to 255, so there are no more rows than that.
+// As many columns as a vector has bytes. Counters are bytes, so there are at most 255 rows.
 template <int LEVELS>
 CALIBAYES_INLINE void tally_columns(const signed char* column, Int stride, const Int* rows, Int n, std::uint8_t from,
                                     std::uint32_t* counts, Int d) {

@@ -1,6 +1,7 @@
-"""Tables of numbers of events, dense or CSR: sums over cells. Sparse tables want theirs with columns first (Fortran order).
+"""Tables of event counts (n, d), dense or CSR: sums over cells for multinomial and Poisson families.
 
-Where a table (k, d) lies so in memory, what belongs to a column is found in one place, and nothing needs to be copied.
+For CSR rows, tables (k, d) are fastest in Fortran order: the entries of a column are then contiguous and native code
+needs no copy.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import floats, is_matrix, twin, whole
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import filled, is_sparse
 from calibayes.kernels.threads import map_row_ranges
 
-SMALL = 256
+TABULATED = 256
+"""log x! of integers below this is read from a table."""
 
 
-def _taken(x: Any) -> bool:
+def _native_supports(x: Any) -> bool:
     return (
         getattr(x, "format", "") == "csr"
         and x.indices.dtype in (np.int32, np.int64)
@@ -28,68 +30,69 @@ def _taken(x: Any) -> bool:
     )
 
 
-def _parts(x: Any) -> tuple[Array, Array, Array]:
-    return floats(x.data), np.ascontiguousarray(x.indices), whole(x.indptr)
+def _csr_arrays(x: Any) -> tuple[Array, Array, Array]:
+    """Values, column numbers and row starts in the types that native code takes."""
+    return as_float64(x.data), np.ascontiguousarray(x.indices), as_int64(x.indptr)
 
 
 def native_scores(module: Any, x: Any, table: Array) -> Any:
-    if not _taken(x) or not is_matrix(table, "fiub") or table.shape[1] != x.shape[1]:
+    if not _native_supports(x) or not is_matrix(table, "fiub") or table.shape[1] != x.shape[1]:
         return NotImplemented
     out = np.empty((x.shape[0], len(table)))
-    module.sparse_sums(*_parts(x), floats(table.T), out)
+    module.sparse_sums(*_csr_arrays(x), as_float64(table.T), out)
     return out
 
 
 def native_totals(module: Any, x: Any, weights: Array) -> Any:
-    if not _taken(x) or not is_matrix(weights, "fiub") or len(weights) != x.shape[0]:
+    if not _native_supports(x) or not is_matrix(weights, "fiub") or len(weights) != x.shape[0]:
         return NotImplemented
     out = np.zeros((x.shape[1], weights.shape[1]))
-    module.sparse_totals(*_parts(x), floats(weights), out)
+    module.sparse_totals(*_csr_arrays(x), as_float64(weights), out)
     return out.T
 
 
 def native_log_factorials(module: Any, x: Any) -> Any:
-    if not _taken(x):
+    if not _native_supports(x):
         return NotImplemented
     out = np.empty(x.shape[0])
-    module.log_factorials(floats(x.data), whole(x.indptr), _small(), out)
+    module.log_factorials(as_float64(x.data), as_int64(x.indptr), _log_factorial_table(), out)
     return out
 
 
 @cache
-def _small() -> Array:
-    return gammaln(np.arange(SMALL) + 1.0)
+def _log_factorial_table() -> Array:
+    return gammaln(np.arange(TABULATED) + 1.0)
 
 
 @twin(native_scores)
 def scores(x: Array, table: Array) -> Array:
-    """Sum over cells of x times a table's entries (k, d), (n, k)."""
+    """Products x @ table.T of counts (n, d) with a table (k, d), (n, k)."""
     return np.asarray(x @ table.T)
 
 
 @twin(native_totals)
 def totals(x: Array, weights: Array) -> Array:
-    """Weighted sums of the columns, (k, d), for weights (n, k) of any sign."""
+    """Weighted sums of the columns of x (n, d), (k, d), for weights (n, k) of any sign."""
     return np.asarray(moments.first(x, weights))
 
 
 @twin(native_log_factorials)
 def log_factorials(x: Array) -> Array:
-    """Sum of log x! over the known cells of each row, (n,); by the gamma function where x is not whole."""
+    """Sum of log x! over the known cells of each row, (n,); log gamma(x + 1) where x is not an integer."""
     if not is_sparse(x):
         return np.asarray(gammaln(filled(x) + 1.0).sum(axis=1))
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     return np.bincount(rows, gammaln(x.data + 1.0), minlength=x.shape[0])
 
 
-def logs(table: Array) -> Array:
-    """Logs of a table (k, d) of positive numbers, in its memory."""
+def log_in_place(table: Array) -> Array:
+    """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
     map_row_ranges(
         lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], table[:, 0].nbytes
     )
     return table
 
 
-def columns_first(table: Array) -> Array:
-    """A table (k, d) as sparse tables want it."""
+def fortran_order(table: Array) -> Array:
+    """A table (k, d) in Fortran order."""
     return np.asfortranarray(table)

@@ -1,4 +1,4 @@
-"""Missing cells (NaN) of numbers: patterns of rows, and what known cells say about missing ones."""
+"""Missing values (NaN) of Gaussian columns: patterns, conditional moments and marginal densities."""
 
 from __future__ import annotations
 
@@ -11,52 +11,54 @@ from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
 
 
 def known_and_filled(x: Array) -> tuple[Array, Array]:
-    """Which cells are known (as numbers 0 and 1), and the cells with 0 for the others."""
+    """1.0 for known and 0.0 for missing cells, and the cells with 0 for missing ones, (n, d) each."""
     known = ~np.isnan(x)
     return known.astype(np.float64), np.where(known, x, 0.0)
 
 
 def patterns(x: Array) -> Iterator[tuple[Array, Array]]:
-    """Known columns (d,) and rows (positions) of each pattern of missing cells."""
-    known = ~np.isnan(x)
-    found, group = np.unique(known, axis=0, return_inverse=True)
-    for number, columns in enumerate(found):
-        yield columns, np.flatnonzero(group.ravel() == number)
+    """For each pattern of missing values in x (n, d): the mask of known columns (d,) and the positions of its rows."""
+    masks, group = np.unique(~np.isnan(x), axis=0, return_inverse=True)
+    for number, known in enumerate(masks):
+        yield known, np.flatnonzero(group.ravel() == number)
 
 
 def conditional(covariance: Array, known: Array) -> tuple[Array, Array]:
-    """Regression of missing on known columns, (missing, known), and the covariance that is left."""
+    """Regression coefficients of missing on known columns, (missing, known), and the residual covariance.
+
+    ``known`` (d,) is the mask of known columns, ``covariance`` (d, d).
+    """
     across = covariance[np.ix_(~known, known)]
     slopes = np.linalg.solve(covariance[np.ix_(known, known)], across.T).T
     return slopes, covariance[np.ix_(~known, ~known)] - slopes @ across.T
 
 
 def expected_moments(x: Array, weights: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Expected first (d,) and second (d, d) moments of rows with missing cells, for one class's weights (n,)."""
+    """Expected weighted sums of x, (d,), and x x', (d, d), given the known cells, for the weights (n,) of one class."""
     d = x.shape[1]
     first, second = np.zeros(d), np.zeros((d, d))
     for known, rows in patterns(x):
-        whole, weight = filled_rows(x[rows], known, mean, covariance), weights[rows]
-        first += weight @ whole
-        second += (whole * weight[:, None]).T @ whole
+        imputed, weight = filled_rows(x[rows], known, mean, covariance), weights[rows]
+        first += weight @ imputed
+        second += (imputed * weight[:, None]).T @ imputed
         if not known.all():
-            _, left = conditional(covariance, known)
-            second[np.ix_(~known, ~known)] += weight.sum() * left
+            _, residual = conditional(covariance, known)
+            second[np.ix_(~known, ~known)] += weight.sum() * residual
     return first, second
 
 
 def filled_rows(x: Array, known: Array, mean: Array, covariance: Array) -> Array:
-    """Rows of one pattern, missing cells at their conditional mean."""
+    """Rows (n, d) of one pattern with missing values replaced by their conditional means."""
     if known.all():
         return x
     slopes, _ = conditional(covariance, known)
-    whole = x.copy()
-    whole[:, ~known] = mean[~known] + (x[:, known] - mean[known]) @ slopes.T
-    return whole
+    imputed = x.copy()
+    imputed[:, ~known] = mean[~known] + (x[:, known] - mean[known]) @ slopes.T
+    return imputed
 
 
 def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
-    """Log density of the known cells of each row under one Gaussian, (n,); 0 where none is known."""
+    """Log density of the known cells of each row under one Gaussian, (n,); 0 if none is known."""
     result = np.zeros(len(x))
     for known, rows in patterns(x):
         if known.any():
@@ -68,7 +70,7 @@ def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
 
 
 def marginal_diagonal(x: Array, mean: Array, variance: Array) -> Array:
-    """Log density of the known cells under independent Gaussians, (n, k)."""
+    """Log density of the known cells of each row under independent Gaussians (k, d), (n, k)."""
     terms = [
         np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1)
         for m, v in zip(mean, variance, strict=True)

@@ -1,4 +1,4 @@
-"""Weighted sums of powers of centered numbers, x (n, d), with weights (n, k) that may be negative."""
+"""Weighted sums of powers of numbers: x (n, d), weights (n, k) of any sign."""
 
 from __future__ import annotations
 
@@ -13,45 +13,44 @@ from calibayes.kernels.dispatch import namespace
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""
 FEWEST_ROWS = 64
+"""Least number of rows in a block."""
+FEW_CELLS = 2**16
+"""Rows times columns times classes up to which one product for all classes is faster: calls cost more than arithmetic."""
+ROUNDING = 2.0**-39
+"""A sum of weights below this share of the largest weight counts as 0."""
 
 
-def in_blocks(n: int, d: int) -> Iterator[slice]:
-    """Rows that fit into cache together."""
+def row_blocks(n: int, d: int) -> Iterator[slice]:
+    """Consecutive blocks of the rows of an (n, d) array that fit into the cache."""
     rows = max(CELLS // max(d, 1), FEWEST_ROWS)
     return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
 
 
-class Room:
-    """Memory for the rows of one block, used again for every block and class."""
+class CenteringBuffer:
+    """Memory for the centered rows of one block, reused for every block and class."""
 
     def __init__(self) -> None:
         self._cells: dict[str, Array] = {}
 
-    def away(self, x: Array, center: Array, dtype: Any = np.float64) -> Array:
-        """x - center of each row, in some type, until the next call."""
-        return np.subtract(x, center, out=self._of(x.shape, np.dtype(dtype)), casting="same_kind")
+    def centered(self, x: Array, center: Array, dtype: Any = np.float64) -> Array:
+        """x - center in the given type, (n, d); valid until the next call."""
+        return np.subtract(x, center, out=self._array(x.shape, np.dtype(dtype)), casting="same_kind")
 
-    def _of(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         n, d = shape
         if dtype.char not in self._cells or self._cells[dtype.char].size < n * d:
             self._cells[dtype.char] = np.empty(n * d, dtype=dtype)
         return self._cells[dtype.char][: n * d].reshape(shape)
 
 
-FEW_CELLS = 2**16
-"""Cells of rows and classes below which calls take longer than multiplications."""
-ROUNDING = 2.0**-39
-"""A sum of weights that is a smaller share of the largest weight counts as none."""
-
-
 def zeroth(weights: Array) -> Array:
-    """Sum of the weights, (k,)."""
+    """Sum of the weights of each class, (k,)."""
     xp = namespace(weights)
     return xp.ones(weights.shape[0], dtype=weights.dtype) @ weights
 
 
-def over_classes(weights: Array) -> Array:
-    """Sum over classes of each row's weights, (n, 1); what is but the rounding of weights that add up to none is 0."""
+def sum_over_classes(weights: Array) -> Array:
+    """Sum of the weights of each row, (n, 1); 0 if it is below `ROUNDING` times the largest weight."""
     xp = namespace(weights)
     total = weights @ xp.ones((weights.shape[1], 1), dtype=weights.dtype)
     largest = max(float(xp.max(weights)), -float(xp.min(weights)))
@@ -59,25 +58,25 @@ def over_classes(weights: Array) -> Array:
 
 
 def first(x: Array, weights: Array) -> Array:
-    """Weighted sums, (k, d)."""
+    """Weighted sums of x, (k, d)."""
     return weights.T @ x
 
 
 def first_about(x: Array, center: Array, weights: Array) -> Array:
-    """Weighted sums of rows about a center (d,), in float64, (k, d)."""
-    total, room = np.zeros((weights.shape[1], x.shape[1])), Room()
-    for rows in in_blocks(*x.shape):
-        total += weights[rows].T @ room.away(x[rows], center)
+    """Weighted sums of x - center, (k, d), in float64."""
+    total, buffer = np.zeros((weights.shape[1], x.shape[1])), CenteringBuffer()
+    for rows in row_blocks(*x.shape):
+        total += weights[rows].T @ buffer.centered(x[rows], center)
     return total
 
 
 def squares(x: Array, weights: Array) -> Array:
-    """Weighted sums of squares, (k, d)."""
+    """Weighted sums of x^2, (k, d)."""
     return weights.T @ (x * x)
 
 
 def outer(x: Array, weights: Array) -> Array:
-    """Weighted sums of outer products, (k, d, d)."""
+    """Weighted sums of outer products x x', (k, d, d)."""
     if isinstance(x, np.ndarray):
         return outer_about(x, np.zeros(x.shape[1]), weights)
     xp = namespace(x, weights)
@@ -85,30 +84,31 @@ def outer(x: Array, weights: Array) -> Array:
 
 
 def outer_about(x: Array, center: Array, weights: Array) -> Array:
-    """Weighted sums of outer products of rows about a center (d,), in float64, (k, d, d).
+    """Weighted sums of outer products of x - center, (k, d, d), in float64.
 
-    By products of a matrix with its own transpose, half the work of others, and none for rows without weight; where
-    there is little work, by one product, which takes fewer calls.
+    Products of a matrix with its own transpose take half the work of general products, and rows of weight 0 are left
+    out. For small inputs one product for all classes takes fewer calls.
     """
     if x.size * weights.shape[1] <= FEW_CELLS:
-        some = weights.any(axis=1)
-        x, weights = (x, weights) if some.all() else (x[some], weights[some])
-        away = np.subtract(x, center, dtype=np.float64)
-        return np.matmul(weights.T[:, None, :] * away.T, away)
+        weighted = weights.any(axis=1)
+        x, weights = (x, weights) if weighted.all() else (x[weighted], weights[weighted])
+        centered = np.subtract(x, center, dtype=np.float64)
+        return np.matmul(weights.T[:, None, :] * centered.T, centered)
     total = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
-    for of_class, weight in zip(total, weights.T, strict=True):
-        above, below = np.flatnonzero(weight > 0), np.flatnonzero(~((weight > 0) | (weight == 0)))
-        if len(above):
-            _square(x, center, weight, above, out=of_class)
-        if len(below):
-            of_class -= _square(x, center, weight, below)
+    for class_sum, weight in zip(total, weights.T, strict=True):
+        # NaN weights are neither positive nor 0: they go with the negative ones, so that the sum becomes NaN.
+        positive, negative = np.flatnonzero(weight > 0), np.flatnonzero(~((weight > 0) | (weight == 0)))
+        if len(positive):
+            _absolute_outer(x, center, weight, positive, out=class_sum)
+        if len(negative):
+            class_sum -= _absolute_outer(x, center, weight, negative)
     return total
 
 
-def _square(x: Array, center: Array, weight: Array, rows: Array, out: Array | None = None) -> Array:
-    """Sum of |weight| x x' over some rows about the center, (d, d)."""
-    away = np.subtract(x if len(rows) == len(x) else x[rows], center, dtype=np.float64)
+def _absolute_outer(x: Array, center: Array, weight: Array, rows: Array, out: Array | None = None) -> Array:
+    """Sum of |weight| times the outer product of x - center over given rows, (d, d)."""
+    centered = np.subtract(x if len(rows) == len(x) else x[rows], center, dtype=np.float64)
     scale = np.sqrt(np.abs(weight[rows]))
     if not (scale == 1.0).all():
-        away *= scale[:, None]
-    return np.matmul(away.T, away, out=out)
+        centered *= scale[:, None]
+    return np.matmul(centered.T, centered, out=out)

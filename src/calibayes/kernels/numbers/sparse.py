@@ -1,6 +1,6 @@
-"""Tables of numbers, dense or mostly zero (CSR): the sums over cells that families over counts and flags need.
+"""Tables of numbers, dense or sparse (CSR): the sums that families over counts and flags need.
 
-A sparse table is never made dense, and no cell of it is missing. In a dense one NaN is a missing cell.
+A sparse table has no missing values, and only `as_dense` makes it dense. In a dense one NaN is a missing value.
 """
 
 from __future__ import annotations
@@ -14,73 +14,77 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.numbers import moments
 
 MOST_CELLS = 2 * 10**8
+"""Largest number of cells that `as_dense` writes out."""
 ROUNDING = 1e-12
-"""A difference of sums below this share of the weights in them is rounding."""
+"""A difference of sums below this share of their weights counts as 0."""
 
 
 def is_sparse(x: Array) -> bool:
-    """Whether a table is sparse."""
+    """Whether a table is a SciPy sparse array or matrix."""
     return bool(sparse.issparse(x))
 
 
 def as_dense(x: Array, copies: int = 1) -> Array:
-    """The table with every cell written out: only where a few rows are looked at, ``copies`` times as many cells."""
+    """The table as a dense array, for functions that need every cell ``copies`` times in memory.
+
+    Raises ValueError if that would be too many cells.
+    """
     if x.shape[0] * x.shape[1] * copies > MOST_CELLS:
         raise ValueError(
-            f"{x.shape[0]} rows of {x.shape[1]} columns are too many to write out: take fewer rows at a time"
+            f"{x.shape[0]} rows of {x.shape[1]} columns are too many for a dense array: pass fewer rows at a time"
         )
     return x.toarray() if is_sparse(x) else x
 
 
 def filled(x: Array) -> Array:
-    """The cells, 0 where one is missing."""
+    """The table with 0 for missing values."""
     return x if is_sparse(x) else np.where(np.isnan(x), 0.0, x)
 
 
-def known(x: Array, weights: Array) -> Array:
-    """Weight of the known cells, (k, d)."""
+def known_weights(x: Array, weights: Array) -> Array:
+    """Sum of the weights (n, k) over the known cells of each column, (k, d)."""
     if is_sparse(x):
         return np.repeat(moments.zeroth(weights)[:, None], x.shape[1], axis=1)
     return moments.first((~np.isnan(x)).astype(np.float64), weights)
 
 
-def zeros(x: Array, weights: Array) -> Array:
-    """Weight of the known cells that are 0, among cells of 0 and 1, (k, d)."""
+def zero_weights(x: Array, weights: Array) -> Array:
+    """Sum of the weights (n, k) over the cells that are 0 in a table of 0 and 1, (k, d)."""
     if not is_sparse(x):
         return moments.first(np.where(np.isnan(x), 0.0, 1.0 - x), weights)
-    rest = known(x, weights) - moments.first(x, weights)
-    return np.where(np.abs(rest) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None], 0.0, rest)
+    difference = known_weights(x, weights) - moments.first(x, weights)
+    return np.where(np.abs(difference) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None], 0.0, difference)
 
 
-def over_known(x: Array, table: Array) -> Array:
-    """Sum of a table's entries (k, d) over the known cells of each row, (n, k)."""
+def sum_over_known(x: Array, table: Array) -> Array:
+    """Sum of the entries of a table (k, d) over the known cells of each row, (n, k)."""
     if is_sparse(x):
         return np.repeat(table.sum(axis=1)[None], x.shape[0], axis=0)
     return (~np.isnan(x)).astype(np.float64) @ table.T
 
 
 def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
-    """Columns with a cell that meets a condition, which zero does not meet; ascending positions."""
+    """Positions of the columns with a cell for which ``condition`` holds, ascending; it must not hold for 0."""
     if is_sparse(x):
         return np.unique(x.indices[condition(x.data)])
     return np.flatnonzero(condition(x).any(axis=0))
 
 
-def some_rows(x: Array, rows: slice | Array) -> Array:
-    """Some rows of a table; without a copy where they lie side by side."""
+def take_rows(x: Array, rows: slice | Array) -> Array:
+    """``x[rows]``, without a copy for contiguous rows."""
     if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
         return x[rows]
     start, stop, _ = rows.indices(x.shape[0])
     cells = slice(x.indptr[start], x.indptr[max(start, stop)])
-    positions = x.indptr[start : max(start, stop) + 1] - x.indptr[start]
-    shape = (len(positions) - 1, x.shape[1])
-    part = type(x)((x.data[cells], x.indices[cells], positions), shape=shape, copy=False)
+    row_starts = x.indptr[start : max(start, stop) + 1] - x.indptr[start]
+    shape = (len(row_starts) - 1, x.shape[1])
+    part = type(x)((x.data[cells], x.indices[cells], row_starts), shape=shape, copy=False)
     part.has_sorted_indices = x.has_sorted_indices
     return part
 
 
-def bytes_a_row(x: Array) -> float:
-    """Bytes that are stored for each row, on average."""
+def bytes_per_row(x: Array) -> float:
+    """Mean number of bytes stored per row."""
     if is_sparse(x):
         return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
     return float(x.shape[1] * x.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""Posteriors of several models, averaged: how much each of them should count, and what it then said."""
+"""Averages of the posteriors of several models: maximum likelihood weights, log loss, log average and attribution."""
 
 from __future__ import annotations
 
@@ -9,82 +9,85 @@ from calibayes.core.protocols import Array
 
 MOST_UPDATES = 100
 LEAST_GAIN = 1e-10
-"""A way up that promises less than this a row is not gone."""
+"""Predicted gain in mean log likelihood below which the iteration ends."""
 RIDGE = 1e-9
-"""Keeps apart members that say the same."""
+"""Added to the scaled curvature so that it stays definite when models have equal posteriors."""
 SHORTEST = 1e-9
-MOST_FALL = 1e-3
-"""What a step leaves of the probability of any row at least: a quadratic says nothing of what lies beyond."""
+"""Step length at which the line search ends."""
+LEAST_RATIO = 1e-3
+"""Least ratio of a row's probability after a step to that before: the quadratic model is poor beyond it."""
+SUFFICIENT_INCREASE = 1e-4
+"""Share of the linearly predicted gain that a step must achieve (Armijo condition)."""
 
 
-def mixture_weights(log_true: Array, weight: Array, more: float = 0.0) -> Array:
-    """The weights (m,) under which the average of m models gives labeled rows, and ``more``, the highest likelihood.
+def mixture_weights(log_true: Array, weight: Array, pseudo_weight: float = 0.0) -> Array:
+    """Weights (m,) of an average of m models that maximize the likelihood of the true classes.
 
-    ``log_true`` (n, m) are the log probabilities that each model gave to the true class of rows it had not seen,
-    ``weight`` (n,) those of the rows. The likelihood is concave, so there is one top; from even weights Newton's steps,
-    held to what weights can be, are there after a few. For each model there is one row more, of weight ``more``, in
-    which it alone was right. Without rows the weights stay even.
+    ``log_true`` (n, m) are the log probabilities of the true class of held-out rows under each model, ``weight`` (n,)
+    the weights of the rows. For each model one pseudo-row of weight ``pseudo_weight`` is added, to which only this model
+    gives a positive probability: the log density of a Dirichlet(1 + pseudo_weight) prior. The likelihood is concave; Newton's
+    method with nonnegativity constraints starts from equal weights. Without rows the weights are equal.
 
     >>> mixture_weights(np.log([[0.9, 0.5], [0.8, 0.5]]), np.ones(2)).round(3).tolist()
     [1.0, 0.0]
     """
-    m, size = log_true.shape[1], float(weight.sum()) + log_true.shape[1] * more
+    m, size = log_true.shape[1], float(weight.sum()) + log_true.shape[1] * pseudo_weight
     shares = np.full(m, 1.0 / m)
     if not size > 0:
         return shares
     top = log_true.max(axis=1, keepdims=True)
     probability = np.exp(np.where(np.isfinite(top), log_true - np.where(np.isfinite(top), top, 0.0), 0.0))
-    if more > 0:
-        probability, weight = np.vstack([probability, np.eye(m)]), np.append(weight, np.full(m, more))
+    if pseudo_weight > 0:
+        probability = np.vstack([probability, np.eye(m)])
+        weight = np.append(weight, np.full(m, pseudo_weight))
     for _ in range(MOST_UPDATES):
         relative = probability / (probability @ shares)[:, None]
-        slope = (weight / size) @ relative
-        towards = _newton(relative, weight / size, slope, shares) - shares
-        if slope @ towards <= LEAST_GAIN:
+        gradient = (weight / size) @ relative
+        direction = _newton_point(relative, weight / size, gradient, shares) - shares
+        if gradient @ direction <= LEAST_GAIN:
             break
-        moved = shares + _length(relative @ towards, weight / size) * towards
-        if np.array_equal(moved, shares):
+        updated = shares + _step_length(relative @ direction, weight / size) * direction
+        if np.array_equal(updated, shares):
             break
-        shares = moved
+        shares = updated
     return np.asarray(shares / shares.sum())
 
 
-def _newton(relative: Array, weight: Array, slope: Array, shares: Array) -> Array:
-    """The top of the likelihood's quadratic, among weights that are not negative, then made to add up to one.
+def _newton_point(relative: Array, weight: Array, gradient: Array, shares: Array) -> Array:
+    """Maximum of the quadratic model of the likelihood over nonnegative weights, scaled to sum to one, (m,).
 
-    The curvature times the weights is the slope, and a price of one for each unit of weight makes weights add up to
-    one at the top.
+    The curvature times the current weights is the gradient. A Lagrange multiplier of one on the sum of the weights makes
+    them sum to one at the optimum.
     """
     curvature = (relative * weight[:, None]).T @ relative
-    scale = (
-        np.sqrt(np.diagonal(curvature)) + np.finfo(float).tiny
-    )  # a model without weight may be far above the mixture
+    # Scaled to unit diagonal: the entries of a model of weight 0 may be far larger than those of the mixture.
+    scale = np.sqrt(np.diagonal(curvature)) + np.finfo(float).tiny
     root = np.linalg.cholesky(curvature / np.outer(scale, scale) + RIDGE * np.eye(len(shares)))
-    wanted = (2.0 * slope - 1.0) / scale + RIDGE * scale * shares
-    found = nnls(root.T, np.linalg.solve(root, wanted))[0] / scale
-    return np.asarray(found / found.sum()) if found.sum() > 0 else shares
+    right_side = (2.0 * gradient - 1.0) / scale + RIDGE * scale * shares
+    solution = nnls(root.T, np.linalg.solve(root, right_side))[0] / scale
+    return np.asarray(solution / solution.sum()) if solution.sum() > 0 else shares
 
 
-def _length(change: Array, weight: Array) -> float:
-    """How far to go where the mixture changes by this share of itself: all the way, or half as far until it is higher."""
-    rise, length = float(weight @ change), 1.0
+def _step_length(change: Array, weight: Array) -> float:
+    """Step length by backtracking from 1; ``change`` (n,) is the relative change of the mixture for a full step."""
+    slope, length = float(weight @ change), 1.0
     while length > SHORTEST:
-        factor = 1.0 + length * change
-        if factor.min() > MOST_FALL and weight @ np.log(factor) >= 1e-4 * length * rise:
+        ratio = 1.0 + length * change
+        if ratio.min() > LEAST_RATIO and weight @ np.log(ratio) >= SUFFICIENT_INCREASE * length * slope:
             return length
         length /= 2
     return 0.0
 
 
 def log_loss(log_true: Array, shares: Array, weight: Array) -> float:
-    """Of the average with these weights, a row: 0 without rows."""
+    """Weighted mean log loss of the average with weights ``shares`` (m,), given ``log_true`` (n, m); 0 without rows."""
     used, size = shares > 0, float(weight.sum())
-    mixed = np.logaddexp.reduce(log_true[:, used] + np.log(shares[used]), axis=1)
-    return float(weight @ -mixed) / size if size > 0 else 0.0
+    log_average = np.logaddexp.reduce(log_true[:, used] + np.log(shares[used]), axis=1)
+    return float(weight @ -log_average) / size if size > 0 else 0.0
 
 
 def mix(log_posteriors: Array, weights: Array) -> Array:
-    """log of the average of posteriors (m, n, k) with weights (m,), (n, k)."""
+    """log of the weighted average of posteriors, (n, k), from their logs (m, n, k) and weights (m,)."""
     used = weights > 0
     return np.asarray(
         np.logaddexp.reduce(log_posteriors[used] + np.log(weights[used])[:, None, None], axis=0)
@@ -92,18 +95,18 @@ def mix(log_posteriors: Array, weights: Array) -> Array:
 
 
 def logarithmic_mean(log_a: Array, log_b: Array) -> Array:
-    """log of (a - b) / (log a - log b), elementwise: the mean by which a difference is a difference of logs."""
+    """log of the logarithmic mean (a - b) / (log a - log b), elementwise; log a where a = b."""
     gap = np.abs(log_a - log_b)
-    some = np.where(gap > 0, gap, 1.0)
-    below = np.where(gap > 0, np.log(-np.expm1(-some)) - np.log(some), 0.0)
+    safe_gap = np.where(gap > 0, gap, 1.0)
+    below = np.where(gap > 0, np.log(-np.expm1(-safe_gap)) - np.log(safe_gap), 0.0)
     return np.asarray(np.maximum(log_a, log_b) + below)
 
 
 def pair_shares(log_a: Array, log_b: Array) -> Array:
-    """What multiplies each model's log odds so that they add up to those of the mixture, (m, n).
+    """Factors (m, n) by which the log odds of m models add up to the log odds of their mixture.
 
     ``log_a`` and ``log_b`` (m, n) are the logs of weight times posterior of two classes. The difference of two averages
     is the sum of the differences, and each difference is its logarithmic mean times its log odds.
     """
-    whole = logarithmic_mean(np.logaddexp.reduce(log_a, axis=0), np.logaddexp.reduce(log_b, axis=0))
-    return np.asarray(np.exp(logarithmic_mean(log_a, log_b) - whole))
+    mixture = logarithmic_mean(np.logaddexp.reduce(log_a, axis=0), np.logaddexp.reduce(log_b, axis=0))
+    return np.asarray(np.exp(logarithmic_mean(log_a, log_b) - mixture))

@@ -1,4 +1,4 @@
-"""One look at rows of levels: how good a posterior is, and the sums of the weights that follow from it."""
+"""Densities, posterior, scores and weighted counts of rows of levels in a single pass."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import by_row, floats, twin, whole
-from calibayes.kernels.levels.counts import look_up, taken, weighted_counts
+from calibayes.kernels.dispatch import as_float64, as_int64, row_major, twin
+from calibayes.kernels.levels.counts import look_up, native_supports, weighted_counts
 from calibayes.kernels.numbers.moments import zeroth
 from calibayes.kernels.posterior.logspace import Assessment, FusedSums, Scores, assess
 
@@ -25,26 +25,26 @@ def native_fused_pass(
     generative: float,
     decided: float,
 ) -> Any:
-    if not taken(codes, first, "iu") or len(table) == 0:
+    if not native_supports(codes, first, "iu") or len(table) == 0:
         return NotImplemented
-    counts, classes = np.empty(table.shape), np.empty(len(table))
-    found = module.look(
-        by_row(codes),
-        floats(table),
-        whole(first),
-        floats(log_prior),
-        whole(labels),
-        floats(weight),
-        floats(held_out),
+    counts, class_sums = np.empty(table.shape), np.empty(len(table))
+    sums = module.look(
+        row_major(codes),
+        as_float64(table),
+        as_int64(first),
+        as_float64(log_prior),
+        as_int64(labels),
+        as_float64(weight),
+        as_float64(held_out),
         generative,
         decided,
         counts,
-        classes,
+        class_sums,
     )
-    if found is None:
+    if sums is None:  # too many classes or columns
         return NotImplemented
-    objective, train, held = found
-    return FusedSums(Assessment(objective, Scores(*train), Scores(*held), None), counts, classes)
+    objective, train, held = sums
+    return FusedSums(Assessment(objective, Scores(*train), Scores(*held), None), counts, class_sums)
 
 
 @twin(native_fused_pass)
@@ -59,8 +59,13 @@ def fused_pass(
     generative: float,
     decided: float,
 ) -> FusedSums:
-    """`look_up` of a table (k, cells), `assess` and `weighted_counts` one after the other, without what lies between."""
+    """`look_up` of codes (n, d) in a table (k, cells), `assess` and `weighted_counts` without intermediate arrays.
+
+    ``log_prior`` (k,) is added to the log densities; the other arguments are those of `assess`.
+    """
     log_joint = log_prior + look_up(codes, table, first)
-    found = assess(log_joint, labels, weight, held_out, generative, decided)
-    weights = found.weights
-    return FusedSums(found._replace(weights=None), weighted_counts(codes, weights, first), zeroth(weights))
+    assessment = assess(log_joint, labels, weight, held_out, generative, decided)
+    weights = assessment.weights
+    return FusedSums(
+        assessment._replace(weights=None), weighted_counts(codes, weights, first), zeroth(weights)
+    )

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import floats, is_matrix, namespace, twin, whole
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, twin
 
 
 class Scores(NamedTuple):
-    """Weighted sums over rows with a label."""
+    """Weighted sums over labeled rows."""
 
     weight: float
     error: float
@@ -21,41 +21,41 @@ class Scores(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """How good a posterior is, and the class weights that its rows have next."""
+    """Scores of a posterior, and the class weights of the next update."""
 
     objective: float
     """Weighted sum of generative * log p(x, true class) + (1 - generative) * log p(true class | x)."""
     train: Scores
     held_out: Scores
     weights: Array | None
-    """weight * (Y - (1 - generative) P), (n, k), where they are wanted."""
+    """weight * (Y - (1 - generative) P), (n, k), or None if not requested."""
 
 
 class FusedSums(NamedTuple):
-    """What one look at rows of levels saw."""
+    """Result of `calibayes.kernels.posterior.fused.fused_pass`."""
 
     assessment: Assessment
-    """Without weights."""
+    """With ``weights`` None."""
     counts: Array
-    """Sums of the weights per class and cell, (k, cells)."""
+    """Sums of the class weights per class and cell, (k, cells)."""
     classes: Array
-    """Sums of the weights per class, (k,)."""
+    """Sums of the class weights per class, (k,)."""
 
 
 def native_log_normalize(module: Any, log_joint: Array) -> Any:
     if not is_matrix(log_joint, "f") or log_joint.shape[1] == 0:
         return NotImplemented
     log_posterior, evidence = np.empty(log_joint.shape), np.empty(len(log_joint))
-    module.normalize(floats(log_joint), log_posterior, evidence)
+    module.normalize(as_float64(log_joint), log_posterior, evidence)
     return log_posterior, evidence
 
 
 def native_first_largest(module: Any, rows: Array) -> Any:
     if not is_matrix(rows, "f") or rows.shape[1] == 0:
         return NotImplemented
-    which = np.empty(len(rows), dtype=np.int64)
-    module.largest(floats(rows), which)
-    return which
+    positions = np.empty(len(rows), dtype=np.int64)
+    module.largest(as_float64(rows), positions)
+    return positions
 
 
 def native_assess(
@@ -73,17 +73,25 @@ def native_assess(
         return NotImplemented
     out = np.empty(log_joint.shape) if weights else None
     objective, train, held = module.assess(
-        floats(log_joint), whole(labels), floats(weight), floats(held_out), generative, decided, out
+        as_float64(log_joint),
+        as_int64(labels),
+        as_float64(weight),
+        as_float64(held_out),
+        generative,
+        decided,
+        out,
     )
     return Assessment(objective, Scores(*train), Scores(*held), out)
 
 
 @twin(native_log_normalize)
 def log_normalize(log_joint: Array) -> tuple[Array, Array]:
-    """Split log p(x, class) into log p(class | x), (n, k), and log p(x), (n,)."""
+    """Split log p(x, class) (n, k) into log p(class | x), (n, k), and log p(x), (n,).
+
+    A row with probability 0 in every class has a uniform posterior and log p(x) = -inf.
+    """
     xp = namespace(log_joint)
     top = xp.max(log_joint, axis=1, keepdims=True)
-    # A row that no class can explain (all -inf) is left as evidence -inf with a flat posterior.
     shifted = xp.where(xp.isfinite(top), log_joint - xp.where(xp.isfinite(top), top, 0.0), 0.0)
     log_sum = xp.log(xp.sum(xp.exp(shifted), axis=1, keepdims=True))
     return shifted - log_sum, (top + log_sum)[:, 0]
@@ -91,7 +99,7 @@ def log_normalize(log_joint: Array) -> tuple[Array, Array]:
 
 @twin(native_first_largest)
 def first_largest(rows: Array) -> Array:
-    """Where the largest entry of each row is, the first of equals, (n,)."""
+    """Position of the largest entry of each row of (n, k), the first of equal ones, (n,)."""
     return np.argmax(rows, axis=1)
 
 
@@ -106,11 +114,13 @@ def assess(
     *,
     weights: bool = True,
 ) -> Assessment:
-    """From log p(x, class) (n, k) to posterior, scores, objective and class weights in one go; label -1 is none.
+    """Posterior, scores, objective and class weights from log p(x, class) (n, k) in one pass.
 
-    A class weight no larger than ``decided`` is 0.
+    ``labels`` (n,) are class codes, -1 if unknown; ``weight`` and ``held_out`` (n,) the weights of rows as training and
+    as held-out rows; ``generative`` the share of log p(x, class) in the objective. Class weights of at most ``decided``
+    (before they are multiplied by the weight of the row) are set to 0.
     """
-    log_posterior, _ = log_normalize.plain(log_joint)
+    log_posterior, _ = log_normalize.numpy(log_joint)
     labeled = np.flatnonzero(labels >= 0)
     true = labels[labeled]
     log_true, joint = log_posterior[labeled, true], log_joint[labeled, true]
@@ -125,19 +135,19 @@ def assess(
         next_weights[np.abs(next_weights) <= decided] = 0.0
         next_weights *= weight[:, None]
     train, held = (_scores(part[labeled], wrong, log_true) for part in (weight, held_out))
-    return Assessment(_dot(weight[labeled], gain), train, held, next_weights)
+    return Assessment(_weighted_sum(weight[labeled], gain), train, held, next_weights)
 
 
 def _scores(weight: Array, wrong: Array, log_true: Array) -> Scores:
     return Scores(
         float(weight.sum()),
         float(weight @ wrong),
-        _dot(weight, -np.expm1(log_true)),
-        _dot(weight, -log_true),
+        _weighted_sum(weight, -np.expm1(log_true)),
+        _weighted_sum(weight, -log_true),
     )
 
 
-def _dot(weight: Array, values: Array) -> float:
-    """Weighted sum; a value that does not count may be anything."""
-    counts = weight != 0
-    return float(weight[counts] @ values[counts])
+def _weighted_sum(weight: Array, values: Array) -> float:
+    """Sum of weight times value over nonzero weights; a value of weight 0 may be infinite or NaN."""
+    nonzero = weight != 0
+    return float(weight[nonzero] @ values[nonzero])

@@ -1,0 +1,242 @@
+"""Arguments for every kernel with a native version, at given sizes: valid, borderline and unusual arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from calibayes.kernels.density import joint_kernel
+from calibayes.kernels.levels import codes, counts, flags, grid
+from calibayes.kernels.numbers import events, independent
+from calibayes.kernels.posterior import fused, logspace
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel and a function that yields tuples of its arguments for n rows, d columns and k classes."""
+
+    kernel: Any
+    make: Callable[[np.random.Generator, int, int, int], Iterator[tuple[Any, ...]]]
+
+
+def level_codes(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[Any, Any]]:
+    """Codes (n, d) of every type, with and without missing values, beyond the levels, not contiguous; and first cells."""
+    for most in (1, 2, 5, 9, 300):
+        levels = rng.integers(1, most + 1, size=d)
+        plain = rng.integers(0, levels, size=(n, d))
+        first = counts.offsets(tuple(levels.tolist()))
+        for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
+            if most - 1 <= np.iinfo(kind).max:
+                yield plain.astype(kind), first
+        with_missing = np.where(rng.random((n, d)) < 0.1, -1, plain)
+        yield with_missing.astype(np.int16), first
+        yield np.where(rng.random((n, d)) < 0.1, 2**40, with_missing), first
+        yield np.asfortranarray(with_missing), first
+        yield np.repeat(with_missing, 2, axis=0)[::2], first
+        yield np.repeat(with_missing, 3, axis=1)[:, ::3][::-1], first
+
+
+def weight_matrices(rng: np.random.Generator, n: int, k: int) -> Iterator[Any]:
+    """Weights (n, k) of any sign, in one class per row (equal or not), all 0."""
+    yield rng.standard_normal((n, k))
+    onehot = np.eye(k)[rng.integers(k, size=n)]
+    yield onehot
+    yield onehot * rng.standard_normal((n, 1))
+    yield onehot * (rng.random((n, 1)) < 0.5)
+    yield np.zeros((n, k))
+
+
+def count_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for cells, first in level_codes(rng, n, d):
+        for weights in weight_matrices(rng, n, k):
+            yield cells, weights, first
+
+
+def look_up_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for cells, first in level_codes(rng, n, d):
+        yield cells, rng.standard_normal((k, first[-1])), first
+
+
+def fused_pass_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """At most as many classes and columns as a fused pass supports."""
+    d, k = min(d, 500), min(k, 16)
+    for cells, first in level_codes(rng, n, d):
+        for generative in (0.0, 0.3, 1.0):
+            held, weight = rng.random(n) < 0.3, rng.integers(0, 3, size=n)
+            table = rng.standard_normal((k, first[-1])) / d
+            prior_and_labels = np.log(rng.dirichlet(np.ones(k))), rng.integers(-1, k, size=n)
+            yield cells, table, first, *prior_and_labels, weight * ~held, weight * held, generative, 2.0**-40
+
+
+def joint_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    plain = rng.standard_normal((n, k))
+    degenerate = np.where(rng.random((n, k)) < 0.1, -np.inf, plain)
+    degenerate[: n // 3] = -np.inf
+    degenerate[n // 3 : n // 2, :1] = np.nan
+    for log_joint in (
+        plain,
+        1e3 * plain,
+        1e-9 * plain - 1e6,
+        np.asfortranarray(plain),
+        np.zeros((n, k)),
+        degenerate,
+    ):
+        yield (log_joint,)
+
+
+def assess_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    labels = rng.integers(-1, k, size=n)
+    for (log_joint,) in joint_arguments(rng, n, d, k):
+        for generative in (0.0, 0.3, 1.0) if np.isfinite(log_joint).all() else (0.0,):
+            held = rng.random(n) < 0.3
+            known = np.isfinite(log_joint[np.arange(n), labels])
+            weight = rng.random(n) * known
+            yield log_joint, labels, weight * ~held, weight * held, generative
+
+
+def code_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for cells, _ in level_codes(rng, n, d):
+        yield (cells,)
+
+
+def narrow_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for cells, first in level_codes(rng, n, d):
+        for kind in (np.int8, np.int16, np.int32):
+            if np.diff(first).max() <= np.iinfo(kind).max + 1:
+                yield np.empty(cells.shape, dtype=kind), cells, np.diff(first)
+
+
+def number_tables(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    """Numbers (n, d) of both types, with and without missing values, far from zero, not contiguous."""
+    plain = rng.standard_normal((n, d))
+    with_missing = np.where(rng.random((n, d)) < 0.2, np.nan, plain)
+    yield from (plain, plain.astype(np.float32), with_missing, with_missing.astype(np.float32), plain + 1e5)
+    yield from (np.asfortranarray(with_missing), np.repeat(plain, 2, axis=0)[::2], np.full((n, d), np.nan))
+
+
+def diagonal_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in number_tables(rng, n, d):
+        yield x, rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
+
+
+def power_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in number_tables(rng, n, d):
+        for weights in weight_matrices(rng, n, k):
+            yield x, rng.standard_normal(d), weights
+
+
+def extent_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in number_tables(rng, max(n, 1), d):
+        yield from ((x,), (np.where(rng.random(x.shape) < 0.1, -np.inf, x),))
+
+
+def sparse_tables(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    """CSR tables of integers and other numbers, with both index types, and without entries."""
+    dense = rng.poisson(0.3, size=(n, d)).astype(np.float64)
+    for x in (dense, dense * 1.7, 1000.0 * dense, np.zeros((n, d)), dense.astype(np.int64)):
+        yield csr_array(x)
+    wide = csr_array(dense)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield wide
+
+
+def score_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_tables(rng, n, d):
+        table = rng.standard_normal((k, d))
+        yield from ((x, table), (x, np.asfortranarray(table)))
+
+
+def total_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_tables(rng, n, d):
+        for weights in weight_matrices(rng, n, k):
+            yield x, weights
+
+
+def factorial_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in sparse_tables(rng, n, d):
+        yield (x,)
+
+
+def flag_tables(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
+    plain = (rng.random((n, d)) < 0.4).astype(np.float64)
+    yield from (plain, np.where(rng.random((n, d)) < 0.1, np.nan, plain), plain.astype(np.float32))
+
+
+def flag_count_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in flag_tables(rng, n, d):
+        for weights in weight_matrices(rng, n, k):
+            yield x, weights
+
+
+def flag_score_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in flag_tables(rng, n, d):
+        yield x, *rng.standard_normal((2, k, d))
+
+
+def grid_positions(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Positions (n, d) at grid points, between and beyond them, missing; numbers of points (d,); and first cells."""
+    points = rng.integers(2, 20, size=d)
+    plain = rng.uniform(-3.0, 22.0, size=(n, d))
+    at_points = np.floor(plain)
+    with_missing = np.where(rng.random((n, d)) < 0.1, np.nan, plain)
+    first = counts.offsets(tuple((points + grid.TAILS).tolist()))
+    for x in (
+        plain,
+        at_points,
+        with_missing,
+        np.full((n, d), 1e9),
+        np.asfortranarray(with_missing),
+        np.repeat(with_missing, 2, axis=0)[::2],
+    ):
+        yield x, points, first
+
+
+def position_count_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x, points, first in grid_positions(rng, n, d):
+        for weights in weight_matrices(rng, n, k):
+            yield x, points, weights, first
+
+
+def position_score_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x, points, first in grid_positions(rng, n, d):
+        for wide in (1.0, 30.0):
+            yield x, points, wide * rng.standard_normal((k, first[-1])), first
+
+
+def kernel_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Squared distances to d and to many rows: positive, negative by rounding, infinite for a row left out, all 0."""
+    for m in (d, 300):
+        plain = rng.exponential(size=(n, m)) * 10.0 ** rng.uniform(-2, 3, size=(n, 1))
+        rounded = np.where(rng.random((n, m)) < 0.3, -1e-14, plain)
+        left_out = np.where(np.arange(m) == min(1, m - 1), np.inf, plain) if m > 1 else plain
+        ends = np.sort(rng.integers(0, m + 1, k - 1)).tolist()
+        for squares in (plain, rounded, left_out, np.zeros((n, m)), np.asfortranarray(plain)):
+            for squarings in ([0], [0, 1, 1, 1], [0, 2, 2], [0, 0, 3]):
+                yield squares.copy(order="K"), rng.random(m), (0, *ends, m), 0.7, squarings
+
+
+CASES = {
+    "kernel_sums": Case(joint_kernel.kernel_sums, kernel_sum_arguments),
+    "position_counts": Case(grid.position_counts, position_count_arguments),
+    "position_scores": Case(grid.position_scores, position_score_arguments),
+    "flag_counts": Case(flags.flag_counts, flag_count_arguments),
+    "flag_scores": Case(flags.flag_scores, flag_score_arguments),
+    "scores": Case(events.scores, score_arguments),
+    "totals": Case(events.totals, total_arguments),
+    "log_factorials": Case(events.log_factorials, factorial_arguments),
+    "log_density": Case(independent.log_density, diagonal_arguments),
+    "power_sums": Case(independent.power_sums, power_sum_arguments),
+    "minimum_and_maximum": Case(independent.minimum_and_maximum, extent_arguments),
+    "weighted_counts": Case(counts.weighted_counts, count_arguments),
+    "look_up": Case(counts.look_up, look_up_arguments),
+    "fused_pass": Case(fused.fused_pass, fused_pass_arguments),
+    "log_normalize": Case(logspace.log_normalize, joint_arguments),
+    "first_largest": Case(logspace.first_largest, joint_arguments),
+    "assess": Case(logspace.assess, assess_arguments),
+    "largest_codes": Case(codes.largest_codes, code_arguments),
+    "narrow_into": Case(codes.narrow_into, narrow_arguments),
+}

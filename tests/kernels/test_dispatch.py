@@ -1,0 +1,58 @@
+"""Selection of the implementation: unsupported arrays, NumPy only, and the environment variable."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from calibayes import CategoricalNB
+from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.levels import counts
+from calibayes.kernels.posterior import fused
+
+
+@pytest.mark.skipif(native_kernels.module is None, reason="the native kernels are not built or disabled")
+def test_native_versions_decline_unsupported_arguments() -> None:
+    module, first = native_kernels.module, counts.offsets((2, 2))
+    flags = np.array([[True, False]])
+    assert counts.weighted_counts.native(module, flags, np.ones((1, 1)), first) is NotImplemented
+    assert counts.look_up.native(module, [[0, 1]], np.ones((1, 4)), first) is NotImplemented
+    for k, d, levels in ((17, 2, 2), (2, 513, 50)):
+        rows, starts = np.zeros((1, d), dtype=np.int8), counts.offsets((levels,) * d)
+        other_arguments = np.zeros(k), np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 0.0, 0.0
+        result = fused.fused_pass.native(module, rows, np.zeros((k, levels * d)), starts, *other_arguments)
+        assert result is NotImplemented
+
+
+def test_a_model_is_the_same_without_native_kernels() -> None:
+    rng = np.random.default_rng(1)
+    rows, labels = rng.integers(0, 5, size=(500, 20)), rng.integers(0, 3, size=500)
+    native = CategoricalNB(max_iter=5, stop=None).fit(rows, labels)
+    with numpy_only():
+        reference = CategoricalNB(max_iter=5, stop=None).fit(rows, labels)
+    np.testing.assert_allclose(
+        native.predict_joint_log_proba(rows), reference.predict_joint_log_proba(rows), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("setting", ["0", "baseline", "nonsense"])
+def test_the_environment_variable_selects_the_kernels(setting: str) -> None:
+    code = "from calibayes.kernels.dispatch import native_kernels; print(native_kernels.instruction_set)"
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "CALIBAYES_NATIVE": setting},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if setting == "0" or find_spec("calibayes.kernels.native._native") is None:
+        assert process.stdout.strip() == "None"
+    elif setting == "nonsense":
+        assert "must be 0 or one of baseline" in process.stderr
+    else:
+        assert process.stdout.strip() == setting

@@ -1,0 +1,18 @@
+"""Parallel passes over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibayes import CategoricalNB
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_results_do_not_depend_on_the_number_of_threads(jobs: int) -> None:
+    rng = np.random.default_rng(0)
+    rows, labels = rng.integers(0, 5, size=(9000, 64)), rng.integers(0, 3, size=9000)
+    one, several = (CategoricalNB(max_iter=3, stop=None, n_jobs=n).fit(rows, labels) for n in (1, jobs))
+    for expected, actual in zip(one.feature_log_prob_, several.feature_log_prob_, strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(one.predict_joint_log_proba(rows), several.predict_joint_log_proba(rows))
