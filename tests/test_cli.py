@@ -75,14 +75,14 @@ def test_columns_of_levels_only(tmp_path):
     [
         ("", ["--target", "y"], "no rows below its header"),
         ("a,y\n", ["--target", "y"], "no rows below its header"),
-        ("a,y\n1,2,3\n", ["--target", "y"], "row 2 has another number of cells"),
+        ("a,y\n1,2,3\n", ["--target", "y"], "row 2 has 3 cells, but the header has 2"),
         ("a,y\n1,p\n2,q\n", [], "say which column to predict: --target NAME"),
         ("a,y\n1,p\n2,q\n", ["--target", "z"], "has no column 'z'; its columns are a, y"),
         ("y\np\nq\n", ["--target", "y"], "no column but the target"),
         ("a,y\n1,p\n2,p\n", ["--target", "y"], "only one class, 'p'"),
         ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 rows, too few for 5 folds"),
         ("a,y\n1,\n2,\n", ["--target", "y"], "no row has a 'y'"),
-        ("y,a,y\np,1,p\nq,2,q\n", ["--target", "y"], "column 'y' is there more than once"),
+        ("y,a,y\np,1,p\nq,2,q\n", ["--target", "y"], "column 'y' occurs more than once"),
         ("a,y\n1,p\n2,q\n", ["--target", "[/red]"], "has no column '[/red]'"),
         ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(50)), ["--target", "y"], "looks like a quantity"),
         ("a,y\n1,p\n2,q\n", ["--target", "y", "--model", "SVM"], "unknown: SVM; choose from KernelNB"),
@@ -109,7 +109,7 @@ def test_broken_archives_and_other_encodings(tmp_path):
     for name in ("cut.csv.gz", "latin.csv"):
         result = call("compare", tmp_path / name, "--target", "y")
         assert result.exit_code == 2
-        assert "is no readable CSV file" in " ".join(result.output.split())
+        assert "is not a readable CSV file" in " ".join(result.output.split())
 
 
 def test_another_column_of_the_penguins():

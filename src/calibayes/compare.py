@@ -24,7 +24,7 @@ from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.gaussian.shapes import Shape
 from calibayes.rules import rule_named
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 MANY_CLASSES = 20
 RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")

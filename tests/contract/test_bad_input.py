@@ -257,11 +257,13 @@ def test_levels_of_another_kind():
     X, y = frame()
     X["dose"] = np.where(X["dose"] > 5, "much", "little")
     model = cb.NaiveBayes(rule="ml").fit(X, y)
-    with pytest.raises(ValueError, match="column 'dose' had strings as levels and now has none of them"):
+    with pytest.raises(
+        ValueError, match="column 'dose' had strings as levels in training and now has numbers"
+    ):
         model.predict(X.assign(dose=1.5))
     with pytest.raises(ValueError, match="column 'age' does not hold numbers"):
         model.predict(X.assign(age="old"))
-    with pytest.raises(ValueError, match="least number of levels must be whole, for all or for each column"):
+    with pytest.raises(ValueError, match="must be a non-negative integer, or one for each column"):
         cb.CategoricalNB(min_categories=[2, 2]).fit(X, y)
 
 

@@ -170,14 +170,14 @@ def test_families_side_by_side_over_a_sparse_table():
 def test_a_sparse_table_has_the_parts_of_a_table():
     X, _ = documents(20)
     table, dense = read_array(sparse.csc_matrix(X)), read_array(X)
-    assert (table.n, table.names, table.gaps()) == (dense.n, dense.names, 0)
+    assert (table.n, table.names, table.missing_count()) == (dense.n, dense.names, 0)
     assert_array_equal(table.column(3), dense.column(3))
     assert_array_equal(table.matrix([3, 1]).toarray(), dense.matrix([3, 1]))
     assert_array_equal(table.rows(np.arange(20) > 4).content.toarray(), X[5:])
     left, gone = table.without("x2")
     assert_array_equal(left.content.toarray(), np.delete(X, 2, axis=1))
     assert_array_equal(gone, X[:, 2])
-    assert table.numeric(0)
+    assert table.is_numeric(0)
 
 
 def test_blocks_hold_stored_cells():

@@ -13,7 +13,7 @@ from calibayes.datasets import load_penguins
 from calibayes.encoders import AdaptiveBins, ByColumnType, Levels
 from calibayes.families import AllEdges, InCells, InformativeEdges, SignificantEdges, Tree, TreeCovariance
 from calibayes.plots import plot_tree
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OPTIONS = [

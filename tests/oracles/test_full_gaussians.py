@@ -16,7 +16,7 @@ from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tie
 from calibayes.kernels.numbers import gaussian, independent, moments
 from calibayes.posterior import NEGLIGIBLE, undecided
 from calibayes.rules import RC
-from calibayes.tables.sources import BYTES_PER_BLOCK, SHARES, ArraySource
+from calibayes.tables.sources import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
 
 
 def rows(n, d, seed=0):
@@ -287,7 +287,7 @@ class TestPasses:
             sizes = [block.columns["x"].size for block in blocks]
             assert min(sizes) >= least or len(blocks) == 1
             assert max(sizes) <= max(4 * least, 2 * BYTES_PER_BLOCK // 8)
-            assert len(blocks) < SHARES or len(blocks) % SHARES == 0
+            assert len(blocks) < BLOCK_MULTIPLE or len(blocks) % BLOCK_MULTIPLE == 0
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])

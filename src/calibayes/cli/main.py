@@ -100,7 +100,7 @@ def _announce(data: Dataset) -> None:
     classes = len(set(data.target.tolist()))
     console.print(
         f"{data.name}: {data.columns.n} rows, {len(data.columns.names)} columns, {classes} classes"
-        + (f"; {gaps} cells missing" if (gaps := data.columns.gaps()) else "")
+        + (f"; {gaps} cells missing" if (gaps := data.columns.missing_count()) else "")
         + (f"; {data.left_out} rows without a label left out" if data.left_out else ""),
         markup=False,
         highlight=False,

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.datasets.dataset import Dataset
-from calibayes.tables.read import missing
+from calibayes.tables.table import missing_mask
 
 
 def complete_varying_numbers(
@@ -37,7 +37,7 @@ def complete_varying_numbers(
     (333, 7)
     """
     columns = [data.columns.column(j) for j in range(len(data.columns.names))]
-    absent = [missing(column) & ~(missing_is_level & (column.dtype.kind == "O")) for column in columns]
+    absent = [missing_mask(column) & ~(missing_is_level & (column.dtype.kind == "O")) for column in columns]
     whole = ~np.any(absent, axis=0)
     numbers = np.stack([_codes(column[whole]) for column in columns], axis=1)
     target = data.target[whole]
@@ -53,5 +53,5 @@ def _codes(column: Array) -> Array:
     """Numbers as they are, anything else as its place among the values, a missing one first."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
-    text = np.where(missing(column), "", column).astype(str)
+    text = np.where(missing_mask(column), "", column).astype(str)
     return np.unique(text, return_inverse=True)[1].astype(np.float64)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibayes.core.protocols import Array
-from calibayes.tables.read import Table, missing, read_file
+from calibayes.tables.read import read_file
+from calibayes.tables.table import Table, missing_mask
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def load_file(path: Path, target: str) -> Dataset:
     columns, labels = table.without(target)
     if not columns.names:
         raise ValueError(f"{path.name} has no column but the target {target!r}")
-    labeled = ~missing(labels)
+    labeled = ~missing_mask(labels)
     if not labeled.any():
         raise ValueError(f"{path.name}: no row has a {target!r}")
     name = path.stem.removesuffix(".csv")

@@ -1,4 +1,4 @@
-"""Encoders: columns of a table in the form that a family reads, fitted to training rows and then fixed."""
+"""Encoders: convert columns of a table into the matrix that a family reads; fitted to training rows, then immutable."""
 
 from calibayes.encoders.bins import (
     AdaptiveBins,

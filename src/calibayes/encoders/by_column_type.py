@@ -1,4 +1,4 @@
-"""Columns of several kinds as levels, side by side in the order of the table: numbers in bins, all else as it is."""
+"""Columns of mixed types as codes: bins for numeric columns, levels for all others."""
 
 from __future__ import annotations
 
@@ -10,41 +10,43 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.bins import KMeansBins
+from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Encoder, HasRemarks
-from calibayes.tables.read import Table
-
-Codes = Sequence[Array] | None
+from calibayes.tables.table import Table
 
 
-def of_numbers(table: Table) -> list[int]:
-    """The columns that hold numbers."""
-    return [j for j in range(len(table.names)) if table.numeric(j)]
+def numeric_columns(table: Table) -> list[int]:
+    """Positions of the numeric columns."""
+    return [j for j in range(len(table.names)) if table.is_numeric(j)]
 
 
 @dataclass(frozen=True)
 class ByColumnType:
-    """Two encoders over one family's columns.
+    """Encode numeric columns as bins and all other columns as levels, like a `ColumnTransformer` of two encoders.
+
+    The encoded columns are integer codes, one column for each column of the table, in the order of the table; -1 for a
+    missing value and for a level that did not occur in training.
 
     Parameters
     ----------
-    numbers : Encoder
-        Bins for the columns that ``binned`` names; by default those that hold numbers.
-    others : Encoder
-        Levels of all other columns.
-    binned : function of a table that answers with positions
+    numbers : Encoder, default=KMeansBins()
+        Encoder of the columns that ``binned`` returns.
+    others : Encoder, default=Levels()
+        Encoder of all other columns.
+    binned : callable, default=numeric_columns
+        Function of a table that returns the positions of the columns to bin.
     """
 
     numbers: Encoder = field(default_factory=KMeansBins)
     others: Encoder = field(default_factory=Levels)
-    binned: Callable[[Table], Sequence[int]] = of_numbers
+    binned: Callable[[Table], Sequence[int]] = numeric_columns
     indices: tuple[int, ...] = ()
     parts: tuple[Encoder, ...] = ()
-    """The fitted encoders, where they have columns."""
+    """The fitted encoders; one that would have no columns is left out."""
     places: tuple[tuple[int, ...], ...] = ()
-    """Where the columns of each part lie among all."""
+    """Positions of the columns of each part among all encoded columns."""
     sides: tuple[int, ...] = ()
-    """0 for the part of the bins, 1 for the others."""
+    """For each part 0 if it is the encoder of binned columns, 1 if it is that of the others."""
 
     def fit(
         self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
@@ -52,26 +54,26 @@ class ByColumnType:
         binned = set(self.binned(table))
         places = [tuple(p for p, j in enumerate(indices) if (j not in binned) == side) for side in (0, 1)]
         sides = tuple(side for side in (0, 1) if places[side])
-        parts = [
+        parts = tuple(
             (self.numbers, self.others)[side].fit(table, [indices[p] for p in places[side]], weight, codes)
             for side in sides
-        ]
-        kept = tuple(places[side] for side in sides)
-        return replace(self, indices=tuple(indices), parts=tuple(parts), places=kept, sides=sides)
+        )
+        part_places = tuple(places[side] for side in sides)
+        return replace(self, indices=tuple(indices), parts=parts, places=part_places, sides=sides)
 
     def by_side(self, names: tuple[str, str]) -> Iterator[tuple[str, Encoder, tuple[int, ...]]]:
-        """The fitted encoders under the names of the two sides, and where their columns lie among all."""
+        """Name, fitted encoder and column positions of each part; ``names`` of the binned columns and of the others."""
         for side, part, places in zip(self.sides, self.parts, self.places, strict=True):
             yield names[side], part, places
 
     def _in_order(self, by_part: Sequence[Sequence[Any]]) -> list[Any]:
-        """What each part says of its columns, in the order of all columns."""
-        found = {
-            place: said
-            for places, part in zip(self.places, by_part, strict=True)
-            for place, said in zip(places, part, strict=True)
+        """Items of each part, one for each of its columns, in the order of all columns."""
+        items = {
+            place: item
+            for places, part_items in zip(self.places, by_part, strict=True)
+            for place, item in zip(places, part_items, strict=True)
         }
-        return [found[place] for place in range(len(self.indices))]
+        return [items[place] for place in range(len(self.indices))]
 
     def encode(self, table: Table) -> Array:
         return np.stack(self._in_order([part.encode(table).T for part in self.parts]), axis=1)
@@ -82,45 +84,49 @@ class ByColumnType:
 
     @property
     def _levels(self) -> list[tuple[int, ...]]:
+        """Number of levels of the columns of each part."""
         return [part.layout()["levels"] for part in self.parts]
 
     def layout(self) -> Mapping[str, Any]:
-        told, volumes = [part.layout() for part in self.parts], []
-        for own, levels in zip(told, self._levels, strict=True):
-            volume = own.get("log_volume", np.zeros(sum(levels)))
+        layouts, volumes = [part.layout() for part in self.parts], []
+        for layout, levels in zip(layouts, self._levels, strict=True):
+            volume = layout.get("log_volume", np.zeros(sum(levels)))
             volumes.append(np.split(volume, np.cumsum(levels)[:-1]))
-        ordered = [own.get("ordered", (0,) * len(own["levels"])) for own in told]
+        ordered = [layout.get("ordered", (0,) * len(layout["levels"])) for layout in layouts]
         return {
             "levels": tuple(self._in_order(self._levels)),
             "ordered": tuple(self._in_order(ordered)),
             "log_volume": np.concatenate(self._in_order(volumes)),
         }
 
-    def _moved(self, changed: Sequence[Codes]) -> Codes:
-        """The new codes of all columns, where any part's have changed."""
-        if all(codes is None for codes in changed):
+    def _joined(self, by_part: Sequence[NewCodes]) -> NewCodes:
+        """The new codes of all columns, from those of each part."""
+        if all(codes is None for codes in by_part):
             return None
-        same = [[np.arange(size) for size in levels] for levels in self._levels]
-        pairs = zip(changed, same, strict=True)
-        return self._in_order([own if codes is None else codes for codes, own in pairs])
+        unchanged = [[np.arange(size) for size in levels] for levels in self._levels]
+        pairs = zip(by_part, unchanged, strict=True)
+        return self._in_order([same if codes is None else codes for codes, same in pairs])
 
-    def extend(self, table: Table) -> tuple[ByColumnType, Codes]:
-        extended = [part.extend(table) for part in self.parts]
-        grown = replace(self, parts=tuple(part for part, _ in extended))
-        return grown, self._moved([codes for _, codes in extended])
+    def extend(self, table: Table) -> tuple[ByColumnType, NewCodes]:
+        pairs = [part.extend(table) for part in self.parts]
+        extended = replace(self, parts=tuple(part for part, _ in pairs))
+        return extended, self._joined([codes for _, codes in pairs])
 
-    def unite(self, other: ByColumnType) -> tuple[ByColumnType, Codes, Codes]:
-        united = [mine.unite(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)]
-        grown = replace(self, parts=tuple(part for part, _, _ in united))
-        ours = self._moved([codes for _, codes, _ in united])
-        return grown, ours, other._moved([codes for _, _, codes in united])
+    def unite(self, other: ByColumnType) -> tuple[ByColumnType, NewCodes, NewCodes]:
+        triples = [ours.unite(theirs) for ours, theirs in zip(self.parts, other.parts, strict=True)]
+        united = replace(self, parts=tuple(part for part, _, _ in triples))
+        our_codes = self._joined([codes for _, codes, _ in triples])
+        return united, our_codes, other._joined([codes for _, _, codes in triples])
 
-    def restricted_to(self, counts: Array) -> tuple[ByColumnType, Codes]:
+    def restricted_to(self, counts: Array) -> tuple[ByColumnType, NewCodes]:
         levels = self._in_order(self._levels)
-        cells = np.split(counts, np.cumsum(levels)[:-1])
-        pairs = zip(self.parts, self.places, strict=True)
-        seen = [part.restricted_to(np.concatenate([cells[p] for p in places])) for part, places in pairs]
-        return replace(self, parts=tuple(part for part, _ in seen)), self._moved([codes for _, codes in seen])
+        by_column = np.split(counts, np.cumsum(levels)[:-1])
+        pairs = [
+            part.restricted_to(np.concatenate([by_column[place] for place in places]))
+            for part, places in zip(self.parts, self.places, strict=True)
+        ]
+        restricted = replace(self, parts=tuple(part for part, _ in pairs))
+        return restricted, self._joined([codes for _, codes in pairs])
 
     @property
     def data_dependence(self) -> str:

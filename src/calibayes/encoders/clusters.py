@@ -1,4 +1,4 @@
-"""Numbers as they are, with the places where the components of each class begin."""
+"""Numbers unchanged, with clusters of each class from which the components of a mixture are started."""
 
 from __future__ import annotations
 
@@ -10,50 +10,53 @@ from typing import Any, Self
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import DataIndependent, Numbers, counted
+from calibayes.encoders.encoder import FixedLayout
+from calibayes.encoders.numbers import Numbers
 from calibayes.kernels.numbers import clusters
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
+from calibayes.tables.text import counted
 
 
 class FewRowsWarning(UserWarning):
-    """A class has fewer distinct rows than it was to have components."""
+    """A class has fewer distinct rows than the requested number of components."""
 
 
 @dataclass(frozen=True)
-class Clusters(DataIndependent):
-    """Numbers, and clusters that k-means finds among the rows of each class, columns in units of their spread.
+class Clusters(FixedLayout):
+    """Numbers unchanged, with k-means centers of the rows of each class: initial means of mixture components.
 
-    Rows without a label are left out; a missing cell counts as the mean of its column in the class. The result does not
-    depend on the order of the rows, and rows of weight w count as w rows. A class with fewer distinct rows than
-    components gets one component a row, with a warning.
+    k-means runs on columns divided by their standard deviation. Rows without a label are ignored; a missing value counts
+    as the mean of its column in the class. The centers do not depend on the order of the rows, and a row of weight w
+    counts as w rows. A class with fewer distinct rows than components gets one component for each of them, with a
+    `FewRowsWarning`.
 
     Parameters
     ----------
     components : int or sequence of int, default=2
         Number of components of every class, or of each class in order.
     seed : int, default=0
-        Of the random rows that k-means begins with.
+        Seed of the random rows from which k-means is started.
     """
 
     components: int | Sequence[int] = 2
     seed: int = 0
     numbers: Numbers = field(default_factory=Numbers)
     seeds: tuple[Array, ...] = ()
-    """Centers of each class's clusters, (components, d)."""
+    """Cluster centers of each class, (components, d)."""
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.components)
         if counts.dtype.kind not in "iu" or counts.ndim > 1 or counts.size == 0 or (counts < 1).any():
             raise ValueError(
-                f"components must be a whole number from 1 on, or one for each class, got {self.components!r}"
+                f"components must be a positive integer, or one for each class, got {self.components!r}"
             )
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
-        plain = Numbers().fit(table, indices, weight, codes)
-        rows = plain.encode(table).astype(np.float64)
-        numbers = replace(plain, variance=_moments(rows, weight, plain.center)[1])
+        unweighted = Numbers().fit(table, indices, weight, codes)
+        rows = unweighted.encode(table).astype(np.float64)
+        numbers = replace(unweighted, variance=_weighted_moments(rows, weight, unweighted.center)[1])
         fitted = replace(self, numbers=numbers)
-        return fitted if codes is None else replace(fitted, seeds=fitted._found(rows, weight, codes))
+        return fitted if codes is None else replace(fitted, seeds=fitted._class_centers(rows, weight, codes))
 
     def encode(self, table: Table) -> Array:
         return self.numbers.encode(table)
@@ -61,73 +64,76 @@ class Clusters(DataIndependent):
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return self.numbers.decode(encoded, rng)
 
-    def _found(self, rows: Array, weight: Array, codes: Array) -> tuple[Array, ...]:
+    def _class_centers(self, rows: Array, weight: Array, codes: Array) -> tuple[Array, ...]:
+        """Cluster centers of each class, (components, d) in the units of the columns."""
         k = int(codes.max(initial=-1)) + 1
         counts = np.asarray(self.components)
         if counts.ndim and len(counts) < k:
             raise ValueError(f"components are given for {len(counts)} classes, but there are {k}")
         center, variance = self.numbers.center, self.numbers.variance
-        spread = np.sqrt(np.where(variance > 0, variance, 1.0))
-        overall, _ = _moments(rows, weight, center)
-        found = []
+        deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
+        overall_mean, _ = _weighted_moments(rows, weight, center)
+        class_centers = []
         for c, count in enumerate(counts[:k] if counts.ndim else np.full(k, counts)):
-            own = codes == c
-            middle, _ = _moments(rows[own], weight[own], overall)
-            filled = np.where(np.isnan(rows[own]), middle, rows[own])
-            found.append(
-                _centers((filled - center) / spread, weight[own], int(count), self.seed) * spread + center
-            )
-        _warn_of_few(found, counts, np.bincount(codes[codes >= 0], minlength=k))
-        return tuple(found)
+            in_class = codes == c
+            class_rows, class_weight = rows[in_class], weight[in_class]
+            mean, _ = _weighted_moments(class_rows, class_weight, overall_mean)
+            scaled = (np.where(np.isnan(class_rows), mean, class_rows) - center) / deviation
+            class_centers.append(_centers(scaled, class_weight, int(count), self.seed) * deviation + center)
+        _warn_of_few_rows(class_centers, counts, np.bincount(codes[codes >= 0], minlength=k))
+        return tuple(class_centers)
 
     def layout(self) -> Mapping[str, Any]:
         return {**self.numbers.layout(), "seeds": self.seeds}
 
     @property
-    def data_dependence(self) -> str:  # type: ignore[override]
-        several = any(len(seeds) > 1 for seeds in self.seeds)
-        return "clusters are found in the training rows" if several else ""
+    def data_dependence(self) -> str:
+        has_several = any(len(seeds) > 1 for seeds in self.seeds)
+        return "clusters are found in the training rows" if has_several else ""
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
-        if (self.data_dependence or other.data_dependence) and not _same(self.seeds, other.seeds):
-            raise ValueError(
-                "the models have different clusters: components that were found apart cannot be added up"
-            )
+        if (self.data_dependence or other.data_dependence) and not _are_equal(self.seeds, other.seeds):
+            raise ValueError("models with different clusters (initial components) cannot be merged")
         return self, None, None
 
     def remarks(self) -> list[str]:
         return [counted(sum(len(seeds) for seeds in self.seeds), "component")] * len(self.numbers.indices)
 
 
-def _moments(rows: Array, weight: Array, instead: Array) -> tuple[Array, Array]:
-    """Weighted mean and variance of the known cells of each column; ``instead`` where none is known."""
+def _weighted_moments(rows: Array, weight: Array, default: Array) -> tuple[Array, Array]:
+    """Weighted mean and variance of the known values of each column, (d,) each; the mean is ``default`` without any."""
     known = ~np.isnan(rows) * weight[:, None]
-    mass = known.sum(axis=0)
-    some, filled = np.where(mass > 0, mass, 1.0), np.where(np.isnan(rows), 0.0, rows - instead)
-    shift = (known * filled).sum(axis=0) / some
-    return instead + shift, (known * (filled - shift) ** 2).sum(axis=0) / some
+    total = known.sum(axis=0)
+    divisor, filled = np.where(total > 0, total, 1.0), np.where(np.isnan(rows), 0.0, rows - default)
+    shift = (known * filled).sum(axis=0) / divisor
+    return default + shift, (known * (filled - shift) ** 2).sum(axis=0) / divisor
 
 
 def _centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
-    """Centers among rows that may repeat, of which there may be fewer than centers, or none."""
+    """k-means centers of rows, at most as many as there are distinct rows; a row of zeros if there are no rows."""
     if not len(rows):
         return np.zeros((1, rows.shape[1]))
-    distinct, row = np.unique(rows, axis=0, return_inverse=True)
-    mass = np.bincount(row.ravel(), weight, minlength=len(distinct))
-    return clusters.centers(distinct, mass, min(count, len(distinct)), seed)
+    distinct, positions = np.unique(rows, axis=0, return_inverse=True)
+    weights = np.bincount(positions.ravel(), weight, minlength=len(distinct))
+    return clusters.centers(distinct, weights, min(count, len(distinct)), seed)
 
 
-def _warn_of_few(found: Sequence[Array], counts: Array, rows: Array) -> None:
-    """A sentence on classes with too few rows; one with none at all is another matter."""
-    wanted = np.broadcast_to(counts, max(len(found), counts.size))[: len(found)]
-    few = [f"{c} ({len(own)} rows)" for c, own in enumerate(found) if rows[c] and len(own) < wanted[c]]
+def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array) -> None:
+    """Warn of classes with fewer distinct rows than components; classes without rows are refused elsewhere."""
+    requested = np.broadcast_to(counts, max(len(class_centers), counts.size))[: len(class_centers)]
+    few = [
+        f"{c} ({counted(len(centers), 'row')})"
+        for c, centers in enumerate(class_centers)
+        if rows[c] and len(centers) < requested[c]
+    ]
     if few:
         warnings.warn(
-            f"fewer distinct rows than components in class number {', '.join(few)}: such a class gets one component a row",
+            f"fewer distinct rows than components in class number {', '.join(few)}: "
+            "such a class gets one component for each distinct row",
             FewRowsWarning,
             stacklevel=8,
         )
 
 
-def _same(left: Sequence[Array], right: Sequence[Array]) -> bool:
+def _are_equal(left: Sequence[Array], right: Sequence[Array]) -> bool:
     return len(left) == len(right) and all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))

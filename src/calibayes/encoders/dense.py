@@ -1,4 +1,4 @@
-"""Columns of any kind as numbers of like size, side by side: what Gaussians over a whole table read."""
+"""Columns of mixed types as standardized numbers, for Gaussian models of a whole table."""
 
 from __future__ import annotations
 
@@ -9,185 +9,208 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import DataIndependent, numbers
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
-from calibayes.tables.read import Table
+from calibayes.tables.numeric import numeric_matrix
+from calibayes.tables.table import Table
 
 NORMAL_QUARTILES = 1.35
-"""The interquartile range of a normal density with standard deviation 1."""
+"""Interquartile range of a normal distribution with standard deviation 1, to two decimals."""
 FARTHEST = 1e300
-"""Widths from the median beyond which numbers are all alike."""
+"""Distances from the median are clipped to this many scales (or units, if the scale exceeds 1)."""
 CELLS = 2**18
-"""Cells whose middles and widths are looked for at a time."""
+"""Number of cells whose medians and quartiles are computed at a time, to keep temporary copies small."""
 MOST_LEVELS, LEAST_SHARE = 64, 0.005
-"""Levels of a column beyond the most frequent ones, or that fewer of the rows have, share one indicator: in units of its
-own deviation the indicator of a rare level is far out wherever it is not zero."""
+"""Levels beyond the 64 most frequent ones of a column, and levels in less than 0.5 % of the rows, share one indicator
+column: divided by its small standard deviation, the indicator of a rare level would have extreme values."""
 
 
 @dataclass(frozen=True)
 class AsinhScaled:
-    """Columns of numbers as asinh of their distance from the median: straight in the middle, logarithmic far out."""
+    """Numeric columns x as asinh((x - median) / scale): linear near the median, logarithmic in the tails.
 
-    middle: Array
-    width: Array
-    """One of each column."""
+    The scale is the interquartile range divided by 1.35 (the standard deviation of a normal distribution), or the
+    standard deviation if the quartiles are equal. A missing value becomes 0, the median.
+    """
+
+    median: Array
+    """Of each column, (d,)."""
+    scale: Array
+    """Of each column, (d,)."""
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        away = numbers(table, columns).astype(np.float64)
-        most = FARTHEST * np.minimum(self.width, 1.0)  # no number is so large as to be beyond one of them
-        away -= self.middle
-        np.clip(away, -most, most, out=away)
-        away /= self.width
-        return np.nan_to_num(np.arcsinh(away, out=away), copy=False, nan=0.0)
+        scaled = numeric_matrix(table, columns).astype(np.float64)
+        limit = FARTHEST * np.minimum(self.scale, 1.0)  # so that the division cannot overflow
+        scaled -= self.median
+        np.clip(scaled, -limit, limit, out=scaled)
+        scaled /= self.scale
+        return np.nan_to_num(np.arcsinh(scaled, out=scaled), copy=False, nan=0.0)
 
-    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
+    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        """For each encoded column the place of its source among ``names``, and its own name."""
         return list(enumerate(names))
 
 
 @dataclass(frozen=True)
 class Indicators:
-    """A column of levels as an indicator a level; of two levels, as one."""
+    """A categorical column as one indicator (0 or 1) for each level; a column of two levels as one indicator."""
 
     levels: Levels
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         codes = self.levels.encode(table)
-        return np.asarray(codes == np.array(self._shown), dtype=np.float64)
+        return np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
 
     @property
-    def _shown(self) -> list[int]:
+    def _shown_codes(self) -> list[int]:
+        """Codes of the levels that have an indicator."""
         size = self.levels.layout()["levels"][0]
         return list(range(size)) if size != 2 else [1]
 
-    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
-        told = [str(level) for level in self.levels.levels[0]] + ["other"]
-        return [(0, f"{names[0]} = {told[code]}") for code in self._shown]
+    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        """For each encoded column the place of its source among ``names``, and its own name."""
+        level_names = [str(level) for level in self.levels.levels[0]] + ["other"]
+        return [(0, f"{names[0]} = {level_names[code]}") for code in self._shown_codes]
 
 
 @dataclass(frozen=True)
 class MissingIndicator:
-    """Whether cells are missing."""
+    """1 where a value is missing, else 0."""
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        return np.stack([table.absent(j) for j in columns], axis=1).astype(np.float64)
+        return np.stack([table.missing_mask(j) for j in columns], axis=1).astype(np.float64)
 
-    def named(self, names: Sequence[str]) -> list[tuple[int, str]]:
+    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
+        """For each encoded column the place of its source among ``names``, and its own name."""
         return [(place, f"{name} missing") for place, name in enumerate(names)]
 
 
 Part = AsinhScaled | Indicators | MissingIndicator
-"""Encodes columns, and says which of them each encoded one comes from, and its name."""
+"""An encoding of one type of columns."""
 
 
 @dataclass(frozen=True)
-class Dense(DataIndependent):
-    """Numbers bent by asinh about their median, levels as indicators, an indicator for gaps; all with mean 0, variance 1.
+class Dense(FixedLayout):
+    """Mixed columns as complete, standardized numbers: asinh-scaled numbers, then indicator columns.
 
-    A missing cell is the median, or has no level; a column without gaps in training has no indicator for them. Columns
-    that do not vary in training are left out.
+    The encoded columns are, in this order: each numeric column, asinh-scaled (`AsinhScaled`); for each other column an
+    indicator (0 or 1) of each level, only one if there are two levels, with rare levels pooled; for each column with
+    missing values in training an indicator of missing values. All of them are then standardized to mean 0 and variance
+    1 over the training rows; constant ones are left out.
+
+    A missing number is replaced by the median; a missing or unknown level has 0 in all indicators of its column (before
+    standardization), or 1 in that of pooled levels for an unknown one.
     """
 
     indices: tuple[int, ...] = ()
     parts: tuple[tuple[tuple[int, ...], Part], ...] = ()
-    """Positions of columns in the table, and how they are encoded."""
+    """Positions of columns in the table, and their encoding."""
     names: tuple[str, ...] = ()
-    """Of the encoded columns."""
+    """Names of the encoded columns."""
     sources: tuple[int, ...] = ()
-    """Which of the family's columns each encoded one was made of."""
+    """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
     varying: Array = None
+    """Which columns of the parts are not constant in training, booleans."""
     mean: Array = None
     deviation: Array = None
 
-    data_dependence = "medians and deviations are found in the training rows"
+    data_dependence = "medians and standard deviations are found in the training rows"
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Dense:
-        return table.noted((Dense, tuple(indices)), weight, lambda: self._fitted(table, indices, weight))
+        return table.cached((Dense, tuple(indices)), weight, lambda: self._fitted(table, indices, weight))
 
     def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
-        parts = tuple(_parts(table, indices, weight))
-        raw = _side_by_side(table, parts)
+        parts = tuple(_fitted_parts(table, indices, weight))
+        raw = _encoded_parts(table, parts)
         mean = weight @ raw / weight.sum()
         deviation = np.sqrt(weight @ (raw - mean) ** 2 / weight.sum())
         varying = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
-        varying[0] |= not varying.any()  # a family needs a column
-        owners = [
+        varying[0] |= not varying.any()  # a family needs at least one column
+        sources_and_names = [
             (columns[place], name)
             for columns, part in parts
-            for place, name in part.named([table.names[j] for j in columns])
+            for place, name in part.named_columns([table.names[j] for j in columns])
         ]
-        kept = [owner for owner, varies in zip(owners, varying, strict=True) if varies]
+        remaining = [pair for pair, varies in zip(sources_and_names, varying, strict=True) if varies]
         places = {j: place for place, j in enumerate(indices)}
         return Dense(
             tuple(indices),
             parts,
-            tuple(name for _, name in kept),
-            tuple(places[j] for j, _ in kept),
+            tuple(name for _, name in remaining),
+            tuple(places[j] for j, _ in remaining),
             varying,
             mean[varying],
             np.where(deviation > 0, deviation, 1.0)[varying],
         )
 
     def encode(self, table: Table) -> Array:
-        return table.noted(("encoded", id(self)), self, lambda: self._encoded(table))
+        return table.cached(("encoded", id(self)), self, lambda: self._encoded(table))
 
     def _encoded(self, table: Table) -> Array:
-        raw = _side_by_side(table, self.parts)[:, self.varying]
-        raw -= self.mean
-        raw /= self.deviation
-        return raw
+        standardized = _encoded_parts(table, self.parts)[:, self.varying]
+        standardized -= self.mean
+        standardized /= self.deviation
+        return standardized
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        raise ValueError("indicators and bent numbers are not turned back into a table: sample another model")
+        raise ValueError(
+            "asinh-scaled numbers and indicator columns cannot be decoded into a table: sample from another model"
+        )
 
     def layout(self) -> Mapping[str, Any]:
         d = len(self.names)
         return {"columns": self.names, "center": np.zeros(d), "variance": np.ones(d)}
 
     def unite(self, other: Dense) -> tuple[Dense, None, None]:
-        raise ValueError("columns that were standardized apart cannot be added up")
+        raise ValueError(
+            "models of standardized columns cannot be merged: each was fitted with its own scaling"
+        )
 
 
-def _parts(table: Table, indices: Sequence[int], weight: Array) -> Iterator[tuple[tuple[int, ...], Part]]:
-    """All numbers first, then levels, then where cells are missing."""
-    absent = {j: table.absent(j) for j in indices}
-    told = [j for j in indices if not absent[j].all()]
-    if of_numbers := tuple(j for j in told if table.numeric(j)):
-        yield of_numbers, _bent(numbers(table, of_numbers), weight)
-    for j in told:
-        if not table.numeric(j):
+def _fitted_parts(
+    table: Table, indices: Sequence[int], weight: Array
+) -> Iterator[tuple[tuple[int, ...], Part]]:
+    """Encodings of all numeric columns, of each other column, and of the missing values."""
+    missing = {j: table.missing_mask(j) for j in indices}
+    with_values = [j for j in indices if not missing[j].all()]
+    if numeric := tuple(j for j in with_values if table.is_numeric(j)):
+        yield numeric, _asinh_scaling(numeric_matrix(table, numeric), weight)
+    for j in with_values:
+        if not table.is_numeric(j):
             levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
             yield (j,), Indicators(levels.fit(table, [j], weight))
-    if gaps := tuple(j for j in indices if absent[j].any()):
-        yield gaps, MissingIndicator()
+    if with_missing := tuple(j for j in indices if missing[j].any()):
+        yield with_missing, MissingIndicator()
 
 
-def _bent(matrix: Array, weight: Array) -> AsinhScaled:
-    """How to bend columns of numbers; so many at a time that their copies stay small."""
+def _asinh_scaling(matrix: Array, weight: Array) -> AsinhScaled:
+    """The scaling of numeric columns (n, d), computed for a few columns at a time."""
     step = max(CELLS // max(len(matrix), 1), 1)
-    parts = [
-        _bends(matrix[:, start : start + step].astype(np.float64), weight)
+    pairs = [
+        _medians_and_scales(matrix[:, start : start + step].astype(np.float64), weight)
         for start in range(0, matrix.shape[1], step)
     ]
-    middle, width = (np.concatenate(side) for side in zip(*parts, strict=True))
-    return AsinhScaled(middle, width)
+    median, scale = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    return AsinhScaled(median, scale)
 
 
-def _bends(values: Array, weight: Array) -> tuple[Array, Array]:
-    """Middles and widths of columns, of which some cells may be missing: those weigh nothing, and lie behind all others."""
+def _medians_and_scales(values: Array, weight: Array) -> tuple[Array, Array]:
+    """Weighted medians and scales (see `AsinhScaled`) of columns (n, d); missing values have weight 0 and sort last."""
     known = ~np.isnan(values.T)
     columns = np.where(known, values.T, np.inf)
     order = np.argsort(columns, axis=1, kind="stable")
     ranked = np.take_along_axis(columns, order, axis=1)
-    own = weight * known
-    below = np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
-    low, middle, high = (inverse_cdf_quantile(ranked, below, share) for share in (0.25, 0.5, 0.75))
-    width = (high - low) / NORMAL_QUARTILES
-    for j in np.flatnonzero(~(width > 0)):
-        mine, share = values[known[j], j], own[j, known[j]] / own[j].sum()
-        width[j] = np.sqrt(share @ (mine - share @ mine) ** 2)
-    return middle, np.where(width > 0, width, 1.0)
+    weights = weight * known
+    cumulative = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    low, median, high = (inverse_cdf_quantile(ranked, cumulative, share) for share in (0.25, 0.5, 0.75))
+    scale = (high - low) / NORMAL_QUARTILES
+    for j in np.flatnonzero(~(scale > 0)):
+        known_values, shares = values[known[j], j], weights[j, known[j]] / weights[j].sum()
+        scale[j] = np.sqrt(shares @ (known_values - shares @ known_values) ** 2)
+    return median, np.where(scale > 0, scale, 1.0)
 
 
-def _side_by_side(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]]) -> Array:
+def _encoded_parts(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]]) -> Array:
+    """The columns of all parts, before standardization."""
     return np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)

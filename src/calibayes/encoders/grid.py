@@ -1,4 +1,4 @@
-"""Numbers as positions on a uniform grid."""
+"""Columns of numbers as positions on a uniform grid, for kernel densities."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import counted, numbers, refuse_empty
+from calibayes.encoders.encoder import FixedLayout
 from calibayes.kernels.levels.grid import TAILS, log_volumes
-from calibayes.tables.read import Table
+from calibayes.tables.numeric import numeric_matrix
+from calibayes.tables.table import Table, refuse_all_missing
+from calibayes.tables.text import counted
 
 REACH = 5.0
-"""Interquartile ranges beyond the quartiles that a grid goes at most: about seven standard deviations of a normal."""
+"""Largest distance of a grid from the quartiles, in interquartile ranges: about seven standard deviations of a normal."""
 PADDING = 3.0
-"""Bandwidths of a normal reference that a grid goes beyond the values on it."""
-LEAST = 1e-9
-"""Least padding, relative to the numbers on a grid: steps must be told apart in floating point."""
-ALONE = 0.5
-"""Padding about a column that is all zero."""
+"""Margin beyond the values on a grid, in bandwidths of the normal reference rule."""
+LEAST_PADDING = 1e-9
+"""Least margin, relative to the values on a grid: neighboring points must differ in floating point."""
+ZERO_PADDING = 0.5
+"""Margin of a column that is all zero."""
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A uniform grid over the bulk of each column, and positions on it: 0 at the first point, one more at each next.
+class Grid(FixedLayout):
+    """Numbers as positions on a uniform grid over the bulk of each column: 0 is the first point, 1 the second, ...
 
-    It covers the values, or where some are far out what lies within five interquartile ranges of the quartiles, and
-    three bandwidths more on both sides. Positions beyond it are below 0 or above the last point. A missing cell is NaN.
+    The grid covers the range of the values, cut at five interquartile ranges beyond the quartiles, with a margin of
+    three bandwidths on both sides. Positions are not rounded; outliers beyond the grid have positions below 0 or above
+    ``points - 1``. A missing value is NaN.
 
     Parameters
     ----------
     points : int, default=128
+        Number of points of the grid of each column.
     """
 
     points: int = 128
@@ -40,32 +44,34 @@ class Grid:
     origin: Array = field(default_factory=lambda: np.zeros(0))
     """Value at the first point of each column, (d,)."""
     step: Array = field(default_factory=lambda: np.zeros(0))
-    """Distance of the points of each column, (d,)."""
-    beyond: tuple[int, ...] = ()
-    """How many training rows lie beyond each grid."""
+    """Distance between neighboring points of each column, (d,)."""
+    outliers: tuple[int, ...] = ()
+    """Number of training rows beyond the grid of each column."""
+
+    data_dependence = "grids over numbers are found in the training rows"
 
     def __post_init__(self) -> None:
         if self.points < 4:
             raise ValueError(f"a grid needs at least four points, got {self.points}")
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Grid:
-        columns = numbers(table, indices).astype(np.float64)
+        columns = numeric_matrix(table, indices).astype(np.float64)
         known = ~np.isnan(columns)
-        refuse_empty(table, indices, ~known)
+        refuse_all_missing(table, indices, ~known)
         ends = np.array(
-            [covered(x[there], weight[there]) for x, there in zip(columns.T, known.T, strict=True)]
+            [grid_ends(column[mask], weight[mask]) for column, mask in zip(columns.T, known.T, strict=True)]
         )
-        beyond = np.sum((columns < ends[:, 0]) | (columns > ends[:, 1]), axis=0)
+        outliers = np.sum((columns < ends[:, 0]) | (columns > ends[:, 1]), axis=0)
         return replace(
             self,
             indices=tuple(indices),
             origin=ends[:, 0],
             step=(ends[:, 1] - ends[:, 0]) / (self.points - 1),
-            beyond=tuple(beyond.tolist()),
+            outliers=tuple(outliers.tolist()),
         )
 
     def encode(self, table: Table) -> Array:
-        columns = numbers(table, self.indices).astype(np.float64)
+        columns = numeric_matrix(table, self.indices).astype(np.float64)
         return np.asarray((columns - self.origin) / self.step)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
@@ -80,52 +86,43 @@ class Grid:
             "gridded": True,
         }
 
-    def extend(self, table: Table) -> tuple[Grid, None]:
-        return self, None
-
     def unite(self, other: Grid) -> tuple[Grid, None, None]:
         if not (np.array_equal(self.origin, other.origin) and np.array_equal(self.step, other.step)):
-            raise ValueError(
-                "the models have different grids: numbers that were counted on two cannot be added up"
-            )
+            raise ValueError("models with different grids of numbers cannot be merged")
         return self, None, None
-
-    def restricted_to(self, counts: Array) -> tuple[Grid, None]:
-        return self, None
-
-    data_dependence = "grids over numbers are laid over the training rows"
 
     def remarks(self) -> list[str]:
         return [
-            f"{self.points} points" + (f", {counted(beyond, 'row')} beyond them" if beyond else "")
-            for beyond in self.beyond
+            f"{self.points} points" + (f", {counted(outliers, 'row')} beyond them" if outliers else "")
+            for outliers in self.outliers
         ]
 
 
-def covered(values: Array, weight: Array) -> tuple[float, float]:
-    """The ends of the grid of a column."""
+def grid_ends(values: Array, weight: Array) -> tuple[float, float]:
+    """First and last point of the grid of a column, from its known values; rows of weight 0 are ignored."""
     counts = weight > 0 if weight.any() else weight == 0
-    distinct, row = np.unique(values[counts], return_inverse=True)
-    mass = np.bincount(row, weight[counts]) if weight.any() else np.ones(len(distinct))
-    low, high = _quartiles(distinct, mass)
-    if low == high:  # half of the rows share a value: the others say how wide the column is
+    distinct, positions = np.unique(values[counts], return_inverse=True)
+    weights = np.bincount(positions, weight[counts]) if weight.any() else np.ones(len(distinct))
+    low, high = _quartiles(distinct, weights)
+    if low == high:  # half of the rows have one value: take the quartiles of the distinct values
         low, high = _quartiles(distinct, np.ones(len(distinct)))
     reach = REACH * (high - low)
     ends = max(distinct[0], low - reach), min(distinct[-1], high + reach)
-    padding = PADDING * _bandwidth(distinct, mass, ends)
-    padding = max(padding, LEAST * max(abs(ends[0]), abs(ends[1]))) or ALONE
+    padding = PADDING * _bandwidth(distinct, weights, ends)
+    padding = max(padding, LEAST_PADDING * max(abs(ends[0]), abs(ends[1]))) or ZERO_PADDING
     return float(ends[0] - padding), float(ends[1] + padding)
 
 
-def _quartiles(values: Array, mass: Array) -> Array:
-    below = np.cumsum(mass)
-    return np.asarray(values[np.searchsorted(below, np.array([0.25, 0.75]) * below[-1])])
+def _quartiles(values: Array, weights: Array) -> Array:
+    """Lower and upper quartile of ascending values: the smallest value whose cumulative weight reaches the share."""
+    cumulative = np.cumsum(weights)
+    return np.asarray(values[np.searchsorted(cumulative, np.array([0.25, 0.75]) * cumulative[-1])])
 
 
-def _bandwidth(values: Array, mass: Array, ends: tuple[float, float]) -> float:
-    """The normal reference of the rows between the ends."""
-    there = (values >= ends[0]) & (values <= ends[1])
-    n = float(mass[there].sum())
-    mean = np.average(values[there], weights=mass[there])
-    variance = np.average((values[there] - mean) ** 2, weights=mass[there])
+def _bandwidth(values: Array, weights: Array, ends: tuple[float, float]) -> float:
+    """Bandwidth of the normal reference rule, standard deviation times n ** -0.2, for the values between the ends."""
+    inside = (values >= ends[0]) & (values <= ends[1])
+    n = float(weights[inside].sum())
+    mean = np.average(values[inside], weights=weights[inside])
+    variance = np.average((values[inside] - mean) ** 2, weights=weights[inside])
     return float(np.sqrt(variance) * max(n, 1.0) ** -0.2)

@@ -1,4 +1,4 @@
-"""Columns of values as codes of levels."""
+"""Columns of any type as codes of levels (categories)."""
 
 from __future__ import annotations
 
@@ -10,78 +10,81 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import counted, refuse_empty
+from calibayes.encoders.encoder import NewCodes
+from calibayes.encoders.level_weights import integer_matrix, level_weights
 from calibayes.encoders.pooling import Pooling
-from calibayes.kernels.levels.codes import as_codes, code_type, codes_and_maxima
-from calibayes.kernels.levels.counts import offsets, weighted_counts
-from calibayes.kernels.numbers.sparse import is_sparse
-from calibayes.kernels.threads import map_row_ranges
-from calibayes.tables.read import Table, missing
+from calibayes.kernels.levels.codes import as_codes, code_type
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.table import Table
+from calibayes.tables.text import counted
 
-MOST_COUNTED = 2**16
-"""Whole numbers up to this are sorted by counting them."""
-ROWS = 2048
-"""Rows whose levels are looked for at a time."""
-MOST_LISTED = 64
-"""Columns of the largest such numbers that are counted all at once."""
-MOST_FILLED = 1000
-"""Most levels that never occur; whole numbers with more gaps than that are plain values."""
+MOST_UNUSED = 1000
+"""Largest number of integers below the maximum of a column that do not occur and still become levels."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Every distinct value is a level; a value that was not there in training is no level (code -1).
+    """Each distinct value of a column is a level; its code is its position in sorted order.
 
-    Whole numbers from 0 on keep their own value as code, so that levels between them that never occur count too, as in
-    scikit-learn; ``at_least`` adds more of those.
+    A missing value, and a value that did not occur in training, has code -1. Non-negative integers are their own codes,
+    so that integers between them that do not occur are levels too, as in scikit-learn's `CategoricalNB`.
 
-    Levels seen fewer than ``rare`` times (by weight), or beyond the ``most`` most frequent ones, become one level,
-    "other". Where a column has it, values that were not there in training belong to it too; its levels are then those
-    that occur. The first table settles which levels stay; with pooling on, new levels of later ones go to "other".
-    Sampled, it becomes any of the values in it.
+    Levels can be pooled into one level "other", whose code is the last one. In a column with pooled levels, values that
+    did not occur in training are "other" too, and integers that do not occur are no levels. Which levels are pooled is
+    decided by `fit`; `extend` adds new values to "other". Decoded, "other" becomes any of the pooled values.
+
+    Parameters
+    ----------
+    at_least : int or sequence of int, optional
+        Least number of levels of integer columns: of all, or of each.
+    rare : float, default=0
+        Levels with a smaller total weight (fewer rows) than this are pooled.
+    most : int, optional
+        Number of most frequent levels of a column that are not pooled.
     """
 
     at_least: int | Sequence[int] | None = None
     rare: float = 0.0
     most: int | None = None
     indices: tuple[int, ...] = ()
-    seen: tuple[Array, ...] = ()
-    """Distinct values of each column that are levels of their own, ascending."""
+    unpooled: tuple[Array, ...] = ()
+    """Distinct values of each column that have a level of their own, ascending."""
     pooled: tuple[Array, ...] = ()
-    """Distinct values of each column that are "other", ascending; none: there is no such level."""
+    """Distinct values of each column that are pooled, ascending; if there are none, there is no level "other"."""
 
     @property
     def pooling(self) -> Pooling:
+        """The rule that `rare` and `most` make."""
         return Pooling(self.rare, self.most)
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Levels:
-        weighed = weight if self.pooling.on else None
-        found = _masses_of_whole(table, indices, weighed) or _masses(table, indices, weight)
-        kept = [self.pooling.kept(mass) for _, mass in found]
+        columns = level_weights(table, indices, weight, weights_needed=self.pooling.is_active)
+        masks = [self.pooling.unpooled(weights) for _, weights in columns]
         return replace(
             self,
             indices=tuple(indices),
-            seen=tuple(values[stays] for (values, _), stays in zip(found, kept, strict=True)),
-            pooled=tuple(values[~stays] for (values, _), stays in zip(found, kept, strict=True)),
+            unpooled=tuple(values[mask] for (values, _), mask in zip(columns, masks, strict=True)),
+            pooled=tuple(values[~mask] for (values, _), mask in zip(columns, masks, strict=True)),
         )
 
     @cached_property
     def levels(self) -> tuple[Array, ...]:
-        """The levels of each column, in the order of their codes."""
+        """The levels of each column in the order of their codes, without "other"."""
         least = np.asarray(0 if self.at_least is None else self.at_least)
         if least.dtype.kind not in "iu" or (least < 0).any() or least.shape not in ((), (len(self.indices),)):
             raise ValueError(
-                f"the least number of levels must be whole, for all or for each column: {self.at_least!r}"
+                "the least number of levels (min_categories) must be a non-negative integer, or one for each column, "
+                f"got {self.at_least!r}"
             )
         least = np.broadcast_to(least, len(self.indices))
         return tuple(
-            values if len(pooled) else _filled(values, int(few))
-            for values, pooled, few in zip(self.seen, self.pooled, least, strict=True)
+            values if len(pooled) else _with_unused_integers(values, int(at_least))
+            for values, pooled, at_least in zip(self.unpooled, self.pooled, least, strict=True)
         )
 
     @cached_property
-    def _own_codes(self) -> bool:
-        """Whether every level is its own code."""
+    def _values_are_codes(self) -> bool:
+        """Whether the levels of every column are the integers 0, 1, ..., so that each value is its code."""
         return all(
             len(pooled) == 0
             and (
@@ -92,205 +95,136 @@ class Levels:
         )
 
     def encode(self, table: Table) -> Array:
-        numbers = _whole_matrix(table, self.indices)
-        if numbers is not None and self._own_codes:
-            return as_codes(numbers, np.array(self.layout()["levels"], dtype=np.int64))
-        return self._encode_each(table)
+        integers = integer_matrix(table, self.indices)
+        if integers is not None and self._values_are_codes:
+            return as_codes(integers, np.array(self.layout()["levels"], dtype=np.int64))
+        return self._encode_by_column(table)
 
-    def _encode_each(self, table: Table) -> Array:
-        codes, kind = [], code_type(max(self.layout()["levels"], default=1))
+    def _encode_by_column(self, table: Table) -> Array:
+        columns, dtype = [], code_type(max(self.layout()["levels"], default=1))
         for j, levels, pooled in zip(self.indices, self.levels, self.pooled, strict=True):
-            values, inverse = distinct_inverse(table, j)
-            _same_kind(np.append(levels, pooled), values, table.names[j])
+            values, positions = distinct_values(table, j)
+            _refuse_other_type(np.append(levels, pooled), values, table.names[j])
             other = len(levels) if len(pooled) else -1
-            codes.append(np.append(_positions(values, levels, other), np.int32(-1)).astype(kind)[inverse])
-        return np.stack(codes, axis=1)
+            codes = np.append(_codes_of(values, levels, other), np.int32(-1)).astype(dtype)
+            columns.append(codes[positions])
+        return np.stack(columns, axis=1)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         triples = zip(self.levels, self.pooled, encoded.T, strict=True)
-        return [_drawn(levels, pooled, codes, rng) for levels, pooled, codes in triples]
+        return [_decoded(levels, pooled, codes, rng) for levels, pooled, codes in triples]
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, "other" among them."""
-        return tuple(len(a) + bool(len(b)) for a, b in zip(self.levels, self.pooled, strict=True))
+        """Number of levels of each column, with "other"."""
+        return tuple(
+            len(levels) + bool(len(pooled)) for levels, pooled in zip(self.levels, self.pooled, strict=True)
+        )
 
     def layout(self) -> Mapping[str, Any]:
         return {"levels": self._sizes}
 
-    def extend(self, table: Table) -> tuple[Levels, Sequence[Array] | None]:
-        found = [distinct(table, j) for j in self.indices]
-        for j, old, new in zip(self.indices, self.seen, found, strict=True):
-            _same_kind(old, new, table.names[j])
-        return self._grown(
-            replace(self, **(self._pooled_with(found) if self.pooling.on else self._united_with(found)))
-        )
+    def extend(self, table: Table) -> tuple[Levels, NewCodes]:
+        columns = [distinct_values(table, j)[0] for j in self.indices]
+        for j, old, new in zip(self.indices, self.unpooled, columns, strict=True):
+            _refuse_other_type(old, new, table.names[j])
+        extended = self._with_pooled(columns) if self.pooling.is_active else self._with_unpooled(columns)
+        return extended, self._codes_in(extended)
 
-    def unite(self, other: Levels) -> tuple[Levels, Sequence[Array] | None, Sequence[Array] | None]:
-        if self.pooling.on:
-            raise ValueError("rare levels were pooled apart: models that pool levels cannot be added up")
-        for position, old, new in zip(self.indices, self.seen, other.seen, strict=True):
-            _same_kind(old, new, f"x{position}")
-        grown, ours = self._grown(replace(self, **self._united_with(other.seen)))
-        return grown, ours, other._grown(grown)[1]
+    def unite(self, other: Levels) -> tuple[Levels, NewCodes, NewCodes]:
+        if self.pooling.is_active:
+            raise ValueError(
+                "models that pool rare levels cannot be merged: each was fitted with pooled levels of its own"
+            )
+        for position, old, new in zip(self.indices, self.unpooled, other.unpooled, strict=True):
+            _refuse_other_type(old, new, f"x{position}")
+        united = self._with_unpooled(other.unpooled)
+        return united, self._codes_in(united), other._codes_in(united)
 
     @property
     def data_dependence(self) -> str:
-        return "rare levels are found in the training rows" if self.pooling.on else ""
+        return "pooled levels are found in the training rows" if self.pooling.is_active else ""
 
-    def restricted_to(self, counts: Array) -> tuple[Levels, Sequence[Array] | None]:
-        edges = np.cumsum(self.layout()["levels"])[:-1]
+    def restricted_to(self, counts: Array) -> tuple[Levels, NewCodes]:
+        starts = np.cumsum(self.layout()["levels"])[:-1]
         present = [
             np.isin(values, levels[count[: len(levels)] > 0])
-            for values, levels, count in zip(self.seen, self.levels, np.split(counts, edges), strict=True)
+            for values, levels, count in zip(
+                self.unpooled, self.levels, np.split(counts, starts), strict=True
+            )
         ]
-        if all(there.all() for there in present):
+        if all(mask.all() for mask in present):
             return self, None
-        fewer = replace(
-            self, seen=tuple(values[there] for values, there in zip(self.seen, present, strict=True))
-        )
-        return fewer, [_positions(old, new) for old, new in zip(self.levels, fewer.levels, strict=True)]
-
-    def _grown(self, grown: Levels) -> tuple[Levels, Sequence[Array] | None]:
-        """Another encoder that holds all levels of this one, and the new codes if any changed."""
-        codes = [
-            np.append(_positions(old, new), np.full(int(len(pooled) > 0), len(new), dtype=np.int32))
-            for old, pooled, new in zip(self.levels, self.pooled, grown.levels, strict=True)
+        unpooled = tuple(values[mask] for values, mask in zip(self.unpooled, present, strict=True))
+        restricted = replace(self, unpooled=unpooled)
+        return restricted, [
+            _codes_of(old, new) for old, new in zip(self.levels, restricted.levels, strict=True)
         ]
-        same = self.layout() == grown.layout() and all(
+
+    def _codes_in(self, larger: Levels) -> NewCodes:
+        """The codes of these levels in an encoder that has all of them."""
+        codes = [
+            np.append(_codes_of(old, new), np.full(int(len(pooled) > 0), len(new), dtype=np.int32))
+            for old, pooled, new in zip(self.levels, self.pooled, larger.levels, strict=True)
+        ]
+        unchanged = self.layout() == larger.layout() and all(
             np.array_equal(code, np.arange(len(code))) for code in codes
         )
-        return grown, None if same else codes
+        return None if unchanged else codes
 
-    def _united_with(self, found: Sequence[Array]) -> dict[str, Any]:
-        return {"seen": tuple(np.union1d(old, new) for old, new in zip(self.seen, found, strict=True))}
+    def _with_unpooled(self, columns: Sequence[Array]) -> Levels:
+        """This encoder with the given values of each column as further levels."""
+        pairs = zip(self.unpooled, columns, strict=True)
+        return replace(self, unpooled=tuple(np.union1d(old, new) for old, new in pairs))
 
-    def _pooled_with(self, found: Sequence[Array]) -> dict[str, Any]:
-        triples = zip(self.seen, self.pooled, found, strict=True)
-        return {"pooled": tuple(np.union1d(pooled, np.setdiff1d(new, seen)) for seen, pooled, new in triples)}
+    def _with_pooled(self, columns: Sequence[Array]) -> Levels:
+        """This encoder with the given values of each column, where they are not levels yet, as pooled ones."""
+        triples = zip(self.unpooled, self.pooled, columns, strict=True)
+        pooled = tuple(np.union1d(pooled, np.setdiff1d(new, old)) for old, pooled, new in triples)
+        return replace(self, pooled=pooled)
 
     def remarks(self) -> list[str]:
-        pairs = zip(self.seen, self.pooled, strict=True)
         return [
-            counted(len(seen) + len(pooled), "level")
+            counted(len(unpooled) + len(pooled), "level")
             + (f", {len(pooled)} pooled as other" if len(pooled) else "")
-            for seen, pooled in pairs
+            for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True)
         ]
 
 
-def _whole_matrix(table: Table, indices: Sequence[int]) -> Array | None:
-    """The columns as one array of whole numbers, where they are that."""
-    if isinstance(table.content, tuple) or is_sparse(table.content) or table.content.dtype.kind not in "iu":
-        return None
-    return table.matrix(indices)
-
-
-def _masses_of_whole(
-    table: Table, indices: Sequence[int], weight: Array | None
-) -> list[tuple[Array, Array]] | None:
-    """`_masses`, of whole numbers from 0 on that are small enough to be counted; without weights it is some mass."""
-    numbers = _whole_matrix(table, indices)
-    found = None if numbers is None or not len(numbers) else codes_and_maxima(numbers)
-    if found is None or found[1].sum() > MOST_COUNTED * MOST_LISTED:
-        return None
-    codes, first = found[0], offsets(tuple((found[1] + 1).tolist()))
-    some = _some_mass(codes, first)
-    mass = some if weight is None else _mass(codes, weight, first)
-    pairs = zip(np.split(some > 0, first[1:-1]), np.split(mass, first[1:-1]), strict=True)
-    return [(np.flatnonzero(there), own[there]) for there, own in pairs]
-
-
-def _some_mass(codes: Array, first: Array) -> Array:
-    """How often each cell occurs, (cells,), in as many rows as it takes until all do, or in all rows."""
-    total = np.zeros(first[-1])
-    for start in range(0, len(codes), ROWS):
-        rows = codes[start : start + ROWS]
-        total += weighted_counts(rows, np.ones((len(rows), 1)), first)[0]
-        if (total > 0).all():
-            break
-    return total
-
-
-def _mass(codes: Array, weight: Array, first: Array) -> Array:
-    """Weight of each cell, (cells,)."""
-
-    def of(rows: slice) -> Array:
-        return weighted_counts(codes[rows], weight[rows, None], first)[0]
-
-    return np.sum(map_row_ranges(of, len(codes), codes[:1].nbytes), axis=0)
-
-
-def _masses(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:
-    """Distinct values of each column, ascending, and the weight of the rows that have them."""
-    absent = np.stack([table.absent(j) for j in indices], axis=1)
-    refuse_empty(table, indices, absent)
-    found = [distinct_inverse(table, j) for j in indices]
-    return [(values, np.bincount(row, weight, len(values) + 1)[:-1]) for values, row in found]
-
-
-def _drawn(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:
-    """The levels of codes, and any of the pooled values for the code behind them; without a generator the first."""
+def _decoded(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:
+    """The levels of codes; for the code of "other" a random pooled value, or the first one without a generator."""
     if not len(pooled) or rng is None:
         return np.asarray(np.append(levels, pooled[:1])[codes])
-    values, own = np.append(levels, pooled), len(levels)
-    return np.asarray(values[np.where(codes < own, codes, own + rng.integers(len(pooled), size=len(codes)))])
+    values, other = np.append(levels, pooled), len(levels)
+    drawn = other + rng.integers(len(pooled), size=len(codes))
+    return np.asarray(values[np.where(codes < other, codes, drawn)])
 
 
-def _same_kind(levels: Array, values: Array, name: str) -> None:
-    """A column whose values are all of another kind than its levels is not the same column."""
-    kinds = [{isinstance(value, str) for value in array.tolist()} for array in (levels, values)]
-    if all(len(kind) == 1 for kind in kinds) and kinds[0] != kinds[1]:
-        texts = "strings" if kinds[0] == {True} else "numbers"
-        raise ValueError(f"column {name!r} had {texts} as levels and now has none of them")
+def _refuse_other_type(levels: Array, values: Array, name: str) -> None:
+    """Raise ValueError if all levels are strings and no value is, or the reverse: the columns must have changed."""
+    types = [{isinstance(value, str) for value in array.tolist()} for array in (levels, values)]
+    if all(len(kinds) == 1 for kinds in types) and types[0] != types[1]:
+        old, new = ("strings", "numbers") if types[0] == {True} else ("numbers", "strings")
+        raise ValueError(f"column {name!r} had {old} as levels in training and now has {new}")
 
 
-def _filled(values: Array, at_least: int) -> Array:
-    """The levels that distinct values stand for: whole numbers from 0 on with those between them."""
+def _with_unused_integers(values: Array, at_least: int) -> Array:
+    """The levels of distinct values: non-negative integers with all smaller ones, other values unchanged."""
     if len(values) == 0:
         return values
-    whole = values.dtype.kind in "iu" or (
+    is_integer = values.dtype.kind in "iu" or (
         values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
     )
-    if whole and values[0] >= 0 and values[-1] < len(values) + MOST_FILLED:
+    if is_integer and values[0] >= 0 and values[-1] < len(values) + MOST_UNUSED:
         return np.arange(max(int(values[-1]) + 1, at_least))
     return values
 
 
-def _positions(values: Array, levels: Array, other: int = -1) -> Array:
-    """The code of each value, ``other`` for one that is no level."""
-    position = {level: code for code, level in enumerate(levels.tolist())}
-    return np.array([position.get(value, other) for value in values.tolist()], dtype=np.int32)
+def _codes_of(values: Array, levels: Array, other: int = -1) -> Array:
+    """The position of each value among the levels, ``other`` for a value that is none of them."""
+    positions = {level: code for code, level in enumerate(levels.tolist())}
+    return np.array([positions.get(value, other) for value in values.tolist()], dtype=np.int32)
 
 
-def distinct(table: Table, j: int) -> Array:
-    return distinct_inverse(table, j)[0]
-
-
-def distinct_inverse(table: Table, j: int) -> tuple[Array, Array]:
-    """Sorted values of a column and where each cell's value is among them; behind the last for a missing cell."""
-    if j in table.found:
-        return table.found[j]
-    column = table.column(j)
-    answer = _sorted(column, table.names[j])
-    if column.dtype.kind == "O":
-        table.found[j] = answer
-    return answer
-
-
-def _sorted(column: Array, name: str) -> tuple[Array, Array]:
-    absent = missing(column)
-    if absent.any():
-        values, inverse = _sorted(column[~absent], name)
-        whole = np.full(len(column), len(values))
-        whole[~absent] = inverse
-        return values, whole
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise ValueError(f"column {name!r} contains infinity")
-    if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= MOST_COUNTED:
-        present = np.bincount(column) > 0  # far quicker than sorting
-        return np.flatnonzero(present), (np.cumsum(present) - 1)[column]
-    try:
-        return np.unique(column, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(value).__name__ for value in column})
-        raise ValueError(f"column {name!r} mixes values of types {', '.join(kinds)}") from error
+# Old name, until its users are renamed.
+distinct_inverse = distinct_values

@@ -1,4 +1,4 @@
-"""Cells for what is missing: that a value is not there may say as much as the value."""
+"""Missing values as a level of their own, for columns in which it matters whether a value is missing."""
 
 from __future__ import annotations
 
@@ -10,138 +10,150 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.numbers import Encoder, HasRemarks
-from calibayes.tables.read import Table
-
-Codes = Sequence[Array] | None
+from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes
+from calibayes.tables.table import Table
 
 
 @dataclass(frozen=True)
 class MissingAsLevel:
-    """Codes of another encoder, with one more cell, in no order with the others, for what is missing in a column.
+    """Codes of another encoder, with one more code, the last one, for missing values.
 
-    A column that was complete in training has none: there a missing cell says nothing. A column with no known cell has
-    that cell alone.
+    The encoded columns are integer codes, one column for each column of the table. Only columns with missing values in
+    training get the additional code; in other columns a missing value has code -1 and is ignored. A column without any
+    known value in training has the code for missing values alone.
 
     Parameters
     ----------
-    inner : Encoder
-        Of codes, such as bins, levels, or both (`ByColumnType`).
+    inner : Encoder, default=ByColumnType()
+        An encoder of codes, such as bins, levels, or both (`ByColumnType`).
     """
 
     inner: Encoder = field(default_factory=ByColumnType)
     indices: tuple[int, ...] = ()
-    known: tuple[int, ...] = ()
-    """Places of the columns that the inner encoder has."""
-    gappy: tuple[bool, ...] = ()
-    told: bool = True
-    """Whether missing cells go to their own cell, or are left open."""
+    inner_places: tuple[int, ...] = ()
+    """Positions, among the encoded columns, of those with a known value: the columns of the inner encoder."""
+    has_missing: tuple[bool, ...] = ()
+    """Whether each column had missing values in training."""
+    missing_is_coded: bool = True
+    """Whether missing values get their own code; if not, they have code -1 in all columns."""
 
     def fit(
         self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
     ) -> MissingAsLevel:
-        absent = [table.absent(j) for j in indices]
-        known = tuple(place for place, gone in enumerate(absent) if not gone.all())
-        chosen = [indices[place] for place in known]
-        inner = self.inner.fit(table, chosen, weight, codes) if chosen else self.inner
-        gappy = tuple(bool(gone.any()) for gone in absent)
-        return replace(self, inner=inner, indices=tuple(indices), known=known, gappy=gappy)
+        masks = [table.missing_mask(j) for j in indices]
+        inner_places = tuple(place for place, mask in enumerate(masks) if not mask.all())
+        inner_indices = [indices[place] for place in inner_places]
+        return replace(
+            self,
+            inner=self.inner.fit(table, inner_indices, weight, codes) if inner_indices else self.inner,
+            indices=tuple(indices),
+            inner_places=inner_places,
+            has_missing=tuple(bool(mask.any()) for mask in masks),
+        )
 
     def with_missing_unknown(self) -> MissingAsLevel:
-        """The same with missing cells left open: for rows of which they are to be guessed."""
-        return replace(self, told=False)
+        return replace(self, missing_is_coded=False)
 
     @property
-    def _sizes(self) -> Array:
-        """Number of cells of each column that are not for what is missing."""
+    def _inner_sizes(self) -> Array:
+        """Number of codes of each column without that for missing values, (d,)."""
         sizes = np.zeros(len(self.indices), dtype=np.intp)
-        if self.known:
-            sizes[list(self.known)] = self.inner.layout()["levels"]
+        if self.inner_places:
+            sizes[list(self.inner_places)] = self.inner.layout()["levels"]
         return sizes
 
     def encode(self, table: Table) -> Array:
         codes = np.full((table.n, len(self.indices)), -1)
-        if self.known:
-            codes[:, list(self.known)] = self.inner.encode(table)
-        for place, (j, size, gappy) in enumerate(zip(self.indices, self._sizes, self.gappy, strict=True)):
-            if gappy and self.told:
-                codes[table.absent(j), place] = size
+        if self.inner_places:
+            codes[:, list(self.inner_places)] = self.inner.encode(table)
+        columns = zip(self.indices, self._inner_sizes, self.has_missing, strict=True)
+        for place, (j, size, has_missing) in enumerate(columns):
+            if has_missing and self.missing_is_coded:
+                codes[table.missing_mask(j), place] = size
         return codes
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        sizes, whole = self._sizes, np.maximum(encoded, 0)
-        made: list[Array] = [np.full(len(encoded), np.nan) for _ in self.indices]
-        if self.known:
-            inside = np.minimum(whole, np.maximum(sizes - 1, 0))[:, list(self.known)]
-            for place, column in zip(self.known, self.inner.decode(inside, rng), strict=True):
-                made[place] = column
+        sizes = self._inner_sizes
+        columns: list[Array] = [np.full(len(encoded), np.nan) for _ in self.indices]
+        if self.inner_places:
+            inner_codes = np.minimum(np.maximum(encoded, 0), np.maximum(sizes - 1, 0))
+            decoded = self.inner.decode(inner_codes[:, list(self.inner_places)], rng)
+            for place, column in zip(self.inner_places, decoded, strict=True):
+                columns[place] = column
         return [
-            _with_gaps(column, codes == size)
-            for column, codes, size in zip(made, encoded.T, sizes, strict=True)
+            _with_missing(column, codes == size)
+            for column, codes, size in zip(columns, encoded.T, sizes, strict=True)
         ]
 
     def layout(self) -> Mapping[str, Any]:
-        told = self.inner.layout() if self.known else {"levels": ()}
-        levels, ordered, volumes = self._sizes, np.zeros(len(self.indices), dtype=np.intp), []
-        ordered[list(self.known)] = told.get("ordered", 0)
-        volume = told.get("log_volume", np.zeros(int(levels.sum())))
-        own = np.split(volume, np.cumsum(levels)[:-1])
-        for part, gappy in zip(own, self.gappy, strict=True):
-            volumes.append(np.append(part, np.zeros(int(gappy))))
+        inner = self.inner.layout() if self.inner_places else {"levels": ()}
+        sizes, ordered = self._inner_sizes, np.zeros(len(self.indices), dtype=np.intp)
+        ordered[list(self.inner_places)] = inner.get("ordered", 0)
+        volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
+        by_column = np.split(volume, np.cumsum(sizes)[:-1])
+        volumes = [
+            np.append(part, np.zeros(int(has_missing)))
+            for part, has_missing in zip(by_column, self.has_missing, strict=True)
+        ]
         return {
-            "levels": tuple(int(size) for size in levels + np.array(self.gappy)),
+            "levels": tuple(int(size) for size in sizes + np.array(self.has_missing)),
             "ordered": tuple(int(size) for size in ordered),
             "log_volume": np.concatenate(volumes),
-            "gappy": self.gappy,
+            "gappy": self.has_missing,
         }
 
-    def _moved(self, changed: Codes, grown: MissingAsLevel) -> Codes:
-        """The new codes of all columns: the cell for what is missing stays the last one."""
-        if changed is None:
+    def _with_missing_code(self, inner_codes: NewCodes, changed: MissingAsLevel) -> NewCodes:
+        """New codes of all columns in a changed encoder: the code for missing values stays the last one."""
+        if inner_codes is None:
             return None
-        inner = dict(zip(self.known, changed, strict=True))
+        by_place = dict(zip(self.inner_places, inner_codes, strict=True))
+        columns = zip(self._inner_sizes, changed._inner_sizes, self.has_missing, strict=True)
         return [
-            np.append(inner.get(place, np.arange(size)), np.full(int(gappy), new))
-            for place, (size, new, gappy) in enumerate(
-                zip(self._sizes, grown._sizes, self.gappy, strict=True)
-            )
+            np.append(by_place.get(place, np.arange(old)), np.full(int(has_missing), new))
+            for place, (old, new, has_missing) in enumerate(columns)
         ]
 
-    def extend(self, table: Table) -> tuple[MissingAsLevel, Codes]:
-        inner, codes = self.inner.extend(table) if self.known else (self.inner, None)
-        grown = replace(self, inner=inner)
-        return grown, self._moved(codes, grown)
+    def extend(self, table: Table) -> tuple[MissingAsLevel, NewCodes]:
+        inner, codes = self.inner.extend(table) if self.inner_places else (self.inner, None)
+        extended = replace(self, inner=inner)
+        return extended, self._with_missing_code(codes, extended)
 
-    def restricted_to(self, counts: Array) -> tuple[MissingAsLevel, Codes]:
-        cells = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
-        own = [cells[place][: self._sizes[place]] for place in self.known]
-        inner, codes = self.inner.restricted_to(np.concatenate(own)) if self.known else (self.inner, None)
-        fewer = replace(self, inner=inner)
-        return fewer, self._moved(codes, fewer)
+    def restricted_to(self, counts: Array) -> tuple[MissingAsLevel, NewCodes]:
+        by_column = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
+        inner_counts = [by_column[place][: self._inner_sizes[place]] for place in self.inner_places]
+        inner, codes = (
+            self.inner.restricted_to(np.concatenate(inner_counts))
+            if self.inner_places
+            else (self.inner, None)
+        )
+        restricted = replace(self, inner=inner)
+        return restricted, self._with_missing_code(codes, restricted)
 
-    def unite(self, other: MissingAsLevel) -> tuple[MissingAsLevel, Codes, Codes]:
-        if (self.known, self.gappy) != (other.known, other.gappy):
-            raise ValueError("the models have gaps in different columns: they cannot be added up")
-        inner, ours, theirs = self.inner.unite(other.inner) if self.known else (self.inner, None, None)
-        grown = replace(self, inner=inner)
-        return grown, self._moved(ours, grown), other._moved(theirs, grown)
+    def unite(self, other: MissingAsLevel) -> tuple[MissingAsLevel, NewCodes, NewCodes]:
+        if (self.inner_places, self.has_missing) != (other.inner_places, other.has_missing):
+            raise ValueError("models with missing values in different columns cannot be merged")
+        inner, ours, theirs = self.inner.unite(other.inner) if self.inner_places else (self.inner, None, None)
+        united = replace(self, inner=inner)
+        return united, self._with_missing_code(ours, united), other._with_missing_code(theirs, united)
 
     @property
     def data_dependence(self) -> str:
-        return self.inner.data_dependence or "columns with gaps are found in the training rows"
+        return self.inner.data_dependence or "columns with missing values are found in the training rows"
 
     def remarks(self) -> list[str]:
-        found = dict.fromkeys(range(len(self.indices)), "nothing known")
-        if isinstance(self.inner, HasRemarks) and self.known:
-            found |= dict(zip(self.known, self.inner.remarks(), strict=True))
-        return [found[place] for place in range(len(self.indices))]
+        if not self.inner_places:
+            return ["all missing"] * len(self.indices)
+        inner = self.inner.remarks() if isinstance(self.inner, HasRemarks) else [""] * len(self.inner_places)
+        by_place = dict(zip(self.inner_places, inner, strict=True))
+        return [by_place.get(place, "all missing") for place in range(len(self.indices))]
 
 
-def _with_gaps(column: Array, absent: Array) -> Array:
-    if not absent.any():
+def _with_missing(column: Array, missing: Array) -> Array:
+    """A column with missing values at a mask: NaN among numbers, None among others."""
+    if not missing.any():
         return column
     if column.dtype.kind in "fiu":
-        return np.where(absent, np.nan, column)
-    cells = column.astype(object)
-    cells[absent] = None
-    return cells
+        return np.where(missing, np.nan, column)
+    objects = column.astype(object)
+    objects[missing] = None
+    return objects

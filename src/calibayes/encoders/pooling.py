@@ -1,4 +1,4 @@
-"""Levels that are too rare or too many, pooled into one."""
+"""The rule by which rare levels of a column are pooled into one level."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from calibayes.core.protocols import Array
 
 @dataclass(frozen=True)
 class Pooling:
-    """Which levels keep to themselves; the others become one level, "other".
+    """Which levels of a column are pooled into one level, "other".
 
     Parameters
     ----------
     rare : float, default=0
-        Levels of less weight (seen fewer times) than this are pooled.
+        Levels with a smaller total weight (fewer rows) than this are pooled.
     most : int, optional
-        Levels beyond this many most frequent ones are pooled; among equals the first in order stay.
+        Number of most frequent levels that are not pooled; of levels with equal weight the first in sorted order stay.
     """
 
     rare: float = 0.0
@@ -27,17 +27,19 @@ class Pooling:
     def __post_init__(self) -> None:
         if not self.rare >= 0 or (self.most is not None and self.most < 1):
             raise ValueError(
-                f"levels are pooled below a weight from 0 on and beyond a number from 1 on, got {self}"
+                "to pool levels, rare must be at least 0 and most at least 1 (or None), "
+                f"got rare={self.rare}, most={self.most}"
             )
 
     @property
-    def on(self) -> bool:
+    def is_active(self) -> bool:
+        """Whether any level may be pooled."""
         return self.rare > 0 or self.most is not None
 
-    def kept(self, mass: Array) -> Array:
-        """Which levels of these weights stay, (levels,) booleans."""
-        if not self.on:
-            return np.ones(len(mass), dtype=bool)
-        stays = np.zeros(len(mass), dtype=bool)
-        stays[np.argsort(-mass, kind="stable")[: self.most]] = True
-        return stays & (mass >= self.rare)
+    def unpooled(self, weights: Array) -> Array:
+        """Which levels, of these total weights (levels,), are not pooled, (levels,) booleans."""
+        if not self.is_active:
+            return np.ones(len(weights), dtype=bool)
+        is_frequent = np.zeros(len(weights), dtype=bool)
+        is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
+        return is_frequent & (weights >= self.rare)

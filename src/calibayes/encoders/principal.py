@@ -1,4 +1,4 @@
-"""Many columns as few: the directions along which a whole table varies most."""
+"""Principal components of encoded columns."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.numbers import DataIndependent, Encoder
-from calibayes.tables.read import Table
+from calibayes.encoders.encoder import Encoder, FixedLayout
+from calibayes.tables.table import Table
 
 
 @dataclass(frozen=True)
-class PrincipalComponents(DataIndependent):
-    """The principal components of another encoder's columns, each with variance 1.
+class PrincipalComponents(FixedLayout):
+    """The leading principal components of the columns of another encoder, as in `PCA(whiten=True)` of scikit-learn.
+
+    The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1, in descending order of the
+    variance that they explain. Components whose variance is below 1e-10 of the largest are left out.
 
     Parameters
     ----------
     most : int, default=64
-        Number of components, those of largest variance; fewer where the columns have no more.
-    inner : Encoder
-        Of complete numbers.
+        Largest number of components.
+    inner : Encoder, default=Dense()
+        An encoder of numbers without missing values.
     """
 
     most: int = 64
@@ -31,13 +34,13 @@ class PrincipalComponents(DataIndependent):
     indices: tuple[int, ...] = ()
     mean: Array = field(default_factory=lambda: np.zeros(0))
     directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    """(columns, components)"""
+    """Eigenvectors divided by their standard deviations, (inner columns, components)."""
 
     data_dependence = "principal components are found in the training rows"
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"a table needs at least one component, got {self.most}")
+            raise ValueError(f"the number of components (most) must be at least one, got {self.most}")
 
     def fit(
         self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
@@ -45,19 +48,19 @@ class PrincipalComponents(DataIndependent):
         inner = self.inner.fit(table, indices, weight, codes)
         x = inner.encode(table)
         mean = weight @ x / weight.sum()
-        away = (x - mean) * np.sqrt(weight / weight.sum())[:, None]
-        variances, vectors = np.linalg.eigh(away.T @ away)
+        centered = (x - mean) * np.sqrt(weight / weight.sum())[:, None]
+        variances, vectors = np.linalg.eigh(centered.T @ centered)
         order = np.argsort(-variances, kind="stable")[: self.most]
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
-        found = vectors[:, order] / np.sqrt(np.where(variances[order] > 0, variances[order], 1.0))
-        return replace(self, inner=inner, indices=tuple(indices), mean=mean, directions=found)
+        directions = vectors[:, order] / np.sqrt(np.where(variances[order] > 0, variances[order], 1.0))
+        return replace(self, inner=inner, indices=tuple(indices), mean=mean, directions=directions)
 
     def encode(self, table: Table) -> Array:
         return (self.inner.encode(table) - self.mean) @ self.directions
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        raise ValueError("components are not turned back into a table: sample another model")
+        raise ValueError("principal components cannot be decoded into a table: sample from another model")
 
     def layout(self) -> Mapping[str, Any]:
         d = self.directions.shape[1]
@@ -65,4 +68,6 @@ class PrincipalComponents(DataIndependent):
         return {"columns": names, "center": np.zeros(d), "variance": np.ones(d)}
 
     def unite(self, other: PrincipalComponents) -> tuple[PrincipalComponents, None, None]:
-        raise ValueError("components that were found apart cannot be added up")
+        raise ValueError(
+            "models of principal components cannot be merged: each was fitted with its own components"
+        )

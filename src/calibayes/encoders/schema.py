@@ -1,4 +1,4 @@
-"""What each column of a table is taken for, and why."""
+"""The schema of a table: how a model treats each column, and why."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from calibayes.encoders.numbers import Encoder, HasRemarks
-from calibayes.tables.read import Table, holds_booleans
+from calibayes.encoders.encoder import Encoder, HasRemarks
+from calibayes.tables.table import Table, holds_booleans
+from calibayes.tables.text import text_table
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 NUMBERS = "numbers"
-CONTENTS = {"f": NUMBERS, "i": NUMBERS, "u": NUMBERS, "b": "booleans"}
-"""What the columns of a NumPy type hold; all others hold text or categories."""
+CONTENT_TYPES = {"f": NUMBERS, "i": NUMBERS, "u": NUMBERS, "b": "booleans"}
+"""Kind of a NumPy type -> content type of such a column; object columns are examined, all others contain text."""
 
 
-def content(table: Table, j: int) -> str:
-    """What a column holds: "numbers", "booleans", "text" or "categories"."""
+def content_type(table: Table, j: int) -> str:
+    """What column j contains: "numbers", "booleans", "text" or "categories"."""
     column = table.column(j)
     if column.dtype.kind != "O":
-        return CONTENTS.get(column.dtype.kind, "text")
+        return CONTENT_TYPES.get(column.dtype.kind, "text")
     if holds_booleans(column):
         return "booleans"
     return "text" if any(isinstance(value, str) for value in column) else "categories"
 
 
-def natural_kind(table: Table, j: int) -> str:
-    """Numbers are numeric, whole ones too, however few they are; all else is categorical."""
-    return NUMERIC if table.numeric(j) else CATEGORICAL
+def default_kind(table: Table, j: int) -> str:
+    """Kind of a column unless the user chooses one: numeric for numbers, even with few distinct values, else categorical."""
+    return NUMERIC if table.is_numeric(j) else CATEGORICAL
 
 
 class Column(NamedTuple):
-    """What a column is taken for."""
+    """How a model treats a column."""
 
     name: str
     kind: str
     reason: str
-    """What it holds, or "given" where a person said its kind; then what became of it."""
+    """Content type, or "given" if the user chose the kind; then a remark on the encoding."""
     missing: int
-    """Number of missing cells."""
+    """Number of missing values."""
 
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The columns of a training table. Its text is a table, a line a column."""
+    """The columns of a training table; its ``repr`` is a plain-text table with one line for each column."""
 
     columns: tuple[Column, ...]
 
@@ -52,13 +53,8 @@ class Schema:
         return next(column for column in self.columns if column.name == name)
 
     def text(self) -> str:
-        """A plain-text table: name, kind, reason and missing cells of each column."""
-        lines = [Column._fields, *(tuple(str(cell) for cell in column) for column in self.columns)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(Column._fields))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
+        """A plain-text table: name, kind, reason and number of missing values of each column."""
+        return text_table([Column._fields, *(tuple(str(cell) for cell in column) for column in self.columns)])
 
     def __repr__(self) -> str:
         return self.text()
@@ -70,12 +66,24 @@ def schema(
     chosen: Mapping[str, tuple[int, ...]],
     given: frozenset[int] = frozenset(),
 ) -> Schema:
-    """The schema of a table whose columns went to fitted encoders, by kind; ``given`` are those a person decided."""
+    """The schema of a table.
+
+    Parameters
+    ----------
+    encoders : kind -> fitted encoder
+    chosen : kind -> positions of its columns
+    given : positions of the columns whose kind was chosen by the user
+    """
     columns: dict[int, Column] = {}
     for kind, encoder in encoders.items():
         remarks = encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * len(chosen[kind])
         for j, remark in zip(chosen[kind], remarks, strict=True):
-            source = "given" if j in given else content(table, j)
+            source = "given" if j in given else content_type(table, j)
             reason = f"{source}: {remark}" if remark else source
-            columns[j] = Column(table.names[j], kind, reason, int(table.absent(j).sum()))
+            columns[j] = Column(table.names[j], kind, reason, int(table.missing_mask(j).sum()))
     return Schema(tuple(columns[j] for j in sorted(columns)))
+
+
+# Old names, until their users are renamed.
+content = content_type
+natural_kind = default_kind

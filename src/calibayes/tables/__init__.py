@@ -1,1 +1,1 @@
-"""Tables as people have them (arrays, data frames, files), and sources that hand out encoded rows in blocks."""
+"""Tables of mixed columns (from arrays, data frames and files), and sources that yield encoded rows in blocks."""

@@ -1,4 +1,4 @@
-"""What kind of table the training rows came in, so that new rows can come out the same."""
+"""The kind of table that training rows came in (array, data frame), so that sampled rows are returned as the same kind."""
 
 from __future__ import annotations
 
@@ -13,62 +13,73 @@ from calibayes.core.protocols import Array
 
 
 class Origin(Protocol):
+    """A kind of table, with its column labels and categories."""
+
+    def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
+        """A table of this kind from columns of shape (n,), converted to their types in training where possible."""
+
     def made_of(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
-        """Columns as a table of this kind."""
+        """Old name of `build`."""
 
 
 @dataclass(frozen=True)
 class FromArray:
-    """Rows of an array: numbers where all columns are numbers, else objects."""
+    """A NumPy array: numeric if all columns are numbers or booleans, else of objects."""
 
-    def made_of(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
-        typed = [as_type(column, kind) for column, kind in zip(columns, types, strict=True)]
+    def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
+        typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]
         if all(column.dtype.kind in "fiub" for column in typed):
             return np.stack(typed, axis=1)
         return np.stack([column.astype(object) for column in typed], axis=1)
 
+    made_of = build
+
 
 @dataclass(frozen=True)
 class FromFrame:
-    """Columns of a data frame of some library, with its own column labels and categories."""
+    """A data frame of a library, with the column labels and categorical columns of the training frame."""
 
     library: Any
     labels: tuple[Any, ...]
     categorical: tuple[bool, ...]
 
-    def made_of(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
-        typed = [as_type(column, kind) for column, kind in zip(columns, types, strict=True)]
+    def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
+        typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]
         cells = {
             name: column.tolist() if column.dtype.kind == "O" else column
             for name, column in zip(names, typed, strict=True)
         }
         frame = nw.from_dict(cells, backend=self.library)
-        declared = [name for name, yes in zip(names, self.categorical, strict=True) if yes]
-        if declared:
-            frame = frame.with_columns(nw.col(*declared).cast(nw.String).cast(nw.Categorical))
+        categorical_names = [
+            name for name, is_categorical in zip(names, self.categorical, strict=True) if is_categorical
+        ]
+        if categorical_names:
+            frame = frame.with_columns(nw.col(*categorical_names).cast(nw.String).cast(nw.Categorical))
         native = frame.to_native()
         if list(self.labels) != list(names) and hasattr(native, "set_axis"):
             native = native.set_axis(list(self.labels), axis=1)
         return native
 
+    made_of = build
+
 
 def origin_of(table: Any) -> Origin:
-    """The kind of a table as a person passed it."""
+    """The kind of a table that was passed to an estimator."""
     if not nw.dependencies.is_into_dataframe(table):
         return FromArray()
     frame = nw.from_native(table, eager_only=True)
-    declared = tuple(isinstance(kind, nw.Categorical | nw.Enum) for kind in frame.schema.dtypes())
-    return FromFrame(frame.implementation, tuple(frame.columns), declared)
+    categorical = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in frame.schema.dtypes())
+    return FromFrame(frame.implementation, tuple(frame.columns), categorical)
 
 
-def as_type(column: Array, kind: np.dtype[Any]) -> Array:
-    """A column in the type it had in training, where its cells allow it."""
-    numeric = column.dtype.kind in "iuf"
-    if kind.kind in "iu" and numeric:
-        whole = np.isfinite(column).all() and (column == np.rint(column)).all()
-        bounds = np.iinfo(kind)
-        return np.clip(column, bounds.min, bounds.max).astype(kind) if whole else column
-    if kind.kind == "b":
-        known = np.isfinite(column).all() if numeric else all(value is not None for value in column)
-        return column.astype(bool) if known else column
-    return column.astype(kind) if kind.kind == "f" and numeric else column
+def as_type(column: Array, dtype: np.dtype[Any]) -> Array:
+    """A column converted to the type it had in training, or unchanged if a value does not fit it."""
+    is_numeric = column.dtype.kind in "iuf"
+    if dtype.kind in "iu" and is_numeric:
+        is_integer = np.isfinite(column).all() and (column == np.rint(column)).all()
+        bounds = np.iinfo(dtype)
+        return np.clip(column, bounds.min, bounds.max).astype(dtype) if is_integer else column
+    if dtype.kind == "b":
+        is_complete = np.isfinite(column).all() if is_numeric else all(value is not None for value in column)
+        return column.astype(bool) if is_complete else column
+    return column.astype(dtype) if dtype.kind == "f" and is_numeric else column

@@ -1,4 +1,4 @@
-"""Tables in memory, handed out in blocks of rows."""
+"""Encoded columns in memory, yielded in blocks of rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.numbers.sparse import bytes_per_row, take_rows
+from calibayes.kernels.numbers.sparse import is_sparse
 
 BYTES_PER_BLOCK = 2**23
-"""A block is read several times in a pass: it should be found in the caches again, and be worth a call."""
+"""A block is read several times in a pass: small enough to stay in the processor's caches, large enough that the cost
+of a call does not matter."""
 FEWEST_ROWS = 256
-SHARES = 4
-"""Blocks are a multiple of so many, where they are as many: threads then have equal shares of them."""
-BYTES_A_SUM = 16
-"""Least bytes of a block for each number it is summed up in: those are set to zero, added to and added up."""
-BYTES_A_CLASS = 32
-"""Temporary numbers of a row for each class: log density, posterior, weights."""
+BLOCK_MULTIPLE = 4
+"""The number of blocks is a multiple of this, if there are at least as many: threads then get equal shares."""
+BYTES_PER_SUM = 16
+"""Least bytes of a block per number in its sums, which are allocated, filled and added for each block."""
+BYTES_PER_CLASS = 32
+"""Temporary bytes per row and class: log density, posterior, weights."""
 
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Encoded columns of each family, dense or CSR, labels and weights.
+    """Encoded columns of each family (dense or CSR), labels and weights, in memory.
 
     Parameters
     ----------
@@ -39,27 +40,30 @@ class ArraySource:
     held_out: Array
     rows_per_block: int | None = None
     k: int = 1
-    """Number of classes: temporary arrays have a cell for each row and class."""
+    """Number of classes: temporary arrays have an entry for each row and class."""
     least_cells: int = 0
-    """Cells that a block stores at least: as many as the numbers it is summed up in."""
+    """Least number of cells of a block: as many as its sums have numbers."""
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return len(self.labels)
 
     @cached_property
     def _rows(self) -> int:
+        """Rows per block."""
         if self.rows_per_block is not None:
             return self.rows_per_block
-        row = sum(bytes_per_row(columns) for columns in self.columns.values()) + BYTES_A_CLASS * self.k
-        # Sums over a block have a number for each class and column at least: they should not outweigh it.
+        row = sum(_bytes_per_row(columns) for columns in self.columns.values()) + BYTES_PER_CLASS * self.k
+        # The sums of a block have at least one number per class and column; they must not outweigh its rows.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
-        least = max(FEWEST_ROWS, int(BYTES_A_SUM * sums // row))
+        least = max(FEWEST_ROWS, int(BYTES_PER_SUM * sums // row))
         blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // least)
-        return max(-(-self.n // _shared(max(int(blocks), 1))), 1)
+        return max(-(-self.n // _rounded_down(max(int(blocks), 1))), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
-        columns = {name: take_rows(array, rows) for name, array in self.columns.items()}
+        """The given rows as a block; ``first`` is the number of its first row in the table."""
+        columns = {name: _select_rows(array, rows) for name, array in self.columns.items()}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
@@ -71,5 +75,26 @@ class ArraySource:
         return (self.take(order[start : start + size]) for start in range(0, self.n, size))
 
 
-def _shared(blocks: int) -> int:
-    return blocks // SHARES * SHARES or blocks
+def _rounded_down(blocks: int) -> int:
+    """A number of blocks, rounded down to a multiple of BLOCK_MULTIPLE if it is not less than that."""
+    return blocks // BLOCK_MULTIPLE * BLOCK_MULTIPLE or blocks
+
+
+def _select_rows(x: Array, rows: slice | Array) -> Array:
+    """The given rows of a matrix; consecutive rows of a CSR matrix share its memory."""
+    if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
+        return x[rows]
+    start, stop, _ = rows.indices(x.shape[0])
+    cells = slice(x.indptr[start], x.indptr[max(start, stop)])
+    row_starts = x.indptr[start : max(start, stop) + 1] - x.indptr[start]
+    shape = (len(row_starts) - 1, x.shape[1])
+    selected = type(x)((x.data[cells], x.indices[cells], row_starts), shape=shape, copy=False)
+    selected.has_sorted_indices = x.has_sorted_indices
+    return selected
+
+
+def _bytes_per_row(x: Array) -> float:
+    """Stored bytes per row, on average."""
+    if is_sparse(x):
+        return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
+    return float(x.shape[1] * x.dtype.itemsize)

@@ -68,23 +68,3 @@ def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
     if is_sparse(x):
         return np.unique(x.indices[condition(x.data)])
     return np.flatnonzero(condition(x).any(axis=0))
-
-
-def take_rows(x: Array, rows: slice | Array) -> Array:
-    """``x[rows]``, without a copy for contiguous rows."""
-    if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
-        return x[rows]
-    start, stop, _ = rows.indices(x.shape[0])
-    cells = slice(x.indptr[start], x.indptr[max(start, stop)])
-    row_starts = x.indptr[start : max(start, stop) + 1] - x.indptr[start]
-    shape = (len(row_starts) - 1, x.shape[1])
-    part = type(x)((x.data[cells], x.indices[cells], row_starts), shape=shape, copy=False)
-    part.has_sorted_indices = x.has_sorted_indices
-    return part
-
-
-def bytes_per_row(x: Array) -> float:
-    """Mean number of bytes stored per row."""
-    if is_sparse(x):
-        return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
-    return float(x.shape[1] * x.dtype.itemsize)

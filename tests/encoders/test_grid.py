@@ -15,7 +15,7 @@ def fitted(columns, weight=None, points=128):
     return Grid(points).fit(read_array(columns), list(range(columns.shape[1])), weight)
 
 
-def test_positions_come_back_as_the_numbers_they_were():
+def test_decoded_positions_are_the_encoded_numbers():
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(100, 3)) * [1.0, 1e-6, 1e6]
     columns[4, 1] = np.nan
@@ -28,7 +28,7 @@ def test_positions_come_back_as_the_numbers_they_were():
 
 
 @pytest.mark.parametrize("far", [1e6, -1e6, 1e99])
-def test_a_far_value_leaves_the_rest_resolved(far):
+def test_an_outlier_does_not_widen_the_grid(far):
     values = np.append(np.random.default_rng(0).normal(size=200), far)
     grid = fitted(values)
     assert grid.step[0] < 0.15
@@ -40,7 +40,7 @@ def test_a_far_value_leaves_the_rest_resolved(far):
 @pytest.mark.parametrize(
     "values", [[3.0] * 9 + [3.5], [1e12] * 5, [0.0] * 5, [7.0], [1.0, 2.0], [-1e-300, 1e-300]]
 )
-def test_columns_with_hardly_any_values(values):
+def test_columns_with_one_or_two_distinct_values(values):
     grid = fitted(values)
     positions = grid.encode(read_array(np.array(values)[:, None]))
     assert np.isfinite(positions).all()
@@ -56,10 +56,10 @@ def test_weighted_rows_are_repeated_rows():
     assert_allclose([weighted.origin, weighted.step], [repeated.origin, repeated.step], rtol=1e-12)
 
 
-def test_different_grids_do_not_add_up():
+def test_different_grids_are_not_united():
     one, other = fitted(np.arange(10.0)), fitted(np.arange(20.0))
     assert one.unite(one)[0] is one
-    with pytest.raises(ValueError, match="different grids"):
+    with pytest.raises(ValueError, match="models with different grids of numbers cannot be merged"):
         one.unite(other)
 
 

@@ -1,4 +1,4 @@
-"""Levels that are rare or too many."""
+"""Levels and pooled levels."""
 
 import numpy as np
 import pandas as pd
@@ -19,65 +19,65 @@ def fitted(levels, table, weight=None):
     return levels.fit(table, [0], np.ones(table.n) if weight is None else np.asarray(weight))
 
 
-COLOURS = column("red", "red", "red", "blue", "blue", "green", "grey", None)
+COLORS = column("red", "red", "red", "blue", "blue", "green", "grey", None)
 
 
-def test_rare_levels_are_one():
-    levels = fitted(Levels(rare=2), COLOURS)
+def test_rare_levels_are_pooled():
+    levels = fitted(Levels(rare=2), COLORS)
     assert levels.layout() == {"levels": (3,)}
-    assert_array_equal(levels.encode(COLOURS)[:, 0], [1, 1, 1, 0, 0, 2, 2, -1])
+    assert_array_equal(levels.encode(COLORS)[:, 0], [1, 1, 1, 0, 0, 2, 2, -1])
     assert levels.encode(column("pink", None))[:, 0].tolist() == [2, -1]
     assert levels.remarks() == ["4 levels, 2 pooled as other"]
 
 
-def test_most_frequent_levels_stay():
-    levels = fitted(Levels(most=1), COLOURS)
-    assert levels.seen[0].tolist() == ["red"]
-    assert fitted(Levels(most=3), COLOURS).seen[0].tolist() == ["blue", "green", "red"]
-    assert fitted(Levels(most=4), COLOURS).layout() == {"levels": (4,)}
+def test_most_frequent_levels_are_not_pooled():
+    levels = fitted(Levels(most=1), COLORS)
+    assert levels.unpooled[0].tolist() == ["red"]
+    assert fitted(Levels(most=3), COLORS).unpooled[0].tolist() == ["blue", "green", "red"]
+    assert fitted(Levels(most=4), COLORS).layout() == {"levels": (4,)}
 
 
-def test_weights_count():
-    levels = fitted(Levels(rare=2), COLOURS, [1, 1, 1, 0.5, 0.5, 9, 1, 1])
-    assert levels.seen[0].tolist() == ["green", "red"]
+def test_weights_count_as_rows():
+    levels = fitted(Levels(rare=2), COLORS, [1, 1, 1, 0.5, 0.5, 9, 1, 1])
+    assert levels.unpooled[0].tolist() == ["green", "red"]
 
 
-def test_without_a_pool_unseen_levels_are_skipped():
-    levels = fitted(Levels(rare=1), COLOURS)
+def test_without_pooled_levels_unseen_values_have_no_code():
+    levels = fitted(Levels(rare=1), COLORS)
     assert levels.encode(column("pink"))[0, 0] == -1
     assert levels.remarks() == ["4 levels"]
 
 
-def test_whole_numbers_with_a_pool_are_those_that_occur():
+def test_integers_beside_pooled_ones_are_those_that_occur():
     numbers = read_array(np.array([0, 0, 1, 5, 5])[:, None])
     assert fitted(Levels(), numbers).layout() == {"levels": (6,)}
     levels = fitted(Levels(rare=2), numbers)
     assert levels.encode(read_array(np.array([0, 1, 3, 5])[:, None]))[:, 0].tolist() == [0, 2, 2, 1]
 
 
-def test_a_sample_has_values_of_the_pool():
-    levels = fitted(Levels(rare=2), COLOURS)
+def test_other_is_decoded_as_any_pooled_value():
+    levels = fitted(Levels(rare=2), COLORS)
     drawn = levels.decode(np.array([[0], [1], *[[2]] * 30]), np.random.default_rng(0))[0]
     assert drawn[:2].tolist() == ["blue", "red"]
     assert set(drawn[2:]) == {"green", "grey"}
 
 
-def test_new_levels_join_the_pool():
-    levels = fitted(Levels(rare=2), COLOURS)
+def test_extend_adds_new_values_to_the_pooled_ones():
+    levels = fitted(Levels(rare=2), COLORS)
     grown, moved = levels.extend(column("pink", "red"))
     assert moved is None
     assert grown.encode(column("pink", "blue"))[:, 0].tolist() == [2, 0]
-    pool, moved = fitted(Levels(most=9), COLOURS).extend(column("pink"))
-    assert pool.layout() == {"levels": (5,)}
+    grown, moved = fitted(Levels(most=9), COLORS).extend(column("pink"))
+    assert grown.layout() == {"levels": (5,)}
     assert moved[0].tolist() == [0, 1, 2, 3]
-    again, moved = pool.extend(column("violet", "pink"))
+    again, moved = grown.extend(column("violet", "pink"))
     assert moved is None
     assert again.pooled[0].tolist() == ["pink", "violet"]
 
 
 @pytest.mark.parametrize("options", [{"rare": -1.0}, {"rare": float("nan")}, {"most": 0}])
 def test_bad_pooling(options):
-    with pytest.raises(ValueError, match="levels are pooled"):
+    with pytest.raises(ValueError, match="rare must be at least 0 and most at least 1"):
         Pooling(**options)
 
 
@@ -89,7 +89,7 @@ class TestNaiveBayes:
             rng.random(400) < np.isin(town, ["a", "d"]) * 0.8, "x", "y"
         )
 
-    def test_a_pool_is_a_level_like_any(self):
+    def test_other_is_a_level_like_any(self):
         X, y = self.table()
         by_hand = X.assign(town=np.where(X["town"].isin(list("abc")), X["town"], "other"))
         for options in ({"rare_levels": 30}, {"max_levels": 3}):
@@ -100,7 +100,7 @@ class TestNaiveBayes:
             unseen = model.predict_proba(pd.DataFrame({"town": ["nowhere"]}))
             assert_allclose(unseen[0], expected[X["town"] == "e"][0])
 
-    def test_partial_fit_settles_the_pool_by_the_first_rows(self):
+    def test_the_first_partial_fit_decides_which_levels_are_pooled(self):
         X, y = self.table()
         model = cb.NaiveBayes(rare_levels=10, rule="ml").partial_fit(X[:200], y[:200], classes=["x", "y"])
         model.partial_fit(X[200:], y[200:])
@@ -108,7 +108,7 @@ class TestNaiveBayes:
         expected = cb.NaiveBayes(rule="ml").fit(by_hand, y).predict_proba(by_hand)
         assert_allclose(model.predict_proba(X), expected)
 
-    def test_partial_fit_opens_a_pool_for_new_levels(self):
+    def test_partial_fit_pools_new_levels(self):
         X, y = self.table()
         common = X["town"].isin(list("abc")).to_numpy()
         model = cb.NaiveBayes(max_levels=3, rule="ml").partial_fit(X[common], y[common], classes=["x", "y"])

@@ -1,4 +1,4 @@
-"""Where components begin."""
+"""Clusters of each class, from which the components of a mixture are started."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def clumps(n=200, seed=0):
     ], codes
 
 
-def found(X, codes, weight=None, **options):
+def fitted_seeds(X, codes, weight=None, **options):
     weight = np.ones(len(X)) if weight is None else weight
     return Clusters(**options).fit(read_array(X), range(X.shape[1]), weight, codes).seeds
 
@@ -34,60 +34,62 @@ def test_centers_are_as_good_as_those_of_scikit_learn():
         assert inertia <= 1.01 * other.inertia_
 
 
-def test_order_and_repetition_of_rows_leave_no_trace():
+def test_centers_do_not_depend_on_the_order_and_repetition_of_rows():
     X, codes = clumps()
     weight = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
-    plain = found(X[weight > 0], codes[weight > 0], weight[weight > 0], components=3)
+    plain = fitted_seeds(X[weight > 0], codes[weight > 0], weight[weight > 0], components=3)
     order = np.random.default_rng(2).permutation(np.repeat(np.arange(len(X)), weight.astype(int)))
-    for ours, repeated in zip(plain, found(X[order], codes[order], components=3), strict=True):
+    for ours, repeated in zip(plain, fitted_seeds(X[order], codes[order], components=3), strict=True):
         assert_allclose(ours, repeated, rtol=1e-10)
 
 
-def test_units_of_columns_leave_no_trace():
+def test_centers_scale_with_the_units_of_columns():
     X, codes = clumps()
     for plain, scaled in zip(
-        found(X, codes, components=3), found(X * [1e3, 1e-3] + 7, codes, components=3), strict=True
+        fitted_seeds(X, codes, components=3),
+        fitted_seeds(X * [1e3, 1e-3] + 7, codes, components=3),
+        strict=True,
     ):
         assert_allclose(plain * [1e3, 1e-3] + 7, scaled, rtol=1e-6)
 
 
-def test_rows_without_a_label_are_left_out():
+def test_rows_without_a_label_are_ignored():
     X, codes = clumps()
     hidden = np.concatenate([codes, np.full(30, -1)])
     more = np.concatenate([X, X[:30]])
-    assert len(found(more, hidden)) == 2
-    assert_array_equal([len(seeds) for seeds in found(more, hidden, components=(1, 4))], [1, 4])
+    assert len(fitted_seeds(more, hidden)) == 2
+    assert_array_equal([len(seeds) for seeds in fitted_seeds(more, hidden, components=(1, 4))], [1, 4])
 
 
-def test_missing_cells_do_not_hinder():
+def test_missing_values_give_finite_centers():
     X, codes = clumps()
     X[::3, 0], X[1::3, 1] = np.nan, np.nan
-    assert all(np.isfinite(seeds).all() for seeds in found(X, codes, components=3))
+    assert all(np.isfinite(seeds).all() for seeds in fitted_seeds(X, codes, components=3))
     X[codes == 1, 0] = np.nan
-    assert all(np.isfinite(seeds).all() for seeds in found(X, codes, components=3))
+    assert all(np.isfinite(seeds).all() for seeds in fitted_seeds(X, codes, components=3))
 
 
-def test_too_few_rows():
+def test_fewer_distinct_rows_than_components():
     X, codes = clumps(8)
     X[codes == 1] = X[1]
-    with pytest.warns(FewRowsWarning, match="class number 1 \\(1 rows\\)"):
-        seeds = found(X, codes, components=3)
-    assert [len(own) for own in seeds] == [3, 1]
+    with pytest.warns(FewRowsWarning, match="class number 1 \\(1 row\\)"):
+        seeds = fitted_seeds(X, codes, components=3)
+    assert [len(class_seeds) for class_seeds in seeds] == [3, 1]
 
 
-def test_bad_numbers():
+def test_bad_numbers_of_components():
     for components in (0, 1.5, "two", [], [2, 0]):
-        with pytest.raises(ValueError, match="components must be a whole number from 1 on"):
+        with pytest.raises(ValueError, match="components must be a positive integer, or one for each class"):
             Clusters(components)
     X, codes = clumps()
     with pytest.raises(ValueError, match="given for 1 classes, but there are 2"):
-        found(X, codes, components=(2,))
+        fitted_seeds(X, codes, components=(2,))
 
 
-def test_models_with_other_clusters_do_not_unite():
+def test_encoders_with_different_clusters_are_not_united():
     X, codes = clumps()
     table = read_array(X)
     parts = [Clusters(2, seed).fit(table, range(2), np.ones(len(X)), np.roll(codes, seed)) for seed in (0, 1)]
-    with pytest.raises(ValueError, match="components that were found apart"):
+    with pytest.raises(ValueError, match="models with different clusters"):
         parts[0].unite(parts[1])
     assert Clusters(1).fit(table, range(2), np.ones(len(X)), codes).data_dependence == ""

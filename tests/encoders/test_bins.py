@@ -1,4 +1,4 @@
-"""Bins: edges by hand, by an independent reference and from the literature; weights act like repeated rows."""
+"""Bins: edges computed by hand, by an independent reference and from the literature."""
 
 from math import log2
 
@@ -54,7 +54,7 @@ class TestEveryStrategy:
         for left, right in zip(once.edges, often.edges, strict=True):
             assert_allclose(left, right, rtol=1e-12)
 
-    def test_order_of_rows_leaves_no_trace(self, bins):
+    def test_edges_do_not_depend_on_the_order_of_rows(self, bins):
         columns, codes = noisy()
         order = np.random.default_rng(2).permutation(len(codes))
         for left, right in zip(
@@ -62,44 +62,44 @@ class TestEveryStrategy:
         ):
             assert_array_equal(left, right)
 
-    def test_missing_cells_have_no_bin_and_shape_none(self, bins):
+    def test_missing_values_have_no_bin_and_do_not_change_the_edges(self, bins):
         columns, codes = noisy()
-        holes = np.vstack([columns, np.full((20, 3), np.nan)])
-        full, holed = (
+        with_missing = np.vstack([columns, np.full((20, 3), np.nan)])
+        complete, incomplete = (
             fitted(bins, columns, codes),
-            fitted(bins, holes, np.append(codes, np.zeros(20, dtype=int))),
+            fitted(bins, with_missing, np.append(codes, np.zeros(20, dtype=int))),
         )
-        for left, right in zip(full.edges, holed.edges, strict=True):
+        for left, right in zip(complete.edges, incomplete.edges, strict=True):
             assert_array_equal(left, right)
-        assert (holed.encode(read_array(holes))[300:] == -1).all()
+        assert (incomplete.encode(read_array(with_missing))[300:] == -1).all()
 
-    def test_values_beyond_the_ends_are_in_the_outer_bins(self, bins):
+    def test_values_outside_the_training_range_are_in_the_outermost_bins(self, bins):
         trained = fitted(bins, *noisy())
         levels = np.array(trained.layout()["levels"])
         assert_array_equal(trained.encode(read_array(np.full((1, 3), -1e9)))[0], [0, 0, 0])
         assert_array_equal(trained.encode(read_array(np.full((1, 3), 1e9)))[0], levels - 1)
 
-    def test_sampled_codes_come_back_as_the_same_codes(self, bins):
+    def test_decoded_codes_are_encoded_as_the_same_codes(self, bins):
         columns, codes = noisy()
         trained = fitted(bins, columns, codes)
         encoded = trained.encode(read_array(columns))
         decoded = np.stack(trained.decode(encoded, np.random.default_rng(0)), axis=1)
         assert_array_equal(trained.encode(read_array(decoded)), encoded)
 
-    def test_one_value_is_one_bin(self, bins):
+    def test_a_constant_column_has_one_bin(self, bins):
         trained = fitted(bins, np.full((10, 1), 7.0), np.arange(10) % 2)
         assert trained.layout()["levels"] == (1,)
         assert trained.decode(np.zeros((1, 1), dtype=int), np.random.default_rng(0))[0].tolist() == [7.0]
 
 
 @pytest.mark.parametrize("bins", STRATEGIES[:3], **IDS)
-def test_few_values_are_their_own_bins(bins):
+def test_few_distinct_values_have_a_bin_each(bins):
     trained = fitted(bins, [[1.0], [1.0], [1.0], [2.0], [8.0]])
     assert_allclose(trained.edges[0], [1.0, 1.5, 5.0, 8.0])
     assert trained.remarks() == ["3 distinct values, 3 bins"]
 
 
-def test_quantiles_have_equal_weight():
+def test_quantile_bins_have_equal_weight():
     trained = fitted(QuantileBins(4), np.arange(12.0)[:, None])
     assert_allclose(trained.edges[0], [0.0, 2.5, 5.5, 8.5, 11.0])
     heavy = fitted(QuantileBins(4), np.arange(12.0)[:, None], weight=np.array([100.0] + [1.0] * 11))
@@ -165,16 +165,16 @@ class TestMDL:
             assert_array_equal(left[1:-1], right[1:-1])
         assert fitted(MDLBins(), columns, np.full(300, -1)).layout()["levels"] == (1, 1, 1)
 
-    def test_noise_is_one_bin_and_says_so(self):
+    def test_noise_has_one_bin_and_a_remark(self):
         rng = np.random.default_rng(0)
         trained = fitted(MDLBins(), rng.normal(size=(500, 1)), rng.integers(2, size=500))
         assert trained.layout()["levels"] == (1,)
-        assert trained.remarks() == ["500 distinct values, 1 bin: no cut is worth it, so it says nothing"]
+        assert trained.remarks() == ["500 distinct values, 1 bin: it does not separate the classes"]
 
     def test_weights_below_one(self):
         columns, codes = noisy()
         few = fitted(MDLBins(), columns, codes, np.full(300, 1e-3))
-        assert few.layout()["levels"] == (1, 1, 1)  # a third of a row in all pays for nothing
+        assert few.layout()["levels"] == (1, 1, 1)  # a total weight of 0.3 rows is worth no edge
         thirds = fitted(MDLBins(), np.repeat(columns, 3, axis=0), np.repeat(codes, 3), np.full(900, 1 / 3))
         for left, right in zip(fitted(MDLBins(), columns, codes).edges, thirds.edges, strict=True):
             assert_allclose(left, right)
@@ -184,7 +184,7 @@ class TestMDL:
         edges = fitted(MDLBins(), column, (np.arange(20_000) // 100) % 2).edges[0]
         assert_allclose(edges[1:-1], np.arange(99.5, 19_900, 100))
 
-    def test_needs_classes(self):
+    def test_raises_without_class_codes(self):
         with pytest.raises(ValueError, match="needs the class codes"):
             MDLBins().fit(read_array(np.ones((3, 1))), [0], np.ones(3))
 
@@ -194,34 +194,33 @@ def test_at_least_one_bin():
         QuantileBins(0)
 
 
-def test_pair_bins_are_coarser_where_columns_are_many():
+def test_pair_bins_are_coarser_with_more_columns():
     rng = np.random.default_rng(0)
     for d, most in ((5, 64), (100, 41), (700, 5)):
         columns = rng.normal(size=(400, d))
-        found = fitted(PairBins(), columns)
-        levels = found.layout()["levels"]
+        levels = fitted(PairBins(), columns).layout()["levels"]
         assert max(levels) <= most
         assert min(levels) >= most // 2
         assert sum(levels) ** 2 / 2 <= 2**23 * 1.1
 
 
 class TestInformed:
-    def test_cuts_are_those_of_both(self):
+    def test_edges_are_those_of_pair_bins_and_of_mdl(self):
         columns, codes = noisy()
         edges = fitted(InformedBins(few=20, parts=4), columns, codes).edges
-        for found, plain, told in zip(
+        for informed, adaptive, mdl in zip(
             edges,
             fitted(PairBins(few=20, parts=4), columns, codes).edges,
             fitted(MDLBins(), columns, codes).edges,
             strict=True,
         ):
-            assert_array_equal(found, np.union1d(plain, told))
+            assert_array_equal(informed, np.union1d(adaptive, mdl))
 
-    def test_further_cuts_are_not_many(self):
+    def test_the_number_of_further_edges_is_limited(self):
         column = np.arange(20_000.0)[:, None]
         edges = fitted(InformedBins(few=16, parts=4), column, (np.arange(20_000) // 100) % 2).edges[0]
         assert 16 <= len(edges) - 2 <= 16 + 6
 
-    def test_few_values_have_a_bin_each(self):
+    def test_few_distinct_values_have_a_bin_each_and_no_more(self):
         column = (np.arange(300) % 7.0)[:, None]
         assert len(fitted(InformedBins(), column, np.arange(300) % 7).edges[0]) == 8

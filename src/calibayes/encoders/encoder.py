@@ -1,0 +1,106 @@
+"""The protocol of encoders, and the optional abilities an encoder may have.
+
+An encoder converts columns of a table into the matrix that a family reads: numbers, codes of levels or bins, indicator
+columns. It is fitted to training rows and immutable afterwards: `fit` returns a new object, which encodes any table with
+the same columns and decodes sampled rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.tables.table import Table
+
+NewCodes: TypeAlias = Sequence[Array] | None
+"""For each column the new code of each old code, (levels,), -1 for a level that was removed; None: no code changed."""
+
+
+class Encoder(Protocol):
+    """Encodes columns of a table. An encoder that accepts sparse tables has a class attribute ``sparse = True``."""
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Encoder:
+        """This encoder fitted to the columns at ``indices``, with row weights (n,).
+
+        ``codes`` (n,) are the class codes of the rows, -1 for a row without a label, for encoders that depend on the
+        classes.
+        """
+
+    def encode(self, table: Table) -> Array:
+        """The encoded columns, (n, d)."""
+
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        """The columns of the table from encoded ones (n, d).
+
+        Where several values have one code (a bin, pooled levels), one of them is drawn; without a generator a fixed
+        value is taken, such as the midpoint of the bin. Raises ValueError if the encoding cannot be inverted.
+        """
+
+    def layout(self) -> Mapping[str, Any]:
+        """Fields of `calibayes.core.protocols.Layout` that describe the encoded columns, besides classes and names."""
+
+    def extend(self, table: Table) -> tuple[Encoder, NewCodes]:
+        """This encoder with the levels of further rows added, and the new codes of the old levels."""
+
+    def restricted_to(self, counts: Array) -> tuple[Encoder, NewCodes]:
+        """This encoder without the levels whose count is 0, and the new codes; counts of all columns, (cells,)."""
+
+    @property
+    def data_dependence(self) -> str:
+        """What in the encoder depends on the training rows other than through sums over rows; "" if nothing does.
+
+        A clause for error messages, such as "bins of numbers are found in the training rows". If it is not empty, adding
+        or removing rows would need a new fit: cross-validation by subtracting the sums of a fold is then refused.
+        """
+
+    def unite(self, other: Any) -> tuple[Encoder, NewCodes, NewCodes]:
+        """An encoder with the levels of both, and the new codes of the levels of each.
+
+        Raises ValueError if the two encode the same values differently (other bins, other scaling).
+        """
+
+
+@runtime_checkable
+class HasRemarks(Protocol):
+    """An encoder that describes its columns in a schema."""
+
+    def remarks(self) -> Sequence[str]:
+        """A short description of the encoding of each column, such as "12 levels"."""
+
+
+@runtime_checkable
+class MissingIsValue(Protocol):
+    """An encoder in which a missing value has a code of its own."""
+
+    def with_missing_unknown(self) -> Encoder:
+        """The same encoder with missing values as unknown (code -1), for rows whose missing values are to be imputed."""
+
+
+@runtime_checkable
+class Derived(Protocol):
+    """An encoder whose encoded columns do not correspond one to one to the columns of the table."""
+
+    sources: tuple[int, ...]
+    """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
+
+
+class FixedLayout:
+    """Mixin of encoders whose encoded columns and codes are fixed by `fit`: further rows add or remove no levels."""
+
+    def extend(self, table: Table) -> tuple[Self, None]:
+        return self, None
+
+    def restricted_to(self, counts: Array) -> tuple[Self, None]:
+        return self, None
+
+
+class DataIndependent(FixedLayout):
+    """Mixin of encoders that encode a row in the same way whatever the training rows were."""
+
+    data_dependence: ClassVar[str] = ""
+
+    def unite(self, other: Self) -> tuple[Self, None, None]:
+        return self, None, None

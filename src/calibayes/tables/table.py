@@ -1,0 +1,197 @@
+"""The class Table: named columns, some of whose values may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.numbers import independent
+from calibayes.kernels.numbers.sparse import is_sparse
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length.
+
+    Columns of one type are stored as one array of shape (n, d), dense or sparse (CSR); columns of several types as a
+    tuple of d arrays of shape (n,).
+    """
+
+    names: tuple[str, ...]
+    content: Array | tuple[Array, ...]
+    original_types: tuple[np.dtype[Any], ...] = ()
+    """Types of the columns before they were stacked into one array; empty if they were not."""
+    distinct_cache: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
+
+    They are stored at the first call, because sorting strings takes longer than most of what is done with the codes."""
+    cache: dict[Any, tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
+    """Key -> (owner, result) of `cached`: fitted encoders and encoded columns that several models share; None: off."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.content[0]) if isinstance(self.content, tuple) else int(self.content.shape[0])
+
+    def column(self, j: int) -> Array:
+        """Column j as a dense array, (n,)."""
+        if isinstance(self.content, tuple):
+            return self.content[j]
+        return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
+
+    def dtype_kind(self, j: int) -> str:
+        """NumPy's one-letter code of the type of column j: "f", "i", "u", "b", "O", "U"."""
+        return str((self.content[j] if isinstance(self.content, tuple) else self.content).dtype.kind)
+
+    def is_numeric(self, j: int) -> bool:
+        """Whether column j contains numbers; booleans are levels, not numbers."""
+        return self.dtype_kind(j) in "fiu"
+
+    def numeric(self, j: int) -> bool:
+        """Old name of `is_numeric`."""
+        return self.is_numeric(j)
+
+    def first_of_other_kind(self, indices: Sequence[int], kinds: str) -> int | None:
+        """The first of the given columns whose type is none of these kinds, or None."""
+        candidates = indices if isinstance(self.content, tuple) else indices[:1]
+        return next((j for j in candidates if self.dtype_kind(j) not in kinds), None)
+
+    def matrix(self, indices: Sequence[int]) -> Array:
+        """The given columns as one array, (n, len(indices)); not a copy if they are all columns of a stored array."""
+        if isinstance(self.content, tuple):
+            return np.stack([self.content[j] for j in indices], axis=1)
+        everything = tuple(indices) == all_positions(self.content.shape[1])
+        return self.content if everything else self.content[:, list(indices)]
+
+    def without(self, name: str) -> tuple[Table, Array]:
+        """The table without one column, and that column. Raises ValueError if there is none of that name."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.names)}")
+        removed = self.names.index(name)
+        others = [j for j in range(len(self.names)) if j != removed]
+        is_tuple = isinstance(self.content, tuple)
+        content = tuple(self.content[j] for j in others) if is_tuple else self.matrix(others)
+        return Table(tuple(self.names[j] for j in others), content), self.column(removed)
+
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """The type of each column, before stacking."""
+        if self.original_types:
+            return self.original_types
+        if isinstance(self.content, tuple):
+            return tuple(column.dtype for column in self.content)
+        return (self.content.dtype,) * len(self.names)
+
+    def missing_mask(self, j: int) -> Array:
+        """Which values of column j are missing, (n,) booleans."""
+        if j not in self.distinct_cache:
+            return missing_mask(self.column(j))
+        values, codes = self.distinct_cache[j]
+        return np.asarray(codes == len(values))
+
+    def missing_count(self) -> int:
+        """Number of missing values in all columns."""
+        if not isinstance(self.content, tuple) and is_sparse(self.content):
+            return int(missing_mask(self.content.data).sum())
+        return sum(int(missing_mask(self.column(j)).sum()) for j in range(len(self.names)))
+
+    def value_range(self, matrix: Array) -> tuple[float, float]:
+        """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
+        return self._content_range if matrix is self.content else independent.extent(_stored_values(matrix))
+
+    @cached_property
+    def _content_range(self) -> tuple[float, float]:
+        """`value_range` of all columns, computed once: several encoders need it."""
+        return independent.extent(_stored_values(self.content))
+
+    def with_cache(self) -> Table:
+        """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
+        return replace(self, cache={})
+
+    def noting(self) -> Table:
+        """Old name of `with_cache`."""
+        return self.with_cache()
+
+    def cached(self, key: Any, owner: Any, compute: Callable[[], Result]) -> Result:
+        """``compute()``, or its stored result if it was called before with this key and this very owner object.
+
+        Several models fitted to one table then share encoders and encoded columns. Without a cache (the default) each
+        call computes.
+        """
+        if self.cache is None:
+            return compute()
+        if key not in self.cache or self.cache[key][0] is not owner:
+            self.cache[key] = owner, compute()
+        result: Result = self.cache[key][1]
+        return result
+
+    def rows(self, selection: Array) -> Table:
+        """The rows where ``selection`` (booleans) is true, or at these positions (integers)."""
+        if selection.dtype == np.bool_ and selection.all():
+            return self
+        distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
+        is_tuple = isinstance(self.content, tuple)
+        content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]
+        cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
+        return replace(self, content=content, distinct_cache=distinct, cache=cache)
+
+
+def _stored_values(matrix: Array) -> Array:
+    return matrix.data if is_sparse(matrix) else matrix
+
+
+def _distinct_of_rows(values: Array, codes: Array, selection: Array) -> tuple[Array, Array]:
+    """Distinct values and codes of the selected rows, from those of all rows."""
+    selected = codes[selection]
+    present = np.bincount(selected, minlength=len(values) + 1)[:-1] > 0
+    new_codes = np.append(np.cumsum(present) - 1, present.sum())
+    return values[present], new_codes[selected]
+
+
+@lru_cache(maxsize=8)
+def all_positions(d: int) -> tuple[int, ...]:
+    """(0, ..., d - 1); cached, because d may be very large."""
+    return tuple(range(d))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or the NA of a data-frame library."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def missing_mask(column: Array) -> Array:
+    """Which values of a column are missing, (n,) booleans."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
+    if column.dtype.kind == "O" and not set(map(type, column)) <= {str}:  # a fast test for strings only
+        return missing_objects(column)
+    return np.zeros(len(column), dtype=bool)
+
+
+def missing_objects(column: Array) -> Array:
+    """`missing_mask` of an object array."""
+    return np.array([type(value) is not str and is_missing(value) for value in column], dtype=bool)
+
+
+def holds_booleans(column: Array) -> bool:
+    """Whether an array is an object array of booleans and missing values only."""
+    return column.dtype.kind == "O" and all(
+        isinstance(value, bool | np.bool_) or is_missing(value) for value in column
+    )
+
+
+def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> None:
+    """Raise ValueError if a column of the mask ``missing`` (n, len(indices)) is true in all rows."""
+    for j, column_missing in zip(indices, missing.T, strict=True):
+        if column_missing.all():
+            raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")

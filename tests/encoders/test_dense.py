@@ -1,0 +1,87 @@
+"""Mixed columns as standardized numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from calibayes.encoders import Dense
+from calibayes.kernels.numbers.quantiles import inverse_cdf_quantiles
+from calibayes.tables.read import read_frame
+
+TABLE = pd.DataFrame(
+    {
+        "complete": [1.0, 2.0, 3.0, 2.0],
+        "gappy": [0.5, np.nan, 0.5, 7.0],
+        "empty": [np.nan] * 4,
+        "text": ["a", "b", None, "b"],
+    }
+)
+
+
+def fitted(encoder, table=TABLE):
+    return encoder.fit(read_frame(table), range(table.shape[1]), np.ones(len(table)))
+
+
+def test_rare_levels_share_an_indicator_column():
+    frame = pd.DataFrame({"a": ["x", "y", "z"] * 150 + ["p", "q"]})
+    assert fitted(Dense(), frame).names == ("a = x", "a = y", "a = z", "a = other")
+
+
+def test_columns_have_mean_0_and_variance_1():
+    table = TABLE.assign(more=["x", "y", "z", "x"])
+    encoder = fitted(Dense(), table)
+    x = encoder.encode(read_frame(table))
+    assert encoder.names == (
+        "complete",
+        "gappy",
+        "text = b",
+        "more = x",
+        "more = y",
+        "more = z",
+        "gappy missing",
+        "text missing",
+    )
+    assert encoder.sources == (0, 1, 3, 4, 4, 4, 1, 3)
+    assert_allclose(x.mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(x.std(axis=0), 1.0)
+
+
+def test_numbers_are_centered_on_the_median_and_asinh_scaled():
+    values = np.array([-3.0, -1.0, 0.0, 2.0, 1e6])
+    x = fitted(Dense(), pd.DataFrame({"v": values})).encode(read_frame(pd.DataFrame({"v": values})))[:, 0]
+    scaled = np.arcsinh(values / (3.0 / 1.35))
+    assert_allclose(x, (scaled - scaled.mean()) / scaled.std())
+
+
+def test_weights_count_as_rows():
+    rng = np.random.default_rng(0)
+    table = TABLE.iloc[rng.integers(0, 4, 30)].reset_index(drop=True)
+    weight = rng.integers(1, 4, 30)
+    one = Dense().fit(read_frame(table), range(4), weight.astype(float))
+    two = fitted(Dense(), table.iloc[np.repeat(np.arange(30), weight)])
+    assert_allclose(one.encode(read_frame(table)), two.encode(read_frame(table)), atol=1e-12)
+
+
+def test_missing_values_and_new_levels_are_encoded_as_finite_numbers():
+    encoder = fitted(Dense())
+    new = TABLE.assign(complete=np.nan, gappy=np.nan, text="c")
+    assert np.isfinite(encoder.encode(read_frame(new))).all()
+
+
+def test_constant_columns_are_left_out_except_one():
+    table = pd.DataFrame({"a": [1.0, 1.0], "b": ["x", "x"]})
+    assert_array_equal(fitted(Dense(), table).encode(read_frame(table)), np.zeros((2, 1)))
+
+
+def test_it_cannot_be_decoded():
+    with pytest.raises(ValueError, match="indicator columns cannot be decoded"):
+        fitted(Dense()).decode(np.zeros((1, 4)), None)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
+def test_weighted_quantiles_equal_the_averaged_inverted_cdf_of_numpy(share):
+    rng = np.random.default_rng(0)
+    values, weight = rng.normal(size=20), rng.integers(1, 5, 20)
+    expected = np.quantile(np.repeat(values, weight), share, method="averaged_inverted_cdf")
+    assert inverse_cdf_quantiles(values, weight.astype(float), (share,)) == pytest.approx([expected])

@@ -1,0 +1,44 @@
+"""Principal components of encoded columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from calibayes.encoders import Dense, PrincipalComponents
+from calibayes.tables.read import read_frame
+
+
+def fitted(table):
+    return PrincipalComponents().fit(read_frame(table), range(table.shape[1]), np.ones(len(table)))
+
+
+def test_components_are_uncorrelated_and_those_of_largest_variance():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(200, 1))
+    table = read_frame(pd.DataFrame(common + 0.1 * rng.normal(size=(200, 5))))
+    encoder = PrincipalComponents(2).fit(table, range(5), np.ones(200))
+    z = encoder.encode(table)
+    assert_allclose(z.T @ z / 200, np.eye(2), atol=1e-10)
+    assert abs(np.corrcoef(z[:, 0], common[:, 0])[0, 1]) > 0.98
+    x = Dense().fit(table, range(5), np.ones(200)).encode(table)
+    left = np.linalg.svd(x)[0][:, :2] * np.sqrt(200)
+    assert_allclose(np.abs(z), np.abs(left), atol=1e-8)
+
+
+def test_weights_count_as_rows_and_repeated_columns_add_no_component():
+    rng = np.random.default_rng(0)
+    rows, weight = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
+    frame = pd.DataFrame(np.column_stack([rows, rows]))
+    one = PrincipalComponents().fit(read_frame(frame), range(4), weight.astype(float))
+    two = fitted(frame.iloc[np.repeat(np.arange(30), weight)])
+    assert one.encode(read_frame(frame)).shape == (30, 2)
+    products = [z @ z.T for z in (one.encode(read_frame(frame)), two.encode(read_frame(frame)))]
+    assert_allclose(*products, atol=1e-8)  # the signs of components are arbitrary
+
+
+def test_bad_number_and_decoding():
+    with pytest.raises(ValueError, match="must be at least one, got 0"):
+        PrincipalComponents(0)
+    with pytest.raises(ValueError, match="cannot be decoded"):
+        fitted(pd.DataFrame({"a": [1.0, 2.0, 4.0]})).decode(np.zeros((1, 1)), None)

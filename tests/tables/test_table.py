@@ -1,0 +1,54 @@
+"""Tables: rows, missing values, distinct values and the cache of encoders."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from calibayes.encoders import Dense
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.numeric import numeric_matrix
+from calibayes.tables.read import read_array, read_frame
+from calibayes.tables.text import counted, text_table
+
+FRAME = pd.DataFrame({"town": ["b", None, "a", "c", "b"], "age": [1.0, 2.0, np.nan, 4.0, 5.0]})
+
+
+@pytest.mark.parametrize("selection", [np.array([0, 1, 4]), np.array([True, True, False, False, True])])
+def test_distinct_values_of_some_rows_are_those_of_their_own_table(selection):
+    table = read_frame(FRAME)
+    before = table.rows(selection)
+    distinct_values(table, 0)
+    after = table.rows(selection)
+    assert after.distinct_cache.keys() == {0}
+    for left, right in zip(distinct_values(before, 0), distinct_values(after, 0), strict=True):
+        assert_array_equal(left, right)
+    assert_array_equal(after.missing_mask(0), [False, True, False])
+
+
+def test_missing_values_are_counted():
+    table = read_frame(FRAME)
+    assert table.missing_count() == 2
+    assert [int(table.missing_mask(j).sum()) for j in (0, 1)] == [1, 1]
+
+
+def test_a_cache_is_shared_by_encoders_of_the_same_rows_and_weights():
+    table, weight = read_frame(FRAME).with_cache(), np.ones(5)
+    encoder = Dense().fit(table, range(2), weight)
+    assert Dense().fit(table, range(2), weight) is encoder
+    assert Dense().fit(table, range(2), weight.copy()) is not encoder
+    assert encoder.encode(table) is encoder.encode(table)
+    assert table.rows(np.arange(3)).cache == {}
+    assert read_frame(FRAME).cache is None
+
+
+def test_booleans_become_numbers_on_request():
+    table = read_array(np.array([[True, 1.5], [None, 2.5]], dtype=object))
+    assert_array_equal(numeric_matrix(table, [0, 1], booleans=True), [[1.0, 1.5], [np.nan, 2.5]])
+    with pytest.raises(ValueError, match="column 'x0' does not hold numbers"):
+        numeric_matrix(table, [0, 1])
+
+
+def test_text_tables_are_aligned():
+    assert text_table([("a", "bb", "c"), ("aaa", "", "cc")]) == "a    bb  c\naaa      cc"
+    assert (counted(1, "row"), counted(0, "row")) == ("1 row", "0 rows")
