@@ -1,4 +1,4 @@
-"""Many tests at once: p-values that account for their number."""
+"""Adjust p-values for the number of tests (multiple testing)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from calibayes.core.protocols import Array
 
 
 def bonferroni(p_values: Array) -> Array:
-    """Adjusted p-values that hold the probability of any false discovery.
+    """Bonferroni-adjusted p-values: control the probability of any false discovery.
 
-    >>> bonferroni(np.array([0.01, 0.2])).tolist()
+    >>> bonferroni([0.01, 0.2]).tolist()
     [0.02, 0.4]
     """
-    return np.minimum(p_values * p_values.size, 1.0)
+    values = np.asarray(p_values, dtype=float)
+    return np.minimum(values * values.size, 1.0)
 
 
 def benjamini_hochberg(p_values: Array) -> Array:
-    """Adjusted p-values that hold the expected share of false discoveries.
+    """Benjamini-Hochberg-adjusted p-values: control the expected share of false discoveries (FDR).
 
     >>> benjamini_hochberg(np.array([0.01, 0.2, 0.02])).round(3).tolist()
     [0.03, 0.2, 0.03]
