@@ -22,7 +22,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from calibayes import SparseLogBivariateClassifier
-from calibayes.datasets import at_hand, complete_varying_numbers, load
+from calibayes.datasets import is_local, load, numeric_matrix
 from calibayes.dependence import HSIC
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +75,7 @@ def hsic_lines(quick):
 
 
 def numbers(name):
-    return load_wine(return_X_y=True) if name == "wine" else complete_varying_numbers(load(name))
+    return load_wine(return_X_y=True) if name == "wine" else numeric_matrix(load(name))
 
 
 def fit_line(name):
@@ -131,7 +131,7 @@ def main():
         return
     several = ["wine"] if chosen.quick else ["iris", "wine", "vehicle"]
     large = ["wine"] if chosen.quick else ["hill-valley", "pulsar", "optdigits"]
-    missing = [name for name in several + large if name != "wine" and not at_hand(name)]
+    missing = [name for name in several + large if name != "wine" and not is_local(name)]
     load_now = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     lines = [
         f"Made by `python benchmarks/slb.py` with Python {platform.python_version()}, scikit-learn "

@@ -1,4 +1,4 @@
-"""The command, as a person would call it."""
+"""The commands compare and info, through the command line."""
 
 import gzip
 
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
-from calibayes.kernels.dispatch import native_kernels
+from calibayes.kernels.dispatch import use
 
 
 def call(*arguments):
@@ -32,14 +32,14 @@ def flowers(tmp_path):
     return tmp_path
 
 
-def test_the_main_job():
+def test_compare_on_the_penguins():
     result = call("compare", "--folds", 3)
     assert result.exit_code == 0, result.output
-    assert "penguins: 344 rows, 7 columns, 3 classes; 19 cells missing" in result.output
+    assert "penguins: 344 rows, 7 columns, 3 classes; 19 missing values" in result.output
     assert "Best on held-out rows: " in result.output
     lines = [line.split() for line in result.output.splitlines() if "±" in line]
-    # Four Gaussian models with six rules; those that count have a prior, and so DFE, not MAP; kernels and mixtures
-    # have no GD.
+    # Four Gaussian models have six rules. Models of counts have a prior, so DFE is valid and MAP is dropped. Kernel
+    # densities and mixtures have no GD. The ensemble has one rule.
     assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5 + 1
     errors = [float(line[2]) for line in lines]
     assert errors == sorted(errors)
@@ -48,7 +48,7 @@ def test_the_main_job():
 
 
 @pytest.mark.parametrize("name", ["flowers.csv", "flowers.csv.gz", "flowers.parquet"])
-def test_a_table_of_ones_own(flowers, name):
+def test_compare_on_a_file(flowers, name):
     result = call(
         "compare", flowers / name, "--target", "kind", "--model", "LDA", "--rule", "rc", "--rule", "ml"
     )
@@ -57,7 +57,7 @@ def test_a_table_of_ones_own(flowers, name):
     assert "missing" not in result.output
 
 
-def test_columns_of_levels_only(tmp_path):
+def test_compare_on_categorical_columns_only(tmp_path):
     path = tmp_path / "play.csv"
     path.write_text(
         "sky,wind,play\n" + "sun,no,yes\nrain,yes,no\nsun,yes,yes\nrain,no,no\n" * 5, encoding="utf-8-sig"
@@ -76,19 +76,19 @@ def test_columns_of_levels_only(tmp_path):
         ("", ["--target", "y"], "no rows below its header"),
         ("a,y\n", ["--target", "y"], "no rows below its header"),
         ("a,y\n1,2,3\n", ["--target", "y"], "row 2 has 3 cells, but the header has 2"),
-        ("a,y\n1,p\n2,q\n", [], "say which column to predict: --target NAME"),
+        ("a,y\n1,p\n2,q\n", [], "name the column to predict with --target NAME"),
         ("a,y\n1,p\n2,q\n", ["--target", "z"], "has no column 'z'; its columns are a, y"),
-        ("y\np\nq\n", ["--target", "y"], "no column but the target"),
+        ("y\np\nq\n", ["--target", "y"], "has only the target column 'y'"),
         ("a,y\n1,p\n2,p\n", ["--target", "y"], "only one class, 'p'"),
-        ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 rows, too few for 5 folds"),
-        ("a,y\n1,\n2,\n", ["--target", "y"], "no row has a 'y'"),
+        ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 rows, fewer than the 5 folds"),
+        ("a,y\n1,\n2,\n", ["--target", "y"], "all values of the target column 'y' are missing"),
         ("y,a,y\np,1,p\nq,2,q\n", ["--target", "y"], "column 'y' occurs more than once"),
         ("a,y\n1,p\n2,q\n", ["--target", "[/red]"], "has no column '[/red]'"),
         ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(50)), ["--target", "y"], "looks like a quantity"),
-        ("a,y\n1,p\n2,q\n", ["--target", "y", "--model", "SVM"], "unknown: SVM; choose from KernelNB"),
+        ("a,y\n1,p\n2,q\n", ["--target", "y", "--model", "SVM"], "unknown --model SVM; choose from KernelNB"),
     ],
 )
-def test_bad_files_end_in_a_sentence(tmp_path, content, options, message):
+def test_invalid_input_ends_with_an_error_message(tmp_path, content, options, message):
     path = tmp_path / "table.csv"
     path.write_text(content, encoding="utf-8")
     result = call("compare", path, *options)
@@ -97,7 +97,7 @@ def test_bad_files_end_in_a_sentence(tmp_path, content, options, message):
     assert "Traceback" not in result.output
 
 
-def test_no_such_file(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     result = call("compare", tmp_path / "none.csv", "--target", "y")
     assert result.exit_code == 2
     assert "there is no file" in result.output
@@ -122,12 +122,10 @@ def test_version():
     assert __version__ in call("--version").output
 
 
-def test_info_says_which_kernels_are_in_use():
+def test_info_names_the_kernels_in_use():
     result = call("info")
     assert result.exit_code == 0, result.output
     lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
     assert lines["calibayes"] == __version__
-    assert lines["kernels"].startswith(
-        "NumPy" if native_kernels.module is None else f"native, {native_kernels.instruction_set}"
-    )
+    assert lines["kernels"].startswith("NumPy" if use.module is None else f"native, {use.level}")
     assert {"numpy", "scikit-learn", "threads", "blas"} <= set(lines)

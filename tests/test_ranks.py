@@ -1,11 +1,11 @@
-"""Ranks against scipy and the literature."""
+"""Rank statistics against scipy and published values."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from calibayes.plots import plot_ranks
-from calibayes.plots.ranks import groups
+from calibayes.plots.ranks import indistinguishable_groups
 from calibayes.ranks import (
     average_ranks,
     bonferroni,
@@ -47,7 +47,7 @@ def test_wilcoxon():
     assert wilcoxon(ERRORS[:, 0], ERRORS[:, 0]) == 1.0
 
 
-def test_corrections_never_fall_below_the_plain_values():
+def test_corrected_p_values_are_not_below_the_uncorrected_ones():
     p = RNG.uniform(size=6) ** 3
     assert (holm(p) >= p).all()
     assert (bonferroni(p) >= holm(p)).all()
@@ -55,18 +55,18 @@ def test_corrections_never_fall_below_the_plain_values():
 
 
 def test_summary_and_its_diagram():
-    found = rank_summary(ERRORS, ["a", "b", "c", "d"], correction=bonferroni)
-    assert found.average_ranks.sum() == pytest.approx(10)
-    assert len(found.pairs) == len(found.pair_p) == 6
-    text = " ".join(label.get_text() for label in plot_ranks(found).texts)
+    summary = rank_summary(ERRORS, ["a", "b", "c", "d"], correction=bonferroni)
+    assert summary.average_ranks.sum() == pytest.approx(10)
+    assert len(summary.pairs) == len(summary.pair_p) == 6
+    text = " ".join(label.get_text() for label in plot_ranks(summary).texts)
     assert "critical difference 1.35" in text
     assert "d (" in text
     with pytest.raises(ValueError, match="3 names"):
         rank_summary(ERRORS, ["a", "b", "c"])
-    with pytest.raises(ValueError, match="table of numbers"):
+    with pytest.raises(ValueError, match="array of finite numbers"):
         average_ranks([1.0, 2.0])
 
 
-def test_bars_join_what_is_near():
-    assert groups([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
-    assert groups([1.0, 3.0], 1.0) == []
+def test_bars_join_ranks_within_the_critical_difference():
+    assert indistinguishable_groups([1.0, 1.5, 2.2, 4.0], 1.0) == [(1.0, 1.5), (1.5, 2.2)]
+    assert indistinguishable_groups([1.0, 3.0], 1.0) == []

@@ -1,4 +1,4 @@
-"""Several methods over several data sets: average ranks, whether they differ, and which pairs do."""
+"""Compare several methods over several data sets: average ranks, Friedman and Wilcoxon tests (Demsar 2006)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from calibayes.core.protocols import Array
+from calibayes.dependence.multiple_testing import bonferroni
 
 __all__ = [
     "RankSummary",
@@ -24,12 +25,12 @@ __all__ = [
 ]
 
 Correction = Callable[[Array], Array]
-"""From p-values of several tests to p-values that may be read one by one."""
+"""Adjusts the p-values of several tests for their number."""
 
 
 @dataclass(frozen=True)
 class RankSummary:
-    """What average ranks say about methods; rank 1 is the least error.
+    """Average ranks of methods and tests of their differences; rank 1 is the lowest error.
 
     Attributes
     ----------
@@ -38,13 +39,14 @@ class RankSummary:
     rows : int
         Number of data sets.
     friedman_statistic, friedman_p : float
-        Friedman's test that all methods are alike.
+        Friedman's test that all methods have equal ranks.
     pairs : tuple of pairs of names
     pair_p : array
-        Wilcoxon's signed-rank tests of the pairs, corrected.
+        p-values of Wilcoxon's signed-rank tests of the pairs, corrected for their number.
     critical_difference : float
-        Nemenyi's: average ranks that are further apart differ at ``level``.
+        Nemenyi's critical difference: average ranks further apart differ significantly.
     level : float
+        Significance level of the critical difference.
     """
 
     names: tuple[str, ...]
@@ -59,7 +61,7 @@ class RankSummary:
 
 
 def average_ranks(errors: Array) -> Array:
-    """Rank of each method (k,), averaged over data sets; equals share their ranks.
+    """Rank of each method (k,), averaged over data sets; ties get the mean of their ranks.
 
     >>> average_ranks([[0.1, 0.2, 0.2], [0.1, 0.3, 0.2]]).tolist()
     [1.0, 2.75, 2.25]
@@ -70,11 +72,14 @@ def average_ranks(errors: Array) -> Array:
 def friedman(errors: Array) -> tuple[float, float]:
     """Friedman's statistic and p-value for errors of shape (data sets, methods), at least three methods.
 
-    Errors that are all alike are no evidence: statistic 0, p-value 1.
+    If all methods have equal errors on every data set the statistic is 0 and the p-value 1. Raises ValueError for
+    fewer than three methods.
     """
     table = _table(errors)
     if table.shape[1] < 3:
-        raise ValueError("Friedman's test compares at least three methods; for two use wilcoxon")
+        raise ValueError(
+            f"Friedman's test compares at least three methods, got {table.shape[1]}; for two use wilcoxon"
+        )
     if (table == table[:, :1]).all():
         return 0.0, 1.0
     statistic, p = stats.friedmanchisquare(*table.T)
@@ -82,21 +87,21 @@ def friedman(errors: Array) -> tuple[float, float]:
 
 
 def wilcoxon(first: Array, second: Array) -> float:
-    """p-value of Wilcoxon's signed-rank test of two methods' errors on the same data sets; two-sided.
+    """p-value of Wilcoxon's two-sided signed-rank test of the errors of two methods on the same data sets.
 
-    Data sets where they are equal are left out; where they always are, the p-value is 1.
+    Data sets with equal errors are dropped; if none is left the p-value is 1.
     """
     difference = np.round(np.asarray(first, dtype=float) - np.asarray(second, dtype=float), 12)
-    moved = difference[difference != 0]
-    if not len(moved):
+    nonzero = difference[difference != 0]
+    if not len(nonzero):
         return 1.0
-    exact = len(moved) <= 25 and len(np.unique(np.abs(moved))) == len(moved)
+    exact = len(nonzero) <= 25 and len(np.unique(np.abs(nonzero))) == len(nonzero)
     method: Literal["exact", "approx"] = "exact" if exact else "approx"
-    return float(stats.wilcoxon(moved, method=method).pvalue)
+    return float(stats.wilcoxon(nonzero, method=method).pvalue)
 
 
 def holm(p: Array) -> Array:
-    """Holm's correction: the smallest of m p-values times m, the next times m - 1, and so on, never falling.
+    """Holm's correction: the smallest of m p-values times m, the next times m - 1, and so on, kept non-decreasing.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
@@ -109,18 +114,8 @@ def holm(p: Array) -> Array:
     return corrected
 
 
-def bonferroni(p: Array) -> Array:
-    """Bonferroni's correction: each of m p-values times m.
-
-    >>> bonferroni([0.01, 0.4]).tolist()
-    [0.02, 0.8]
-    """
-    values = np.asarray(p, dtype=float)
-    return np.minimum(values * len(values), 1.0)
-
-
 def critical_difference(methods: int, rows: int, level: float = 0.05) -> float:
-    """Nemenyi's critical difference of average ranks (Demsar 2006).
+    """Nemenyi's critical difference of average ranks for ``rows`` data sets (Demsar 2006).
 
     >>> round(critical_difference(4, 14), 2)
     1.25
@@ -140,8 +135,9 @@ def rank_summary(
         Lower is better.
     names : names of the methods
     level : float, default=0.05
+        Significance level of the critical difference.
     correction : function, default=holm
-        `holm`, `bonferroni`, or any function of p-values.
+        Adjusts the p-values of the pairs: `holm`, `bonferroni`, or any function of p-values.
 
     Examples
     --------
@@ -152,7 +148,9 @@ def rank_summary(
     """
     table = _table(errors)
     if table.shape[1] != len(names):
-        raise ValueError(f"{table.shape[1]} columns of errors, but {len(names)} names")
+        raise ValueError(
+            f"errors has {table.shape[1]} columns, but {len(names)} names are given; give one for each column"
+        )
     statistic, p = friedman(table)
     pairs = list(combinations(range(len(names)), 2))
     return RankSummary(
@@ -172,6 +170,7 @@ def _table(errors: Array) -> Array:
     table = np.asarray(errors, dtype=float)
     if table.ndim != 2 or not len(table) or not np.isfinite(table).all():
         raise ValueError(
-            "errors must be a table of numbers: a row for each data set, a column for each method"
+            "errors must be a two-dimensional array of finite numbers: a row for each data set, a column for each "
+            f"method; got shape {table.shape}"
         )
     return table

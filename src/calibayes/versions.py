@@ -1,4 +1,4 @@
-"""What is installed and in use: for reports of trouble, and for those who wonder why it is fast or slow."""
+"""Versions of calibayes and its dependencies, and the kernels and threads in use; for bug reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calibayes.kernels.dispatch import ENVIRONMENT_VARIABLE, native_kernels
 
 
 def versions() -> Mapping[str, str]:
-    """Name -> version or state: calibayes, its kernels and threads, Python, the machine, the dependencies."""
+    """Name -> version or state of calibayes, its kernels and threads, Python, the machine and the dependencies."""
     return {
         "calibayes": __version__,
         "kernels": _kernels(),
@@ -29,15 +29,15 @@ def versions() -> Mapping[str, str]:
 
 
 def show_versions() -> None:
-    """Print what is installed and in use, a line each.
+    """Print versions, kernels and threads in use, one per line.
 
     >>> show_versions()  # doctest: +ELLIPSIS
     calibayes ...
     """
-    found = versions()
-    width = max(map(len, found))
-    for name, said in found.items():
-        print(f"{name:<{width}}  {said}")
+    entries = versions()
+    width = max(map(len, entries))
+    for name, text in entries.items():
+        print(f"{name:<{width}}  {text}")
 
 
 def _kernels() -> str:
@@ -47,9 +47,9 @@ def _kernels() -> str:
 
 
 def _dependencies() -> list[str]:
-    """What the package needs to run."""
-    wanted = [line for line in requires("calibayes") or [] if "extra ==" not in line]
-    return sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in wanted)
+    """Names of the packages required at run time."""
+    required = [line for line in requires("calibayes") or [] if "extra ==" not in line]
+    return sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required)
 
 
 def _version(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Data sets by name, from a folder, from the package and from a net that the tests make up."""
+"""Load data sets by name from a folder, from the package and from a simulated server."""
 
 import gzip
 import hashlib
@@ -9,7 +9,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
-from calibayes.datasets import complete_varying_numbers, list_datasets, load, load_file
+from calibayes.datasets import list_datasets, load, load_file, numeric_matrix
 from calibayes.datasets.arff import read_arff
 from calibayes.datasets.download import download
 from calibayes.datasets.sources import SOURCES
@@ -28,41 +28,41 @@ ARFF = b"""% a comment
 """
 
 
-class Answer(io.BytesIO):
+class Response(io.BytesIO):
     def __init__(self, content, status=200):
         super().__init__(content)
         self.status = status
 
 
-class Net:
-    """Answers from a mapping; breaks off after some bytes the first time, then goes on as asked."""
+class Server:
+    """Serves files from a mapping; the first download fails after ``fails_after`` bytes, later ones can be resumed."""
 
-    def __init__(self, files, breaks_after=None):
-        self.files, self.breaks_after, self.asked = files, breaks_after, []
+    def __init__(self, files, fails_after=None):
+        self.files, self.fails_after, self.requests = files, fails_after, []
 
     def __call__(self, request):
-        self.asked.append((request.full_url, request.get_header("Range")))
+        self.requests.append((request.full_url, request.get_header("Range")))
         content = self.files[request.full_url]
-        if self.breaks_after is not None and "json" not in request.full_url:
-            broken, self.breaks_after = content[: self.breaks_after], None
-            return Breaking(broken)
+        if self.fails_after is not None and "json" not in request.full_url:
+            beginning, self.fails_after = content[: self.fails_after], None
+            return InterruptedResponse(beginning)
         start = request.get_header("Range")
         if start is None:
-            return Answer(content)
-        return Answer(content[int(start.removeprefix("bytes=").removesuffix("-")) :], status=206)
+            return Response(content)
+        return Response(content[int(start.removeprefix("bytes=").removesuffix("-")) :], status=206)
 
 
-class Breaking(Answer):
+class InterruptedResponse(Response):
     def read(self, size=-1):
-        piece = super().read(size)
-        if not piece:
-            raise URLError("the line is cut")
-        return piece
+        block = super().read(size)
+        if not block:
+            raise URLError("connection lost")
+        return block
 
 
 @pytest.fixture
 def pets(monkeypatch, tmp_path):
-    """The files of a data set on the net; downloads are kept in a folder of their own."""
+    """The files of a data set on a server, by address; downloads are cached in a temporary folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CALIBAYES_DATA", raising=False)
     description = {
@@ -81,14 +81,14 @@ def offline(request):
     raise URLError("no route to host")
 
 
-def test_what_ships_needs_nothing_else(monkeypatch):
+def test_bundled_data_sets_need_no_download(monkeypatch):
     monkeypatch.delenv("CALIBAYES_DATA", raising=False)
     assert [load(name, opener=None).columns.n for name in ("iris", "penguins", "wine")] == [150, 344, 178]
     assert load("iris").columns.names[0] == "sepal_length"
     assert set(load("iris").target) == {"setosa", "versicolor", "virginica"}
 
 
-def test_a_folder_comes_first(tmp_path, monkeypatch):
+def test_the_folder_takes_precedence(tmp_path, monkeypatch):
     with gzip.open(tmp_path / "iris.csv.gz", "wt", encoding="utf-8") as file:
         file.write("x,target\n1,a\n2,b\n")
     assert load("iris", data_home=tmp_path).columns.n == 2
@@ -97,9 +97,9 @@ def test_a_folder_comes_first(tmp_path, monkeypatch):
     assert "iris" in list_datasets()
 
 
-def test_a_download_is_checked_converted_and_kept(pets, tmp_path):
-    net = Net(pets)
-    data = load("vehicle", opener=net)
+def test_a_download_is_verified_converted_and_cached(pets, tmp_path):
+    server = Server(pets)
+    data = load("vehicle", opener=server)
     assert data.columns.names == ("weight", "kind of food")
     assert data.target.tolist() == ["cat", "dog", "dog"]
     assert np.isnan(data.columns.column(0)[1])
@@ -107,58 +107,58 @@ def test_a_download_is_checked_converted_and_kept(pets, tmp_path):
     assert load("vehicle", opener=offline).target.tolist() == ["cat", "dog", "dog"]
     path = tmp_path / "calibayes" / "vehicle.csv.gz"
     path.write_bytes(gzip.compress(b"x,target\n1,a\n"))
-    with pytest.raises(ValueError, match="is not what was downloaded"):
+    with pytest.raises(ValueError, match="was changed after its download"):
         load("vehicle", opener=offline)
 
 
-def test_a_broken_download_is_gone_on_with(pets, tmp_path):
-    net = Net(pets, breaks_after=100)
-    with pytest.raises(ConnectionError, match="What has arrived is kept"):
-        load("vehicle", opener=net)
-    assert load("vehicle", opener=net).columns.n == 3
-    assert net.asked[-1] == ("https://example.org/pets.arff", "bytes=100-")
+def test_an_interrupted_download_is_resumed(pets, tmp_path):
+    server = Server(pets, fails_after=100)
+    with pytest.raises(ConnectionError, match="The part received so far is kept"):
+        load("vehicle", opener=server)
+    assert load("vehicle", opener=server).columns.n == 3
+    assert server.requests[-1] == ("https://example.org/pets.arff", "bytes=100-")
 
 
-def test_a_server_that_starts_anew_is_followed(tmp_path):
+def test_a_server_without_ranges_sends_the_whole_file(tmp_path):
     (tmp_path / "file.part").write_bytes(b"old")
-    path = download("https://example.org/x", tmp_path / "file", opener=lambda request: Answer(b"whole"))
+    path = download("https://example.org/x", tmp_path / "file", opener=lambda request: Response(b"whole"))
     assert path.read_bytes() == b"whole"
 
 
-def test_a_wrong_sum_is_not_kept(tmp_path):
-    with pytest.raises(ValueError, match="MD5 sum"):
-        download("https://example.org/x", tmp_path / "file", "0" * 32, lambda request: Answer(b"other"))
+def test_a_download_with_a_wrong_checksum_is_deleted(tmp_path):
+    with pytest.raises(ValueError, match="MD5 checksum"):
+        download("https://example.org/x", tmp_path / "file", "0" * 32, lambda request: Response(b"other"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_offline_says_what_helps(pets):
+def test_offline_errors_name_the_folder_variable(pets):
     with pytest.raises(ConnectionError, match="CALIBAYES_DATA"):
         load("vehicle", opener=offline)
-    with pytest.raises(ConnectionError, match="was not to be downloaded"):
+    with pytest.raises(ConnectionError, match="downloads are off"):
         load("vehicle", opener=None)
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown data set 'no-such'; known are .*penguins"):
+def test_an_unknown_name_lists_the_available_ones():
+    with pytest.raises(ValueError, match=r"unknown data set 'no-such'; available are .*penguins"):
         load("no-such")
 
 
-def test_arff_with_rows_that_do_not_fit():
-    with pytest.raises(ValueError, match="no dense ARFF"):
+def test_arff_with_rows_of_another_length():
+    with pytest.raises(ValueError, match="not a dense ARFF file"):
         read_arff(["@attribute a numeric", "@data", "1,2"])
 
 
-def test_cleaning(tmp_path):
+def test_numeric_matrix(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(
         "size,same,word,target\n1,7,b,x\n2,7,a,x\n,7,a,x\n4,7,,y\n5,7,c,y\n6,7,c,y\n9,7,a,z\n",
         encoding="utf-8",
     )
     data = load_file(path, "target")
-    columns, target = complete_varying_numbers(data)
+    columns, target = numeric_matrix(data)
     assert columns.tolist() == [[1, 1], [2, 0], [5, 2], [6, 2], [9, 0]]
     assert target.tolist() == ["x", "x", "y", "y", "z"]
-    columns, target = complete_varying_numbers(data, missing_is_level=True)
-    assert columns[:, 1].tolist() == [2, 1, 0, 3, 3, 1]  # a missing word is the first level
-    columns, target = complete_varying_numbers(data, least_class_rows=2, within_classes=True)
-    assert columns.tolist() == [[1], [2], [5], [6]]  # the word never varies within class y
+    columns, target = numeric_matrix(data, missing_is_level=True)
+    assert columns[:, 1].tolist() == [2, 1, 0, 3, 3, 1]  # a missing word is level 0
+    columns, target = numeric_matrix(data, least_class_rows=2, within_classes=True)
+    assert columns.tolist() == [[1], [2], [5], [6]]  # the word is constant within class y

@@ -511,11 +511,11 @@ def test_who_decides_is_drawn(fitted):
 
 
 def test_it_is_compared_with_the_others():
-    from calibayes.compare import folds, pairs, run_fold
+    from calibayes.compare import model_rule_pairs, run_fold, stratified_folds
     from calibayes.datasets import load_penguins
 
     data = load_penguins()
-    assert pairs(data.columns, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
-    result = run_fold(data, "BayesClassifier", "rc", folds(data.target, 3, 0)[0])
+    assert model_rule_pairs(data.columns, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
+    result = run_fold(data, "BayesClassifier", "rc", stratified_folds(data.target, 3, 0)[0])
     assert result.error < 0.05
     assert result.log_loss < 0.2

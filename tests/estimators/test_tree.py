@@ -239,7 +239,7 @@ class TestBadInput:
         model, plain = (kind(rule="ml").fit(X[["b"]], y) for kind in (cb.TreeAugmentedNB, cb.NaiveBayes))
         assert model.edges_ == []
         assert_allclose(model.predict_proba(X[["b"]]), plain.predict_proba(X[["b"]]))
-        assert plot_tree(model).get_title("left") == "No column hangs on another"
+        assert plot_tree(model).get_title("left") == "No column depends on another"
 
     def test_a_constant_column_hangs_on_none(self):
         X, y = words()

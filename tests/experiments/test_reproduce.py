@@ -1,4 +1,4 @@
-"""The command as a person would call it, on data that ship and, where they are at hand, on the papers' own."""
+"""The command reproduce on bundled data sets and, where available, on the data sets of the papers."""
 
 import os
 import signal
@@ -10,14 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from calibayes.cli import app
-from calibayes.experiments import Settings, chosen, reproduce
-from calibayes.experiments.results.error_table import UNEXPLAINED
-from calibayes.experiments.store import Store
+from calibayes.experiments import Settings, reproduce, select_experiments
+from calibayes.experiments.result_cache import ResultCache
+from calibayes.experiments.tables_and_figures.training_error_table import UNEXPLAINED
 
 INTERRUPTIBLE = """
 import signal
 from calibayes.cli import app
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore SIGINT
 app()
 """
 
@@ -26,7 +26,7 @@ def call(*arguments):
     return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "160"})
 
 
-def test_a_table_ours_beside_published(tmp_path):
+def test_a_table_is_compared_with_the_published_one(tmp_path):
     page = tmp_path / "page.md"
     result = call(
         "rc-probabilistic-2024", "VI", "--datasets", "iris", "--jobs", 1, "--out", tmp_path, "--page", page
@@ -42,7 +42,7 @@ def test_a_table_ours_beside_published(tmp_path):
     assert again.output == result.output
 
 
-def test_everything_on_one_small_set(tmp_path):
+def test_all_papers_on_one_small_data_set(tmp_path):
     result = call("--quick", "--datasets", "iris", "--trials", 1, "--jobs", 1, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "rc-generative-2025 5: QDA, ML" in result.output
@@ -57,18 +57,18 @@ def test_everything_on_one_small_set(tmp_path):
         (["--datasets", "no-such-set"], "unknown data sets: no-such-set"),
     ],
 )
-def test_mistakes_are_told(arguments, message, tmp_path):
+def test_invalid_arguments_are_errors(arguments, message, tmp_path):
     result = call(*arguments, "--out", tmp_path)
     assert result.exit_code == 2
     assert message in result.output
 
 
-def test_interrupted_and_started_again(tmp_path):
+def test_an_interrupted_run_is_resumed(tmp_path):
     command = [sys.executable, "-c", INTERRUPTIBLE, "reproduce", "rc-probabilistic-2024"]
     command += ["--datasets", "iris", "--jobs", "1", "--out"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("CALIBAYES_DATA", None)
-    cells, table = tmp_path / "a" / "cells", "rc-probabilistic-2024-IX.csv"
+    cache, table = tmp_path / "a" / "cache", "rc-probabilistic-2024-IX.csv"
     process = subprocess.Popen(
         [*command, tmp_path / "a"],
         env=environment,
@@ -77,28 +77,30 @@ def test_interrupted_and_started_again(tmp_path):
         stderr=subprocess.PIPE,
     )
     deadline = time.monotonic() + 120
-    while not list(cells.glob("*.json")) and time.monotonic() < deadline:
+    while not list(cache.glob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert b"goes on from here" in said
-    kept = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
-    assert 1 <= len(kept) < 17
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert b"run the same command again to resume" in output
+    finished = {path: path.stat().st_mtime_ns for path in cache.glob("*.json")}
+    assert 1 <= len(finished) < 17
     assert not (tmp_path / "a" / table).exists()
     for folder in ("a", "b"):
         subprocess.run([*command, tmp_path / folder], env=environment, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "a" / table).read_bytes() == (tmp_path / "b" / table).read_bytes()
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
 
 
-def test_most_cells_of_the_papers_tables_agree(data_file, tmp_path):
-    """Tables II, IV and VI on the sets of up to 2,000 rows; every cell that does not agree has its reason."""
+def test_most_rows_of_the_papers_tables_agree(data_file, tmp_path):
+    """Tables II, IV and VI on data sets of up to 2,000 rows; every row that does not agree has a reason."""
     data_file("vehicle")
-    experiments = [pair for name in ("II", "IV", "VI") for pair in chosen("rc-probabilistic-2024", name)]
-    reports = reproduce(experiments, Settings(quick=True), Store(tmp_path), jobs=1)
+    experiments = [
+        pair for name in ("II", "IV", "VI") for pair in select_experiments("rc-probabilistic-2024", name)
+    ]
+    reports = reproduce(experiments, Settings(quick=True), ResultCache(tmp_path), jobs=1)
     rows = [row for report in reports for row in report.rows[:-1]]
     agreeing = [row for row in rows if not row.reason]
     assert len(rows) == 39
-    assert len(agreeing) >= 0.75 * len(rows)  # the larger sets all agree, so that 42 of all 51 do
+    assert len(agreeing) >= 0.75 * len(rows)  # the larger data sets all agree: 42 of all 51 rows
     assert all(row.reason != UNEXPLAINED for row in rows)

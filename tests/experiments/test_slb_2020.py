@@ -1,4 +1,4 @@
-"""The entry of slb-2020: its generators, folds and tables."""
+"""The experiments of slb-2020: random networks, folds and tables."""
 
 import numpy as np
 import pytest
@@ -7,64 +7,81 @@ from sklearn.naive_bayes import GaussianNB
 
 from calibayes import LogDensityFeatures
 from calibayes.dependence import HSIC
-from calibayes.experiments import Settings, chosen
-from calibayes.experiments.protocols.balanced_folds import BalancedFolds, balanced_error
-from calibayes.experiments.protocols.data_entry import Cleaning, DataEntry
-from calibayes.experiments.protocols.density_rivals import KernelDensityBayes, SpanningTrees
-from calibayes.experiments.protocols.networks import COLUMNS, ROOTS, Forests, Networks, NetworkTrials, sample
-from calibayes.experiments.published import published
-from calibayes.experiments.results.cells import key
-from calibayes.experiments.results.fold_table import FoldTable
-from calibayes.experiments.results.network_table import NetworkTable
-from calibayes.experiments.signed_ranks import not_worse
+from calibayes.experiments import Settings, select_experiments
+from calibayes.experiments.procedures.balanced_folds import BalancedFolds, balanced_error
+from calibayes.experiments.procedures.data_entry import Cleaning, DataEntry
+from calibayes.experiments.procedures.kernel_density_bayes import KernelDensityBayes, SpanningTrees
+from calibayes.experiments.procedures.random_networks import (
+    COLUMNS,
+    ROOTS,
+    Forests,
+    Networks,
+    NetworkTrials,
+    sample,
+)
+from calibayes.experiments.published_tables import published_table
+from calibayes.experiments.signed_ranks import not_significantly_worse
+from calibayes.experiments.tables_and_figures.fold_table import FoldTable
+from calibayes.experiments.tables_and_figures.network_table import NetworkTable
+from calibayes.experiments.task import task_key
 
 
-def test_every_table_is_there_with_its_published_rows():
-    assert [experiment.name for _, experiment in chosen("slb-2020")] == ["4", "4-balanced", "1", "2", "3"]
-    assert [len(published("slb-2020", name)) for name in "1234"] == [20, 40, 20, 16]
-    assert published("slb-2020", "4")["climate"]["SLB"] == 25.2
+def test_every_table_has_its_published_rows():
+    assert [experiment.name for _, experiment in select_experiments("slb-2020")] == [
+        "4",
+        "4-balanced",
+        "1",
+        "2",
+        "3",
+    ]
+    assert [len(published_table("slb-2020", name)) for name in "1234"] == [20, 40, 20, 16]
+    assert published_table("slb-2020", "4")["climate"]["SLB"] == 25.2
 
 
-def test_parents_come_first():
+def test_graphs_are_in_topological_order():
     rng = np.random.default_rng(0)
-    for world, most in ((Forests(), 1), (Networks(), 3)):
-        for graph in world.graphs(rng):
-            seen = set()
+    for sampler, parent_count in ((Forests(), 1), (Networks(), 3)):
+        for graph in sampler.graphs(rng):
+            earlier = set()
             for node, parents in graph:
-                assert set(parents) <= seen
-                assert len(parents) in (0, most)
-                seen.add(node)
-            assert len(seen) == COLUMNS
+                assert set(parents) <= earlier
+                assert len(parents) in (0, parent_count)
+                earlier.add(node)
+            assert len(earlier) == COLUMNS
 
 
 def test_a_third_of_the_nodes_is_shared():
     first, second = Networks(shared=1 / 3).graphs(np.random.default_rng(0))
     same = sum(a == b for a, b in zip(first[ROOTS:], second[ROOTS:], strict=True))
     assert 3 <= same <= 5
-    apart = Networks().graphs(np.random.default_rng(0))
-    assert sum(a == b for a, b in zip(apart[0][ROOTS:], apart[1][ROOTS:], strict=True)) <= 2
+    independent = Networks().graphs(np.random.default_rng(0))
+    assert sum(a == b for a, b in zip(independent[0][ROOTS:], independent[1][ROOTS:], strict=True)) <= 2
 
 
 @pytest.mark.parametrize("complex", [False, True])
-def test_a_child_varies_about_its_parent(complex):
+def test_the_parent_is_the_mean_of_its_child(complex):
     rows = sample([(0, []), (1, [0])], 20_000, complex, np.random.default_rng(0))
-    gap = rows[:, 1] - rows[:, 0]
-    assert_allclose(gap.mean(), 0, atol=0.05)
+    noise = rows[:, 1] - rows[:, 0]
+    assert_allclose(noise.mean(), 0, atol=0.05)
     # half Student's t with 5 degrees of freedom, variance 5/3; half two normals one apart, variance 2
-    assert_allclose(gap.var(), 0.5 * 5 / 3 + 0.5 * 2 if complex else 1, rtol=0.05)
+    assert_allclose(noise.var(), 0.5 * 5 / 3 + 0.5 * 2 if complex else 1, rtol=0.05)
 
 
 def test_balanced_errors_are_means_over_classes():
     assert balanced_error(np.array([1, 0, 0, 0, 1]), np.array([0, 0, 0, 0, 1])) == (0.25 + 1) / 2
-    found = BalancedFolds(DataEntry("penguins", "penguins"), Cleaning(), GaussianNB(), seed=0).run()
-    assert len(found["balanced"]) == 5
-    assert max(found["balanced"]) < 0.1
+    errors = BalancedFolds(DataEntry("penguins", "penguins"), Cleaning(), GaussianNB(), seed=0).run()[
+        "balanced"
+    ]
+    assert len(errors) == 5
+    assert max(errors) < 0.1
 
 
-def test_signed_ranks_keep_the_best_and_its_like():
+def test_signed_ranks_keep_the_best_and_those_not_significantly_worse():
     rng = np.random.default_rng(0)
     base = rng.random(15)
-    assert not_worse({"worse": base + 0.1 + 0.01 * rng.random(15), "best": base, "like": base[::-1]}) == [
+    assert not_significantly_worse(
+        {"worse": base + 0.1 + 0.01 * rng.random(15), "best": base, "like": base[::-1]}
+    ) == [
         "best",
         "like",
     ]
@@ -90,23 +107,23 @@ def test_naive_bayes_and_trees_of_kernel_densities_decide():
     assert 0.6 < naive < tree
 
 
-def test_the_tables_report():
-    nothing = {"NB": GaussianNB()}
+def test_network_and_fold_tables_make_reports():
+    models = {"NB": GaussianNB()}
     table = NetworkTable(
-        "slb-2020", "1", "forests", {"normal": Forests()}, nothing, training_rows=(200,), trials=2
+        "slb-2020", "1", "forests", {"normal": Forests()}, models, training_rows=(200,), trials=2
     )
     settings = Settings()
-    results = {key(cell): cell.run() for cell in table.cells(settings)}
+    results = {task_key(task): task.run() for task in table.tasks(settings)}
     assert [row.label for row in table.report(results, settings).rows] == [
         "normal balanced 200",
         "normal imbalanced 200",
     ]
-    assert table.cells(Settings(datasets=("iris",))) == []
-    folds = FoldTable("slb-2020", "4", "none at hand", (), nothing)
+    assert table.tasks(Settings(datasets=("iris",))) == []
+    folds = FoldTable("slb-2020", "4", "no data set", (), models)
     assert folds.report({}, settings).rows == ()
 
 
-def test_trials_are_the_same_for_the_same_number():
-    one = NetworkTrials(Networks(), (("NB", GaussianNB()),), 200, 0.5, (0, 1)).run()["error"]["NB"]
-    assert one == NetworkTrials(Networks(), (("NB", GaussianNB()),), 200, 0.5, (0, 1)).run()["error"]["NB"]
-    assert one[0] != one[1]
+def test_trials_are_reproducible():
+    errors = NetworkTrials(Networks(), (("NB", GaussianNB()),), 200, 0.5, (0, 1)).run()["error"]["NB"]
+    assert errors == NetworkTrials(Networks(), (("NB", GaussianNB()),), 200, 0.5, (0, 1)).run()["error"]["NB"]
+    assert errors[0] != errors[1]

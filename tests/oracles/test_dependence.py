@@ -57,17 +57,17 @@ def test_hsic_in_blocks_is_hsic(monkeypatch):
 
 
 @pytest.mark.parametrize("power", [1, 3], ids=["light tails", "heavy tails"])
-def test_thin_factors_give_hsic_and_the_ranking(power):
+def test_low_rank_hsic_agrees_with_exact_hsic_and_its_ranking(power):
     mixed = rows(2000, 9) @ np.random.default_rng(1).normal(size=(9, 9))
     columns, weights = mixed**power, np.ones(2000)
     upper = np.triu_indices(9, 1)
-    exact, thin = (HSIC(exact_rows=m).measure(columns, weights).statistic[upper] for m in (2000, 0))
-    assert_allclose(thin, exact, rtol=1e-3, atol=1e-6)
-    assert_array_equal(np.argsort(-thin)[:20], np.argsort(-exact)[:20])
+    exact, low_rank = (HSIC(exact_rows=m).measure(columns, weights).statistic[upper] for m in (2000, 0))
+    assert_allclose(low_rank, exact, rtol=1e-3, atol=1e-6)
+    assert_array_equal(np.argsort(-low_rank)[:20], np.argsort(-exact)[:20])
 
 
 @pytest.mark.parametrize(("n", "d"), [(1000, 100), (20_000, 10)])
-def test_hsic_of_many_rows_is_quick(n, d):
+def test_hsic_of_many_rows_is_fast(n, d):
     columns = rows(n, d)
     with one_thread():
         start = time.process_time()
@@ -101,24 +101,24 @@ def test_weights_count_as_copies(measure):
 def test_a_constant_column_is_independent_of_all(measure):
     columns = rows()
     columns[:, 0] = 3.0
-    found = measure.measure(columns, np.ones(len(columns)))
-    assert_allclose(found.statistic[0, 1:], 0, atol=1e-9)
-    assert_allclose(found.p_value[0, 1:], 1, atol=1e-6)
+    result = measure.measure(columns, np.ones(len(columns)))
+    assert_allclose(result.statistic[0, 1:], 0, atol=1e-9)
+    assert_allclose(result.p_value[0, 1:], 1, atol=1e-6)
 
 
 @pytest.mark.parametrize(("measure", "oracle"), [(Pearson(), stats.pearsonr), (Spearman(), stats.spearmanr)])
 def test_correlations_are_scipys(measure, oracle):
     columns = rows()
-    found = measure.measure(columns, np.ones(len(columns)))
+    result = measure.measure(columns, np.ones(len(columns)))
     for i, j in zip(*np.triu_indices(5, 1), strict=True):
         expected = oracle(columns[:, i], columns[:, j])
-        assert_allclose([found.statistic[i, j], found.p_value[i, j]], expected, rtol=1e-6, atol=1e-12)
+        assert_allclose([result.statistic[i, j], result.p_value[i, j]], expected, rtol=1e-6, atol=1e-12)
 
 
 def test_mutual_information_is_scikit_learns():
     columns = np.floor(np.argsort(np.argsort(rows(60)[:, [0, 1, 3, 4]], axis=0), axis=0) / 15)
-    found = MutualInformation(bins=4).measure(columns, np.ones(60)).statistic
-    assert_allclose(found[0, 1], mutual_info_score(columns[:, 0], columns[:, 1]))
+    information = MutualInformation(bins=4).measure(columns, np.ones(60)).statistic
+    assert_allclose(information[0, 1], mutual_info_score(columns[:, 0], columns[:, 1]))
 
 
 def test_adjusted_p_values_are_scipys():
@@ -137,10 +137,10 @@ def test_p_values_of_independent_columns_are_about_uniform(measure):
 def test_permutations_agree_with_the_approximation():
     columns, weights = rows(80), np.ones(80)
     upper = np.triu_indices(5, 1)
-    near = HSIC().measure(columns, weights).p_value[upper]
-    drawn = Permuted(HSIC(), times=300).measure(columns, weights).p_value[upper]
-    assert drawn.min() == 1 / 301
-    assert_allclose(drawn, near, atol=0.08)
+    approximate = HSIC().measure(columns, weights).p_value[upper]
+    permuted = Permuted(HSIC(), times=300).measure(columns, weights).p_value[upper]
+    assert permuted.min() == 1 / 301
+    assert_allclose(permuted, approximate, atol=0.08)
 
 
 def table(statistics, p_values):
@@ -151,10 +151,16 @@ def table(statistics, p_values):
 
 
 def test_selections_keep_the_most_dependent_pairs():
-    found = table([0.1, -0.9, 0.5], [0.2, 0.001, 0.03])
-    assert [list(one) for one in BestFraction((0.0, 0.3, 1.0)).candidates(found)] == [[], [1], [1, 2, 0]]
-    assert [list(one) for one in TopFraction(0.5).candidates(found)] == [[1, 2]]
-    assert [list(one) for one in SignificantPairs(0.05).candidates(found)] == [[1, 2]]
-    assert [list(one) for one in SignificantPairs(0.05, bonferroni).candidates(found)] == [[1]]
+    dependence = table([0.1, -0.9, 0.5], [0.2, 0.001, 0.03])
+    assert [list(candidate) for candidate in BestFraction((0.0, 0.3, 1.0)).candidates(dependence)] == [
+        [],
+        [1],
+        [1, 2, 0],
+    ]
+    assert [list(candidate) for candidate in TopFraction(0.5).candidates(dependence)] == [[1, 2]]
+    assert [list(candidate) for candidate in SignificantPairs(0.05).candidates(dependence)] == [[1, 2]]
+    assert [list(candidate) for candidate in SignificantPairs(0.05, bonferroni).candidates(dependence)] == [
+        [1]
+    ]
     with pytest.raises(ValueError, match="between 0 and 1"):
-        TopFraction(1.5).candidates(found)
+        TopFraction(1.5).candidates(dependence)

@@ -14,9 +14,9 @@ from calibayes import GenerativeClassifier, LinearDiscriminantAnalysis, MixtureD
 from calibayes.datasets import load_file
 from calibayes.encoders import Clusters
 from calibayes.experiments.papers.gdt_2004 import TABLE
-from calibayes.experiments.protocols.data_entry import Cleaning
-from calibayes.experiments.protocols.trials import Trials
-from calibayes.experiments.published import published
+from calibayes.experiments.procedures.data_entry import Cleaning
+from calibayes.experiments.procedures.subsample_trials import SubsampleTrials
+from calibayes.experiments.published_tables import published_table
 from calibayes.families import Diagonal, Full, Gaussian, Mixture, Spherical
 from calibayes.learn import NoGain, ToTheEnd
 from calibayes.rules import GDT
@@ -36,7 +36,7 @@ def clumps(n=150, seed=0):
     return X, y
 
 
-def fitted(shape, updates, X, y):
+def fit_clone(shape, updates, X, y):
     families = [("x", Mixture(Gaussian(shape)), every, Clusters(COUNTS))]
     return GenerativeClassifier(families=families, rule="ml", max_iter=updates, stop=ToTheEnd()).fit(X, y)
 
@@ -69,7 +69,7 @@ def theirs(kind, start, own, X, updates):
 def test_expectation_maximization_is_that_of_scikit_learn(kind, updates):
     X, y = clumps()
     shape, form = KINDS[kind]
-    start, end = fitted(shape, 0, X, y).parameters_["x"], fitted(shape, updates, X, y)
+    start, end = fit_clone(shape, 0, X, y).parameters_["x"], fit_clone(shape, updates, X, y)
     ours, joint = end.parameters_["x"], end._model.families["x"].log_density(X, end.parameters_["x"])
     for c, own in enumerate((slice(0, 2), slice(2, 5))):
         other = theirs(kind, start, own, X[y == c], updates)
@@ -81,7 +81,7 @@ def test_expectation_maximization_is_that_of_scikit_learn(kind, updates):
 
 
 def test_the_likelihood_rises_with_every_step():
-    objective = fitted(Full(), 60, *clumps()).history_["objective"]
+    objective = fit_clone(Full(), 60, *clumps()).history_["objective"]
     assert (np.diff(objective) >= -1e-12).all()
     assert objective[-1] > objective[0] + 1e-3
 
@@ -148,14 +148,14 @@ def test_balls_of_table_1(name, model, data_file):
     data_file(name)
     [data] = [data for data in TABLE.data if data.entry.name == name]
     chosen = tuple((label, each) for label, each in TABLE.models[model] if label in ("GEN", "GDT0.25"))
-    cell = Trials(
+    task = SubsampleTrials(
         data.entry, Cleaning(), chosen, data.training_rows, TABLE.directions, tuple(range(10)), data.costs
     )
-    for label, loss in cell.run()["loss"].items():
+    for label, loss in task.run()["loss"].items():
         row = f"{model} {label}"
         chance = 3.0 * np.std(loss, ddof=1) / np.sqrt(len(loss))
         assert (
-            abs(np.mean(loss) - published("gdt-2004", "1")[row][data.entry.label])
+            abs(np.mean(loss) - published_table("gdt-2004", "1")[row][data.entry.label])
             <= TABLE.spread(row) + chance
         )
 

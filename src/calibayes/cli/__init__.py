@@ -1,4 +1,4 @@
-"""The command ``calibayes``."""
+"""The command line interface, ``calibayes``."""
 
 from calibayes.cli.main import app
 

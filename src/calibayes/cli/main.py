@@ -1,4 +1,4 @@
-"""What a person types."""
+"""The commands ``calibayes``, ``calibayes info`` and ``calibayes compare``."""
 
 from __future__ import annotations
 
@@ -15,19 +15,29 @@ from rich.table import Table as RichTable
 
 from calibayes._version import __version__
 from calibayes.cli.reproduce import reproduce_command
-from calibayes.compare import MODELS, RULES, FoldResult, Line, compare, folds, pairs, ranked, reading
+from calibayes.compare import (
+    MODELS,
+    RULES,
+    FoldResult,
+    MeanResult,
+    compare,
+    describe_best,
+    model_rule_pairs,
+    rank_results,
+    stratified_folds,
+)
 from calibayes.datasets import Dataset, load_file, load_penguins
 from calibayes.versions import show_versions
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Generative classifiers trained to decide well."
+    add_completion=False, no_args_is_help=True, help="Generative classifiers with discriminative training."
 )
 console = Console()
 errors = Console(stderr=True)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         console.print(f"calibayes {__version__}")
         raise typer.Exit
 
@@ -35,10 +45,11 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Generative classifiers trained to decide well."""
+    """Generative classifiers with discriminative training."""
 
 
 app.command("reproduce")(reproduce_command)
@@ -46,82 +57,96 @@ app.command("reproduce")(reproduce_command)
 
 @app.command("info")
 def info_command() -> None:
-    """Show what is installed and in use: versions, kernels, threads."""
+    """Print the versions of calibayes and its dependencies, and the kernels and threads in use."""
     show_versions()
 
 
 @app.command("compare")
 def compare_command(
     file: Annotated[
-        Path | None, typer.Argument(help="CSV or Parquet file; by default the Palmer penguins.")
+        Path | None, typer.Argument(help="CSV or Parquet file. Default: the Palmer penguins.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
-    count: Annotated[int, typer.Option("--folds", min=2, help="Cross-validation folds.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
-    model: Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(MODELS)}.")] = None,
-    rule: Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(RULES)}.")] = None,
-    jobs: Annotated[int, typer.Option(help="Threads of a fit.")] = 1,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict. Required with FILE; 'species' for the penguins.")
+    ] = None,
+    count: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the folds.")] = 0,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Model to compare; can be repeated. Default: all of {', '.join(MODELS)}."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Training rule to compare; can be repeated. Default: all of {', '.join(RULES)}."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Number of threads of each fit.")] = 1,
 ) -> None:
-    """Train each model with each rule on the same folds and rank them by held-out error."""
+    """Cross-validate each model with each training rule on the same folds and rank them by held-out error."""
     try:
-        data = _data(file, target)
-        chosen = pairs(data.columns, _known(model, MODELS), _known(rule, RULES))
-        if not chosen:
-            raise ValueError("none of these models goes with any of these rules on this table")
-        _announce(data)
-        results = _run(data, chosen, count, seed, jobs)
+        data = _load(file, target)
+        pairs = model_rule_pairs(
+            data.columns, _checked("model", model, MODELS), _checked("rule", rule, RULES)
+        )
+        if not pairs:
+            raise ValueError(
+                "none of the given models can be trained by any of the given rules on this table; "
+                "give other values of --model or --rule"
+            )
+        _print_summary(data)
+        results = _run(data, pairs, count, seed, jobs)
     except (ValueError, TypeError, OSError) as error:
         errors.print("error:", style="red", end=" ")
         errors.print(str(error), markup=False, highlight=False)
         raise typer.Exit(2) from None
-    lines = ranked(results)
-    console.print(_table(lines, count))
-    console.print(reading(lines), markup=False, highlight=False)
+    ranking = rank_results(results)
+    console.print(_table(ranking, count))
+    console.print(describe_best(ranking), markup=False, highlight=False)
     _print_notes(results)
 
 
-def _data(file: Path | None, target: str | None) -> Dataset:
+def _load(file: Path | None, target: str | None) -> Dataset:
     if file is None:
         return load_penguins(target or "species")
     if target is None:
-        raise ValueError("say which column to predict: --target NAME")
+        raise ValueError("no target given: name the column to predict with --target NAME")
     return load_file(file, target)
 
 
-def _known(given: list[str] | None, names: Iterable[str]) -> list[str]:
-    everything = list(names)
-    unknown = [name for name in given or [] if name not in everything]
+def _checked(option: str, given: list[str] | None, names: Iterable[str]) -> list[str]:
+    """The given names, or all where none is given. Raises ValueError if a name is unknown."""
+    valid = list(names)
+    unknown = [name for name in given or [] if name not in valid]
     if unknown:
-        raise ValueError(f"unknown: {', '.join(unknown)}; choose from {', '.join(everything)}")
-    return given or everything
+        raise ValueError(f"unknown --{option} {', '.join(unknown)}; choose from {', '.join(valid)}")
+    return given or valid
 
 
-def _announce(data: Dataset) -> None:
+def _print_summary(data: Dataset) -> None:
     classes = len(set(data.target.tolist()))
     console.print(
         f"{data.name}: {data.columns.n} rows, {len(data.columns.names)} columns, {classes} classes"
-        + (f"; {gaps} cells missing" if (gaps := data.columns.missing_count()) else "")
-        + (f"; {data.left_out} rows without a label left out" if data.left_out else ""),
+        + (f"; {count} missing values" if (count := data.columns.missing_count()) else "")
+        + (f"; {data.unlabeled_rows} rows without a label were dropped" if data.unlabeled_rows else ""),
         markup=False,
         highlight=False,
     )
 
 
-def _run(data: Dataset, chosen: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
-    splits = folds(data.target, count, seed)
+def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
+    splits = stratified_folds(data.target, count, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
-        task = progress.add_task("training", total=len(chosen) * len(splits))
+        task = progress.add_task("training", total=len(pairs) * len(splits))
         results = []
-        for fold in compare(data, chosen, splits, jobs):
-            results.append(fold)
-            progress.update(task, advance=1, description=f"{fold.model} {fold.rule}")
+        for result in compare(data, pairs, splits, jobs):
+            results.append(result)
+            progress.update(task, advance=1, description=f"{result.model} {result.rule}")
     return results
 
 
-def _table(lines: list[Line], count: int) -> RichTable:
+def _table(ranking: list[MeanResult], count: int) -> RichTable:
     table = RichTable(
-        title=f"{count}-fold cross-validation, best first",
+        title=f"{count}-fold cross-validation, lowest held-out error first; mean and standard deviation over folds",
         title_justify="left",
         box=SIMPLE,
         padding=(0, 1, 0, 0),
@@ -137,24 +162,24 @@ def _table(lines: list[Line], count: int) -> RichTable:
         "sec-\nonds",
     ):
         table.add_column(name, justify="right", no_wrap=True)
-    for line in lines:
+    for result in ranking:
         table.add_row(
-            line.model,
-            line.rule,
-            f"{100 * line.error:.2f} ± {100 * line.error_spread:.2f}",
-            f"{line.log_loss:.3f} ± {line.log_loss_spread:.3f}",
-            f"{100 * line.training_error:.2f}",
-            f"{line.soft_error:.4f}",
-            f"{line.updates:.1f}",
-            f"{line.seconds:.2f}",
+            result.model,
+            result.rule,
+            f"{100 * result.error:.2f} ± {100 * result.error_spread:.2f}",
+            f"{result.log_loss:.3f} ± {result.log_loss_spread:.3f}",
+            f"{100 * result.training_error:.2f}",
+            f"{result.soft_error:.4f}",
+            f"{result.updates:.1f}",
+            f"{result.seconds:.2f}",
         )
     return table
 
 
 def _print_notes(results: list[FoldResult]) -> None:
-    """Warnings of the fits, each once, with how often it came."""
-    seen = Counter((fold.model, fold.rule, note) for fold in results for note in fold.notes)
-    for (model, rule, note), times in seen.items():
+    """Print each distinct warning of the fits with the number of folds in which it occurred."""
+    counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
+    for (model, rule, note), folds in counts.items():
         console.print(
-            f"note: {model} {rule} ({times} of its folds): {note}", style="dim", markup=False, highlight=False
+            f"warning: {model} {rule} (in {folds} folds): {note}", style="dim", markup=False, highlight=False
         )

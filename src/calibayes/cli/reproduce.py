@@ -1,4 +1,4 @@
-"""``calibayes reproduce``: the papers' tables and figures, ours beside what was published."""
+"""``calibayes reproduce``: run the experiments of the papers and compare with the published numbers."""
 
 from __future__ import annotations
 
@@ -13,49 +13,54 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from calibayes.datasets import find, list_datasets
-from calibayes.experiments import PAPERS, Report, Settings, chosen, reproduce
-from calibayes.experiments.store import Store
-from calibayes.experiments.summary import write_page
-from calibayes.experiments.writing import side_by_side, write_report
+from calibayes.datasets import find_file, list_datasets
+from calibayes.experiments import PAPERS, Report, Settings, reproduce, select_experiments
+from calibayes.experiments.report_files import format_pair, write_report
+from calibayes.experiments.reproduction_page import write_page
+from calibayes.experiments.result_cache import ResultCache
 
 console = Console()
 errors = Console(stderr=True)
 
 INTERRUPTED = 130
 BOLD = re.compile(r"\*\*(.+?)\*\*")
-"""As Markdown has it."""
+"""Bold text in Markdown."""
 
 
 def reproduce_command(
     paper: Annotated[
-        str | None, typer.Argument(help=f"One of {', '.join(p.name for p in PAPERS)}; by default all.")
+        str | None, typer.Argument(help=f"One of {', '.join(p.name for p in PAPERS)}. Default: all.")
     ] = None,
     table: Annotated[
-        str | None, typer.Argument(help="A table or figure of it, as the paper numbers it.")
+        str | None,
+        typer.Argument(help="Table or figure of the paper, by its number there, such as VI or figure-1."),
     ] = None,
-    datasets: Annotated[str | None, typer.Option(help="Only these data sets, separated by commas.")] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Repetitions instead of the paper's.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and finished cells.")] = Path(
+    datasets: Annotated[str | None, typer.Option(help="Run only these data sets (comma-separated).")] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Number of repetitions. Default: as in the paper.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and cached results.")] = Path(
         "reproduction"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Small data sets and few repetitions.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only small data sets and few repetitions.")] = False,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch data sets that are not at hand.")
+        bool, typer.Option("--download", help="Download missing data sets from OpenML.")
     ] = False,
-    page: Annotated[Path | None, typer.Option(help="Write everything as one Markdown page too.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Also write all results to this Markdown page.")] = None,
 ) -> None:
-    """Run the papers' experiments and put ours beside the published numbers.
+    """Run the experiments of the papers and compare the results with the published numbers.
 
-    Finished cells are kept in the folder: after an interruption the same command goes on where it was.
+    Results are cached in the output folder: after an interruption, the same command resumes.
     """
     try:
-        names = _names(datasets)
+        names = _dataset_names(datasets)
         settings = Settings(names, trials, quick, download)
-        reports = _run(paper, table, settings, Store(out / "cells"), jobs or os.cpu_count() or 1)
+        reports = _run(paper, table, settings, ResultCache(out / "cache"), jobs or os.cpu_count() or 1)
     except KeyboardInterrupt:
-        errors.print("interrupted; finished cells are kept, the same command goes on from here")
+        errors.print("interrupted; finished results are cached, run the same command again to resume")
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
         errors.print("error:", style="red", end=" ")
@@ -67,33 +72,36 @@ def reproduce_command(
         for report in reports:
             write_report(report, out)
         if page is not None:
-            write_page(reports, page, _words(paper, table, datasets, trials, quick, page))
+            write_page(reports, page, _command_line(paper, table, datasets, trials, quick, page))
     except ImportError as error:
-        errors.print(f"no pictures: {error}", markup=False, highlight=False)
-    console.print(f"Tables and pictures are in {out}.", highlight=False)
+        errors.print(f"figures were not written: {error}", markup=False, highlight=False)
+    console.print(f"Tables and figures are in {out}.", highlight=False)
 
 
-def _names(given: str | None) -> tuple[str, ...] | None:
+def _dataset_names(given: str | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = tuple(name.strip() for name in given.split(",") if name.strip())
-    unknown = [name for name in names if name not in list_datasets() and find(name, ending=".npz") is None]
+    available = list_datasets()
+    unknown = [name for name in names if name not in available and find_file(name, ending=".npz") is None]
     if unknown:
-        raise ValueError(f"unknown data sets: {', '.join(unknown)}; known are {', '.join(list_datasets())}")
+        raise ValueError(f"unknown data sets: {', '.join(unknown)}; choose from {', '.join(available)}")
     return names
 
 
-def _run(paper: str | None, table: str | None, settings: Settings, store: Store, jobs: int) -> list[Report]:
+def _run(
+    paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
+) -> list[Report]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
-        task = progress.add_task("cells", total=None)
+        task = progress.add_task("tasks", total=None)
         return reproduce(
-            chosen(paper, table),
+            select_experiments(paper, table),
             settings,
-            store,
+            cache,
             jobs=jobs,
-            planned=lambda count: progress.update(task, total=count),
-            done=lambda count: progress.update(task, advance=count),
+            on_total=lambda count: progress.update(task, total=count),
+            on_finished=lambda count: progress.update(task, advance=count),
         )
 
 
@@ -112,22 +120,22 @@ def _table(report: Report) -> RichTable:
     table = RichTable(
         box=SIMPLE,
         padding=(0, 1, 0, 0),
-        caption="ours / published; * differs by more than the published spread",
+        caption="calibayes / published; * differs by more than the published spread",
         caption_justify="left",
     )
     table.add_column("", no_wrap=True)
     for name in report.columns:
         table.add_column(name, justify="right")
     for row in report.rows:
-        cells = [side_by_side(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
+        cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
         table.add_row(row.label, *(BOLD.sub(r"[bold]\1[/bold]", cell) for cell in cells))
     return table
 
 
-def _words(
+def _command_line(
     paper: str | None, table: str | None, datasets: str | None, trials: int | None, quick: bool, page: Path
 ) -> str:
-    """The command that made a page."""
+    """The command that writes the page."""
     words = ["calibayes reproduce", paper or "", table or ""]
     words += [f"--datasets {datasets}" if datasets else "", f"--trials {trials}" if trials else ""]
     words += ["--quick" if quick else "", f"--page {page.name}"]

@@ -1,17 +1,17 @@
-"""Data sets by name, files, and the papers' cleaning."""
+"""Load data sets by name or from a file, and convert them to the numeric matrices that the papers use."""
 
-from calibayes.datasets.cleaning import complete_varying_numbers
+from calibayes.datasets.bundled import load_penguins
+from calibayes.datasets.cleaning import numeric_matrix
 from calibayes.datasets.dataset import Dataset, load_file
-from calibayes.datasets.loading import at_hand, find, list_datasets, load
-from calibayes.datasets.shipped import load_penguins
+from calibayes.datasets.loading import find_file, is_local, list_datasets, load
 
 __all__ = [
     "Dataset",
-    "at_hand",
-    "complete_varying_numbers",
-    "find",
+    "find_file",
+    "is_local",
     "list_datasets",
     "load",
     "load_file",
     "load_penguins",
+    "numeric_matrix",
 ]

@@ -1,4 +1,4 @@
-"""The cleaning that the papers' tables need: numbers only, complete rows, columns that vary."""
+"""The preprocessing of the papers: a numeric matrix of complete rows and non-constant columns."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from calibayes.datasets.dataset import Dataset
 from calibayes.tables.table import missing_mask
 
 
-def complete_varying_numbers(
+def numeric_matrix(
     data: Dataset,
     *,
     missing_is_level: bool = False,
     least_class_rows: int = 1,
     within_classes: bool = False,
 ) -> tuple[Array, Array]:
-    """Columns as numbers, (n, d), without gaps, without constant columns and small classes; and the target.
+    """Columns as numbers (n, d) and the target (n,), without missing values, constant columns and small classes.
 
-    Text becomes codes in alphabetical order.
+    Text becomes integer codes in alphabetical order.
 
     Parameters
     ----------
     data : Dataset
     missing_is_level : bool, default=False
-        A missing text is a value of its own; by default its row is left out, as where a number is missing.
+        Treat a missing text as a level of its own. By default its row is dropped, as where a number is missing.
     least_class_rows : int, default=1
-        Classes with fewer rows are left out.
+        Classes with fewer rows are dropped.
     within_classes : bool, default=False
-        Leave out columns that are constant within some class, not only those that are constant altogether.
+        Drop columns that are constant within at least one class, not only those that are constant in all rows.
 
     Examples
     --------
-    >>> from calibayes.datasets import complete_varying_numbers, load
-    >>> complete_varying_numbers(load("penguins"))[0].shape
+    >>> from calibayes.datasets import load, numeric_matrix
+    >>> numeric_matrix(load("penguins"))[0].shape
     (333, 7)
     """
     columns = [data.columns.column(j) for j in range(len(data.columns.names))]
     absent = [missing_mask(column) & ~(missing_is_level & (column.dtype.kind == "O")) for column in columns]
-    whole = ~np.any(absent, axis=0)
-    numbers = np.stack([_codes(column[whole]) for column in columns], axis=1)
-    target = data.target[whole]
+    complete = ~np.any(absent, axis=0)
+    numbers = np.stack([_codes(column[complete]) for column in columns], axis=1)
+    target = data.target[complete]
     classes, sizes = np.unique(target, return_counts=True)
-    large = np.isin(target, classes[sizes >= least_class_rows])
-    numbers, target = numbers[large], target[large]
+    in_large_class = np.isin(target, classes[sizes >= least_class_rows])
+    numbers, target = numbers[in_large_class], target[in_large_class]
     groups = [numbers[target == label] for label in np.unique(target)] if within_classes else [numbers]
     varying = np.all([np.ptp(group, axis=0) > 0 for group in groups], axis=0)
     return numbers[:, varying], target
 
 
 def _codes(column: Array) -> Array:
-    """Numbers as they are, anything else as its place among the values, a missing one first."""
+    """Numbers unchanged, anything else as its position among the sorted distinct values; missing values sort first."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
     text = np.where(missing_mask(column), "", column).astype(str)

@@ -1,4 +1,4 @@
-"""A table and the column to predict."""
+"""A table of features and the target to predict, read from a file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,38 @@ from calibayes.tables.table import Table, missing_mask
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table, the column to predict, and how many rows without a label were left out."""
+    """A table of features and its target.
+
+    Attributes
+    ----------
+    name : str
+    columns : Table
+        The features.
+    target : (n,) array
+        The label of each row.
+    unlabeled_rows : int
+        How many rows were dropped because their label is missing.
+    """
 
     name: str
     columns: Table
     target: Array
-    left_out: int = 0
+    unlabeled_rows: int = 0
 
 
 def load_file(path: Path, target: str) -> Dataset:
-    """A table from a CSV or Parquet file; rows without a label are left out."""
+    """Read a CSV or Parquet file; ``target`` is the column to predict. Rows without a label are dropped.
+
+    Raises ValueError if the file has no such column, no other column or no labeled row.
+    """
     table = read_file(path)
     if target not in table.names:
         raise ValueError(f"{path.name} has no column {target!r}; its columns are {', '.join(table.names)}")
     columns, labels = table.without(target)
     if not columns.names:
-        raise ValueError(f"{path.name} has no column but the target {target!r}")
+        raise ValueError(f"{path.name} has only the target column {target!r}; at least one feature is needed")
     labeled = ~missing_mask(labels)
     if not labeled.any():
-        raise ValueError(f"{path.name}: no row has a {target!r}")
+        raise ValueError(f"{path.name}: all values of the target column {target!r} are missing")
     name = path.stem.removesuffix(".csv")
     return Dataset(name, columns.rows(labeled), labels[labeled], int((~labeled).sum()))

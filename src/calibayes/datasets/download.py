@@ -1,4 +1,4 @@
-"""Files from the net: resumed where they broke off, checked against their sum, complete or not there at all."""
+"""Download files: resume interrupted downloads, verify checksums, and never leave an incomplete file in place."""
 
 from __future__ import annotations
 
@@ -11,54 +11,59 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 Opener = Callable[[Request], Any]
-"""What answers a request with something to read from, as urllib's ``urlopen`` does."""
+"""Opens a request and returns a readable response, as urllib's ``urlopen`` does."""
 
-PIECE = 1 << 16
+BLOCK_BYTES = 1 << 16
 
 
-def plain_opener(request: Request) -> Any:
-    """The net as it is."""
+def open_url(request: Request) -> Any:
+    """Open a request with urllib and a time limit of 60 seconds."""
     return urlopen(request, timeout=60)
 
 
-def fetch(url: str, opener: Opener = plain_opener) -> bytes:
-    """A small answer as a whole."""
+def fetch(url: str, opener: Opener = open_url) -> bytes:
+    """The whole response in memory; for small files. Raises ConnectionError if the address cannot be reached."""
     try:
-        with opener(Request(url)) as answer:
-            return bytes(answer.read())
+        with opener(Request(url)) as response:
+            return bytes(response.read())
     except (URLError, OSError) as error:
         raise ConnectionError(f"{url} cannot be reached: {error}") from error
 
 
-def download(url: str, path: Path, md5: str | None = None, opener: Opener = plain_opener) -> Path:
-    """A file at ``path``. What an earlier attempt left beside it (``.part``) is gone on with."""
+def download(url: str, path: Path, md5: str | None = None, opener: Opener = open_url) -> Path:
+    """Download a file to ``path``; an interrupted download (``.part`` beside it) is resumed.
+
+    Raises ConnectionError if the address cannot be reached, ValueError if the MD5 checksum differs from ``md5``.
+    """
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         _append(url, part, opener)
     except (URLError, OSError) as error:
         raise ConnectionError(
-            f"{url} cannot be reached: {error}. What has arrived is kept; try again later"
+            f"{url} cannot be reached: {error}. The part received so far is kept; try again to resume"
         ) from error
-    found = digest(part, "md5")
-    if md5 is not None and found != md5:
+    checksum = file_checksum(part, "md5")
+    if md5 is not None and checksum != md5:
         part.unlink()
-        raise ValueError(f"{url} has the MD5 sum {found}, expected {md5}: it was not kept")
+        raise ValueError(
+            f"{url} has the MD5 checksum {checksum}, expected {md5}; the download was deleted, try again"
+        )
     os.replace(part, path)
     return path
 
 
 def _append(url: str, part: Path, opener: Opener) -> None:
-    have = part.stat().st_size if part.exists() else 0
-    request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    with opener(request) as answer:
-        resumed = have and getattr(answer, "status", None) == 206
+    received = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"Range": f"bytes={received}-"} if received else {})
+    with opener(request) as response:
+        resumed = received and getattr(response, "status", None) == 206
         with part.open("ab" if resumed else "wb") as file:
-            while piece := answer.read(PIECE):
-                file.write(piece)
+            while block := response.read(BLOCK_BYTES):
+                file.write(block)
 
 
-def digest(path: Path, algorithm: str = "sha256") -> str:
-    """Sum of a file, as hexadecimal digits."""
+def file_checksum(path: Path, algorithm: str = "sha256") -> str:
+    """Checksum of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()

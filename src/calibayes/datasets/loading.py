@@ -1,33 +1,41 @@
-"""Data sets by name: from a folder, from the package, from the net."""
+"""Load data sets by name: from a folder, from the package, from earlier downloads or from OpenML."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from calibayes.datasets.bundled import BUNDLED
 from calibayes.datasets.dataset import Dataset, load_file
-from calibayes.datasets.download import Opener, plain_opener
-from calibayes.datasets.published import cached, download_dataset
-from calibayes.datasets.shipped import SHIPPED
+from calibayes.datasets.download import Opener, open_url
+from calibayes.datasets.openml import cached_file, download_dataset
 from calibayes.datasets.sources import SOURCES
 
-FOLDER = "CALIBAYES_DATA"
+FOLDER_VARIABLE = "CALIBAYES_DATA"
+"""Environment variable with the folder of data sets."""
 
 
-def load(name: str, data_home: str | Path | None = None, *, opener: Opener | None = plain_opener) -> Dataset:
-    """A data set by its name.
+def load(name: str, data_home: str | Path | None = None, *, opener: Opener | None = open_url) -> Dataset:
+    """Load a data set by its name.
 
-    It is looked for as ``NAME.csv.gz`` (last column ``target``) in the folder, then among those that ship, then among
-    earlier downloads, and is at last downloaded from its public source and kept.
+    Searched in this order: a file ``NAME.csv.gz`` (last column ``target``) in the folder ``data_home``, the data sets
+    in the package, earlier downloads. A data set that is in none of them is downloaded from OpenML and cached.
 
     Parameters
     ----------
     name : str
-        One of `list_datasets`, or of a file in the folder.
+        One of `list_datasets`.
     data_home : path, optional
-        The folder; by default the one that the variable CALIBAYES_DATA names.
+        The folder; by default the value of the environment variable CALIBAYES_DATA.
     opener : function, optional
-        What answers requests to the net; None never asks it.
+        Opens requests to OpenML; None forbids downloads.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    ConnectionError
+        If the data set must be downloaded and cannot be, or downloads are forbidden.
 
     Examples
     --------
@@ -35,58 +43,60 @@ def load(name: str, data_home: str | Path | None = None, *, opener: Opener | Non
     >>> load("penguins").columns.n
     344
     """
-    path = find(name, data_home)
+    path = find_file(name, data_home)
     if path is not None:
         return load_file(path, "target")
-    if name in SHIPPED:
-        return SHIPPED[name]()
+    if name in BUNDLED:
+        return BUNDLED[name]()
     if name not in SOURCES:
         raise ValueError(
-            f"unknown data set {name!r}; known are {', '.join(list_datasets(data_home))}. "
-            f"A file {name}.csv.gz in the folder that {FOLDER} names is found too"
+            f"unknown data set {name!r}; available are {', '.join(list_datasets(data_home))}. "
+            f"To add one, put {name}.csv.gz (last column target) into the folder given by {FOLDER_VARIABLE}"
         )
     return load_file(_downloaded(name, opener), "target")
 
 
 def _downloaded(name: str, opener: Opener | None) -> Path:
-    path = cached(name, cache_folder())
+    path = cached_file(name, cache_folder())
     if path is not None:
         return path
-    hint = f"put {name}.csv.gz (last column target) into the folder that {FOLDER} names"
+    hint = f"put {name}.csv.gz (last column target) into the folder given by {FOLDER_VARIABLE}"
     if opener is None:
-        raise ConnectionError(f"{name!r} is not at hand and was not to be downloaded: {hint}")
+        raise ConnectionError(f"data set {name!r} is not on this computer and downloads are off: {hint}")
     try:
         return download_dataset(name, SOURCES[name], cache_folder(), opener)
     except ConnectionError as error:
-        raise ConnectionError(f"{name!r} is not at hand: {error}; or {hint}") from error
+        raise ConnectionError(f"data set {name!r} is not on this computer: {error}; or {hint}") from error
 
 
-def find(name: str, data_home: str | Path | None = None, *, ending: str = ".csv.gz") -> Path | None:
-    """The file of a data set in the folder, if it is there."""
-    folder = data_home if data_home is not None else os.environ.get(FOLDER)
+def find_file(name: str, data_home: str | Path | None = None, *, ending: str = ".csv.gz") -> Path | None:
+    """The file of a data set in the folder (`load`), None if there is none."""
+    folder = data_home if data_home is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if folder is None else Path(folder) / f"{name}{ending}"
     return path if path is not None and path.exists() else None
 
 
-def at_hand(name: str, data_home: str | Path | None = None) -> bool:
+def is_local(name: str, data_home: str | Path | None = None) -> bool:
     """Whether `load` needs no download."""
     return (
-        find(name, data_home) is not None or name in SHIPPED or (cache_folder() / f"{name}.csv.gz").exists()
+        find_file(name, data_home) is not None
+        or name in BUNDLED
+        or (cache_folder() / f"{name}.csv.gz").exists()
     )
 
 
 def list_datasets(data_home: str | Path | None = None) -> list[str]:
-    """Names that `load` knows: those that ship, files of the folder, public ones.
+    """Names that `load` accepts: data sets in the package, files in the folder, data sets of OpenML.
 
     >>> "vehicle" in list_datasets()
     True
     """
-    folder = data_home if data_home is not None else os.environ.get(FOLDER)
+    folder = data_home if data_home is not None else os.environ.get(FOLDER_VARIABLE)
     files = Path(folder).glob("*.csv.gz") if folder is not None else ()
-    return sorted({*SHIPPED, *SOURCES, *(path.name.removesuffix(".csv.gz") for path in files)})
+    return sorted({*BUNDLED, *SOURCES, *(path.name.removesuffix(".csv.gz") for path in files)})
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept."""
+    """Folder of downloaded data sets."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "calibayes"

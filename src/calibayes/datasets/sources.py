@@ -1,4 +1,4 @@
-"""Where data sets are published: one table."""
+"""The data sets of OpenML that can be downloaded by name."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpenML:
-    """A data set of openml.org. Its description there carries the address and the MD5 sum of the file.
+    """A data set of openml.org; its description there has the address and the MD5 checksum of the file.
 
     Parameters
     ----------
     number : int
-        Its identifier.
+        Identifier of the data set.
     target : str, optional
-        Column to predict, where it is not the one that OpenML proposes.
+        Column to predict; by default the target that OpenML names.
     md5 : str, optional
-        Sum that the file must have, whatever the description says.
+        Expected checksum of the file; by default the one in the description.
     """
 
     number: int
@@ -26,6 +26,7 @@ class OpenML:
 
     @property
     def description(self) -> str:
+        """Address of the description (JSON)."""
         return f"https://api.openml.org/api/v1/json/data/{self.number}"
 
 
@@ -68,4 +69,4 @@ SOURCES: Mapping[str, OpenML] = {
     "wdbc": OpenML(1510),
     "zoo": OpenML(62),
 }
-"""Name -> where it is. Versions differ in names of columns, in rows and in the target from one archive to the other."""
+"""Name -> source. Other archives have versions with other column names, rows or targets."""

@@ -1,11 +1,11 @@
-"""How dependent pairs of columns are, and which pairs to keep."""
+"""Measures of dependence between pairs of columns, and selections of the most dependent pairs."""
 
 from calibayes.dependence.correlation import Pearson, Spearman
 from calibayes.dependence.hsic import HSIC
-from calibayes.dependence.measure import Measure, Measured
+from calibayes.dependence.measure import Measure, PairStatistics
+from calibayes.dependence.multiple_testing import benjamini_hochberg, bonferroni
 from calibayes.dependence.mutual_information import MutualInformation
 from calibayes.dependence.permuted import Permuted
-from calibayes.dependence.procedures import benjamini_hochberg, bonferroni
 from calibayes.dependence.selection import BestFraction, Selection, SignificantPairs, TopFraction
 from calibayes.dependence.table import Dependence
 
@@ -14,8 +14,8 @@ __all__ = [
     "BestFraction",
     "Dependence",
     "Measure",
-    "Measured",
     "MutualInformation",
+    "PairStatistics",
     "Pearson",
     "Permuted",
     "Selection",

@@ -9,39 +9,40 @@ import numpy as np
 from scipy import stats
 
 from calibayes.core.protocols import Array
-from calibayes.dependence.measure import Measured
+from calibayes.dependence.measure import PairStatistics
 from calibayes.kernels.numbers.quantiles import mid_ranks
 
 
 @dataclass(frozen=True)
 class Pearson:
-    """Correlation of the values: finds straight lines."""
+    """Pearson correlation of the values: detects linear dependence. p-values by the t distribution."""
 
     name: ClassVar[str] = "Pearson"
 
-    def measure(self, columns: Array, weights: Array) -> Measured:
+    def measure(self, columns: Array, weights: Array) -> PairStatistics:
         return _correlations(columns, weights)
 
 
 @dataclass(frozen=True)
 class Spearman:
-    """Correlation of the ranks: finds what rises or falls throughout."""
+    """Spearman correlation, of the ranks: detects monotone dependence. p-values by the t distribution."""
 
     name: ClassVar[str] = "Spearman"
 
-    def measure(self, columns: Array, weights: Array) -> Measured:
+    def measure(self, columns: Array, weights: Array) -> PairStatistics:
         return _correlations(mid_ranks(columns, weights), weights)
 
 
-def _correlations(columns: Array, weights: Array) -> Measured:
+def _correlations(columns: Array, weights: Array) -> PairStatistics:
+    """Weighted correlations; 0 where a column is constant."""
     n = float(weights.sum())
-    centerd = columns - weights @ columns / n
-    covariance = (centerd * weights[:, None]).T @ centerd
+    centered = columns - weights @ columns / n
+    covariance = (centered * weights[:, None]).T @ centered
     deviation = np.sqrt(np.diag(covariance))
     safe = np.where(deviation > 0, deviation, np.inf)
-    found = np.clip(covariance / np.outer(safe, safe), -1.0, 1.0)
+    correlation = np.clip(covariance / np.outer(safe, safe), -1.0, 1.0)
     if n <= 2:
-        return Measured(found, np.ones_like(found))
+        return PairStatistics(correlation, np.ones_like(correlation))
     with np.errstate(divide="ignore"):
-        t = np.abs(found) * np.sqrt((n - 2.0) / (1.0 - found**2))
-    return Measured(found, 2 * stats.t.sf(t, n - 2.0))
+        t = np.abs(correlation) * np.sqrt((n - 2.0) / (1.0 - correlation**2))
+    return PairStatistics(correlation, 2 * stats.t.sf(t, n - 2.0))

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.linalg.blas import dsyrk
 
 from calibayes.core.protocols import Array
-from calibayes.dependence.measure import Measured
+from calibayes.dependence.measure import PairStatistics
 from calibayes.kernels.density.gram import gram_factor, median_squared_gaps
 
 CELLS_PER_BLOCK = 2**21
@@ -23,11 +23,11 @@ class HSIC:
     Parameters
     ----------
     exact_rows : int, default=2000
-        With more rows than these the Gram matrices are replaced by thin factors.
+        With more rows than this, low-rank factors replace the Gram matrices.
     landmarks : int, default=120
-        Most points that the factors are built on; few do where a column has no heavy tail.
+        Maximum rank of the factors; columns without heavy tails need far fewer.
     tolerance : float, default=1e-6
-        What the factors may leave out of the mean of a Gram matrix's diagonal, beyond what the landmarks leave out.
+        Approximation error allowed in the mean of a Gram matrix's diagonal, unless ``landmarks`` is reached first.
     """
 
     exact_rows: int = 2000
@@ -36,36 +36,36 @@ class HSIC:
 
     name: ClassVar[str] = "HSIC"
 
-    def measure(self, columns: Array, weights: Array) -> Measured:
+    def measure(self, columns: Array, weights: Array) -> PairStatistics:
         scale = median_squared_gaps(columns, weights)
         scale = np.where(scale > 0, scale, 1.0)
         n, share = float(weights.sum()), weights / weights.sum()
         if len(columns) <= self.exact_rows:
-            statistic, mean = exact(columns, share, scale)
+            statistic, mean = exact_hsic(columns, share, scale)
         else:
-            statistic, mean = thin(columns, share, scale, self.landmarks, self.tolerance)
-        return Measured(statistic, _gamma_p_values(statistic, mean, n))
+            statistic, mean = low_rank_hsic(columns, share, scale, self.landmarks, self.tolerance)
+        return PairStatistics(statistic, _gamma_p_values(statistic, mean, n))
 
 
-def exact(columns: Array, share: Array, scale: Array) -> tuple[Array, Array]:
-    """HSIC (d, d) and the mean of each Gram matrix (d,), from Gram matrices laid out as lines of one product.
+def exact_hsic(columns: Array, share: Array, scale: Array) -> tuple[Array, Array]:
+    """HSIC (d, d) and the mean of each Gram matrix (d,), by one product of all Gram matrices, in blocks of rows.
 
-    Gram matrices are symmetric, so the blocks right of the diagonal are enough; centering is done on the sums.
+    Gram matrices are symmetric, so only the blocks right of the diagonal are computed; centering uses the row sums.
     """
     n, d = columns.shape
     values, root = columns.T, np.sqrt(share)
     product, sums = np.zeros((d, d)), np.zeros((d, n))
     size = max(1, CELLS_PER_BLOCK // (n * d))
     for first in range(0, n, size):
-        mine = slice(first, min(first + size, n))
-        gram = values[:, mine, None] - values[:, None, first:]
+        block = slice(first, min(first + size, n))
+        gram = values[:, block, None] - values[:, None, first:]
         np.square(gram, out=gram)
         gram *= (-1.0 / scale)[:, None, None]
         np.exp(gram, out=gram)
-        width = mine.stop - first
-        sums[:, mine] += gram @ share[first:]
-        sums[:, mine.stop :] += share[mine] @ gram[:, :, width:]
-        gram *= root[mine, None]
+        width = block.stop - first
+        sums[:, block] += gram @ share[first:]
+        sums[:, block.stop :] += share[block] @ gram[:, :, width:]
+        gram *= root[block, None]
         gram *= root[first:]
         gram[:, :, width:] *= np.sqrt(2.0)
         product += dsyrk(1.0, gram.reshape(d, -1).T, trans=1)
@@ -74,38 +74,40 @@ def exact(columns: Array, share: Array, scale: Array) -> tuple[Array, Array]:
     return product - 2 * (sums * share) @ sums.T + np.outer(mean, mean), mean
 
 
-def thin(columns: Array, share: Array, scale: Array, landmarks: int, tolerance: float) -> tuple[Array, Array]:
-    """The same from thin factors of the Gram matrices, each with the diagonal that it leaves out.
+def low_rank_hsic(
+    columns: Array, share: Array, scale: Array, landmarks: int, tolerance: float
+) -> tuple[Array, Array]:
+    """The same from low-rank factors of the Gram matrices plus the diagonal of the approximation error.
 
-    Rows far from all others are on the diagonal alone: with it heavy tails cost no accuracy.
+    Rows far from all others contribute to the diagonal only, so heavy tails cost no accuracy.
     """
     factors = [
         gram_factor(column, share, float(width), landmarks, tolerance)
         for column, width in zip(columns.T, scale, strict=True)
     ]
     mean = np.array([float(((share @ factor) ** 2).sum()) for factor in factors])
-    lines = [(factor - share @ factor) * np.sqrt(share)[:, None] for factor in factors]
-    starts = np.concatenate([[0], np.cumsum([line.shape[1] for line in lines])])
-    every = np.concatenate(lines, axis=1)
-    statistic = np.empty((len(lines), len(lines)))
-    for j, line in enumerate(lines):
-        squares = ((line.T @ every[:, starts[j] :]) ** 2).sum(axis=0)
+    centered = [(factor - share @ factor) * np.sqrt(share)[:, None] for factor in factors]
+    starts = np.concatenate([[0], np.cumsum([factor.shape[1] for factor in centered])])
+    side_by_side = np.concatenate(centered, axis=1)
+    statistic = np.empty((len(centered), len(centered)))
+    for j, factor in enumerate(centered):
+        squares = ((factor.T @ side_by_side[:, starts[j] :]) ** 2).sum(axis=0)
         statistic[j, j:] = np.add.reduceat(squares, starts[j:-1] - starts[j])
-    lost = np.stack([1.0 - (factor**2).sum(axis=1) for factor in factors])
-    held = np.stack([((factor - share @ factor) ** 2).sum(axis=1) for factor in factors])
-    diagonal = (lost * share**2) @ (held + 0.5 * lost).T
-    return np.triu(statistic) + np.triu(statistic, 1).T + diagonal + diagonal.T, mean + lost @ share**2
+    residual = np.stack([1.0 - (factor**2).sum(axis=1) for factor in factors])
+    captured = np.stack([((factor - share @ factor) ** 2).sum(axis=1) for factor in factors])
+    diagonal = (residual * share**2) @ (captured + 0.5 * residual).T
+    return np.triu(statistic) + np.triu(statistic, 1).T + diagonal + diagonal.T, mean + residual @ share**2
 
 
 def _gamma_p_values(statistic: Array, mean: Array, n: float) -> Array:
-    """The gamma approximation of Gretton et al. (2008): its mean and variance from those of the Gram matrices."""
+    """p-values by the gamma approximation of Gretton et al. (2008), with the mean and variance under independence."""
     if n < 6:
         return np.ones_like(statistic)
-    apart = (mean * n - 1.0) / (n - 1.0)
-    expected = (1.0 + np.outer(apart, apart) - apart[:, None] - apart) / n
-    own = np.diag(statistic)
-    variance = 2 * (n - 4) * (n - 5) / (n * (n - 1) * (n - 2) * (n - 3)) * np.outer(own, own)
-    varies = (expected > 0) & (variance > 0)
-    expected, variance = np.where(varies, expected, 1.0), np.where(varies, variance, 1.0)
+    off_diagonal = (mean * n - 1.0) / (n - 1.0)  # mean of the Gram matrix without its diagonal
+    expected = (1.0 + np.outer(off_diagonal, off_diagonal) - off_diagonal[:, None] - off_diagonal) / n
+    self_hsic = np.diag(statistic)
+    variance = 2 * (n - 4) * (n - 5) / (n * (n - 1) * (n - 2) * (n - 3)) * np.outer(self_hsic, self_hsic)
+    valid = (expected > 0) & (variance > 0)
+    expected, variance = np.where(valid, expected, 1.0), np.where(valid, variance, 1.0)
     p_value = stats.gamma.sf(statistic, expected**2 / variance, scale=variance / expected)
-    return np.where(varies, p_value, 1.0)
+    return np.where(valid, p_value, 1.0)

@@ -1,4 +1,4 @@
-"""What a measure of dependence is."""
+"""The interface of a measure of dependence."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import NamedTuple, Protocol
 from calibayes.core.protocols import Array
 
 
-class Measured(NamedTuple):
-    """All pairs of columns at once."""
+class PairStatistics(NamedTuple):
+    """Statistics and p-values of all pairs of columns."""
 
     statistic: Array
     """(d, d), symmetric."""
     p_value: Array
-    """(d, d): how probable so large a statistic is where the columns are independent."""
+    """(d, d), of the test that the two columns are independent."""
 
 
 class Measure(Protocol):
-    """How dependent pairs of columns are. A weight counts as that many copies of its row."""
+    """A measure of dependence between pairs of columns. A row of weight w counts as w copies."""
 
     @property
     def name(self) -> str:
-        """For tables and pictures."""
+        """Name in tables and plots."""
 
-    def measure(self, columns: Array, weights: Array) -> Measured:
+    def measure(self, columns: Array, weights: Array) -> PairStatistics:
         """Statistics and p-values of all pairs; columns (n, d), weights (n,)."""

@@ -1,4 +1,4 @@
-"""p-values by permutation, for any measure."""
+"""Permutation p-values for any measure of dependence."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.dependence.hsic import HSIC
-from calibayes.dependence.measure import Measure, Measured
+from calibayes.dependence.measure import Measure, PairStatistics
 
 
 @dataclass(frozen=True)
 class Permuted:
-    """Another measure with p-values from shuffled columns: all columns are shuffled at once, so each shuffle serves all pairs.
+    """Another measure with p-values by permutation; one permutation of all columns serves all pairs.
 
     Parameters
     ----------
-    of : measure, default=HSIC()
+    of : Measure, default=HSIC()
+        Computes the statistic.
     times : int, default=200
-        Shuffles; no p-value is below 1 / (times + 1).
+        Number of permutations; no p-value is below 1 / (times + 1).
     seed : int, default=0
+        Seed of the permutations.
     """
 
     of: Measure = field(default_factory=HSIC)
@@ -31,12 +33,12 @@ class Permuted:
     def name(self) -> str:
         return self.of.name
 
-    def measure(self, columns: Array, weights: Array) -> Measured:
-        found = self.of.measure(columns, weights).statistic
+    def measure(self, columns: Array, weights: Array) -> PairStatistics:
+        statistic = self.of.measure(columns, weights).statistic
         copies = np.repeat(columns, weights.astype(np.int64), axis=0) if (weights % 1 == 0).all() else columns
-        rng, one = np.random.default_rng(self.seed), np.ones(len(copies))
-        beyond = np.zeros_like(found)
+        rng, unit_weights = np.random.default_rng(self.seed), np.ones(len(copies))
+        as_large = np.zeros_like(statistic)
         for _ in range(self.times):
-            null = self.of.measure(rng.permuted(copies, axis=0), one).statistic
-            beyond += np.abs(null) >= np.abs(found)
-        return Measured(found, (beyond + 1.0) / (self.times + 1.0))
+            null = self.of.measure(rng.permuted(copies, axis=0), unit_weights).statistic
+            as_large += np.abs(null) >= np.abs(statistic)
+        return PairStatistics(statistic, (as_large + 1.0) / (self.times + 1.0))

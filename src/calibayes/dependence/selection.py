@@ -1,4 +1,4 @@
-"""Which pairs to keep."""
+"""Select the pairs of columns to keep, class by class."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.dependence.procedures import benjamini_hochberg
+from calibayes.dependence.multiple_testing import benjamini_hochberg
 from calibayes.dependence.table import Dependence
 
 
 class Selection(Protocol):
-    """Says which (class, pair) to keep; where it offers several answers, held-out rows choose among them."""
+    """Selects (class, pair) combinations. Of several candidate selections, cross-validation picks one."""
 
     def candidates(self, table: Dependence) -> list[Array]:
-        """Positions in the flat (k, pairs) table, the most dependent first, one array for each answer."""
+        """Candidate selections: positions in the flattened (k, pairs) table, the most dependent first."""
 
 
 @dataclass(frozen=True)
 class TopFraction:
-    """The most dependent share of all (class, pair); 1 keeps all, 0 none."""
+    """Keep the most dependent share of all (class, pair); 1 keeps all, 0 none."""
 
     share: float = 1.0
 
@@ -32,27 +32,30 @@ class TopFraction:
 
 @dataclass(frozen=True)
 class BestFraction:
-    """The most dependent share of all (class, pair), the share chosen by cross-validation (slb-2020, section 3)."""
+    """Keep the most dependent share of all (class, pair), chosen by cross-validation (slb-2020, section 3)."""
 
     shares: Sequence[float] = (0.0, 0.03, 0.1, 0.3, 1.0)
 
     def candidates(self, table: Dependence) -> list[Array]:
         order = table.order
-        wrong = [share for share in self.shares if not 0 <= share <= 1]
-        if wrong or not self.shares:
-            raise ValueError(f"shares of pairs must lie between 0 and 1, got {self.shares!r}")
+        invalid = [share for share in self.shares if not 0 <= share <= 1]
+        if invalid or not self.shares:
+            raise ValueError(
+                f"shares of pairs must be numbers between 0 and 1, at least one; got {self.shares!r}"
+            )
         return [order[: int(np.ceil(share * len(order) - 1e-9))] for share in self.shares]
 
 
 @dataclass(frozen=True)
 class SignificantPairs:
-    """Those (class, pair) whose independence is rejected by tests of all of them.
+    """Keep the (class, pair) whose independence is rejected, with p-values adjusted for the number of tests.
 
     Parameters
     ----------
     level : float, default=0.05
+        Significance level.
     procedure : function of p-values, default=benjamini_hochberg
-        What turns them into adjusted ones; `bonferroni` is the other one here.
+        Adjusts the p-values for their number; `bonferroni` is the other one in this package.
     """
 
     level: float = 0.05

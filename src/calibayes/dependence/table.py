@@ -1,4 +1,4 @@
-"""Dependence of pairs, class by class, as a table."""
+"""Dependence of all pairs of columns within each class, as a table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from calibayes.core.protocols import Array
 
 @dataclass(frozen=True, repr=False)
 class Dependence:
-    """How dependent each pair of columns is within each class.
+    """Statistics and p-values of all pairs of columns within each class.
 
     Attributes
     ----------
     measure : str
+        Name of the measure.
     names : (d,) names of the columns
-    classes : (k,) labels, or ("all",) where there were none
+    classes : (k,) labels, or ("all",) if no labels were given
     statistics, p_values : (k, d, d) arrays
     """
 
@@ -36,21 +37,21 @@ class Dependence:
 
     @property
     def statistic(self) -> Array:
-        """Of each class and pair, (k, pairs)."""
+        """Statistic of each class and pair, (k, pairs)."""
         return self.statistics[:, *self.pairs]
 
     @property
     def p_value(self) -> Array:
-        """Of each class and pair, (k, pairs)."""
+        """p-value of each class and pair, (k, pairs)."""
         return self.p_values[:, *self.pairs]
 
     @property
     def order(self) -> Array:
-        """Positions in the flat (k, pairs) table, the most dependent first, whatever the sign."""
+        """Positions in the flattened (k, pairs) table, by decreasing absolute statistic."""
         return np.argsort(-np.abs(self.statistic).ravel(), kind="stable")
 
     def frame(self, backend: Any = "pandas") -> Any:
-        """A data frame with a line for each class and pair, the most dependent first."""
+        """A data frame with a row for each class and pair, by decreasing absolute statistic."""
         first, second = self.pairs
         label, pair = np.divmod(self.order, max(len(first), 1))
         columns = {

@@ -1,20 +1,24 @@
-"""The papers' tables and figures, runnable: ours beside what was published."""
+"""The experiments of the papers, compared with the published numbers.
 
-from calibayes.experiments.catalog import PAPERS, chosen
-from calibayes.experiments.comparison import Figure, Pair, Report, Row
+`papers` has one module per paper, `tables_and_figures` the kinds of tables and figures they consist of, `procedures`
+the computations behind them (how rows are split, which data are used), `published` the printed numbers as CSV files.
+"""
+
+from calibayes.experiments.catalog import PAPERS, select_experiments
 from calibayes.experiments.experiment import Experiment, Paper
-from calibayes.experiments.reproducing import reproduce
+from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
+from calibayes.experiments.reproduction import reproduce
 from calibayes.experiments.settings import Settings
 
 __all__ = [
     "PAPERS",
     "Experiment",
     "Figure",
-    "Pair",
+    "NumberPair",
     "Paper",
     "Report",
-    "Row",
     "Settings",
-    "chosen",
+    "TableRow",
     "reproduce",
+    "select_experiments",
 ]

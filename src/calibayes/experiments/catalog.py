@@ -1,4 +1,4 @@
-"""All papers, and finding what a person asked for."""
+"""The list of papers, and the selection of experiments by paper and table."""
 
 from __future__ import annotations
 
@@ -20,19 +20,26 @@ PAPERS: tuple[Paper, ...] = (
 )
 
 
-def chosen(paper: str | None = None, table: str | None = None) -> list[tuple[Paper, Experiment]]:
-    """The experiments of a paper, or one of them, or all of all papers.
+def select_experiments(paper: str | None = None, table: str | None = None) -> list[tuple[Paper, Experiment]]:
+    """All experiments, those of one paper, or one table or figure of it.
 
-    >>> [experiment.name for _, experiment in chosen("rc-probabilistic-2024", "II")]
+    Raises ValueError if there is no such paper or table.
+
+    >>> [experiment.name for _, experiment in select_experiments("rc-probabilistic-2024", "II")]
     ['II']
     """
-    papers = [one for one in PAPERS if paper is None or one.name == paper]
+    papers = [entry for entry in PAPERS if paper is None or entry.name == paper]
     if not papers:
-        raise ValueError(f"unknown paper {paper!r}; there are {', '.join(one.name for one in PAPERS)}")
-    every = [(one, experiment) for one in papers for experiment in one.experiments]
-    found = [pair for pair in every if table is None or pair[1].name.lower() == table.lower()]
-    if not found:
+        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(entry.name for entry in PAPERS)}")
+    experiments = [(entry, experiment) for entry in papers for experiment in entry.experiments]
+    selected = [
+        (entry, experiment)
+        for entry, experiment in experiments
+        if table is None or experiment.name.lower() == table.lower()
+    ]
+    if not selected:
         raise ValueError(
-            f"{papers[0].name} has no table {table!r} here; there are {', '.join(e.name for _, e in every)}"
+            f"{papers[0].name} has no table {table!r}; choose from "
+            f"{', '.join(experiment.name for _, experiment in experiments)}"
         )
-    return found
+    return selected

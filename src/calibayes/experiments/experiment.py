@@ -1,4 +1,4 @@
-"""What a paper's entry is made of."""
+"""The interface of an experiment, and a paper as a list of experiments."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from calibayes.experiments.comparison import Report
-from calibayes.experiments.results.cells import Cell
-from calibayes.experiments.running import Results
+from calibayes.experiments.report import Report
 from calibayes.experiments.settings import Settings
+from calibayes.experiments.task import Task
+from calibayes.experiments.task_runner import Results
 
 
 class Experiment(Protocol):
-    """A table or figure: which cells it needs, and what it makes of their results."""
+    """A table or figure of a paper: the tasks to compute, and the report made of their results."""
 
     @property
     def name(self) -> str:
-        """As the paper numbers it."""
+        """Number of the table or figure in the paper."""
 
-    def cells(self, settings: Settings) -> Sequence[Cell]:
-        """What to compute."""
+    def tasks(self, settings: Settings) -> Sequence[Task]:
+        """The tasks whose results the report needs; none if its data are missing or not selected."""
 
     def report(self, results: Results, settings: Settings) -> Report:
-        """The table, ours beside the published one."""
+        """The table or figure, compared with the published one."""
 
 
 @dataclass(frozen=True)
@@ -34,4 +34,4 @@ class Paper:
     title: str
     experiments: tuple[Experiment, ...]
     preface: str = ""
-    """What a reader must know before its tables."""
+    """Explanation printed before the tables of the paper."""

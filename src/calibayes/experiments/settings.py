@@ -1,32 +1,32 @@
-"""How much of a paper to reproduce."""
+"""Which data sets to run and how many repetitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from calibayes.datasets import at_hand
+from calibayes.datasets import is_local
 from calibayes.datasets.sources import SOURCES
-from calibayes.experiments.protocols.data_entry import DataEntry
+from calibayes.experiments.procedures.data_entry import DataEntry
 
 QUICK_ROWS = 2000
-"""Data sets with more rows are left out of a quick run."""
+"""A quick run omits data sets with more rows."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the person asked for.
+    """The extent of a run.
 
     Parameters
     ----------
     datasets : names, optional
-        Only these, by their names in `calibayes.datasets`.
+        Run only these data sets, by their names in `calibayes.datasets`.
     trials : int, optional
-        Repetitions of each experiment that has any, instead of the paper's number.
+        Number of repetitions; by default as in the paper.
     quick : bool
-        Small data sets and few repetitions only.
+        Run only small data sets and few repetitions.
     download : bool
-        Whether data sets that are not at hand are fetched.
+        Download data sets that are not on this computer; by default they are omitted.
     """
 
     datasets: tuple[str, ...] | None = None
@@ -34,20 +34,20 @@ class Settings:
     quick: bool = False
     download: bool = False
 
-    def choose(self, entries: Iterable[DataEntry], rows: dict[str, float]) -> list[DataEntry]:
-        """The entries to run; ``rows`` are the published sizes by label."""
+    def select(self, entries: Iterable[DataEntry], rows: dict[str, float]) -> list[DataEntry]:
+        """The entries to run; ``rows`` are the published numbers of rows by label."""
         return [
             entry
             for entry in entries
             if (self.datasets is None or entry.name in self.datasets)
             and (not self.quick or rows[entry.label] <= QUICK_ROWS)
-            and self.reachable(entry.name)
+            and self.is_available(entry.name)
         ]
 
-    def reachable(self, name: str) -> bool:
-        """Whether a data set is at hand, or may be fetched and can be."""
-        return at_hand(name) or (self.download and name in SOURCES)
+    def is_available(self, name: str) -> bool:
+        """Whether a data set is on this computer or may be downloaded."""
+        return is_local(name) or (self.download and name in SOURCES)
 
-    def repetitions(self, of_the_paper: int, quickly: int) -> int:
-        """How many trials to run."""
-        return self.trials or (quickly if self.quick else of_the_paper)
+    def repetitions(self, published: int, quick: int) -> int:
+        """Number of repetitions, given that of the paper and that of a quick run."""
+        return self.trials or (quick if self.quick else published)

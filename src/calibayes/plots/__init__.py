@@ -1,4 +1,4 @@
-"""Pictures, for those who have matplotlib (``pip install 'calibayes[plots]'``)."""
+"""Plots of models, explanations and comparisons; need matplotlib (``pip install 'calibayes[plots]'``)."""
 
 from calibayes.plots.boundaries import plot_boundaries
 from calibayes.plots.boxes import boxes

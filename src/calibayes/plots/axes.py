@@ -1,4 +1,4 @@
-"""Axes to draw on."""
+"""Create matplotlib figures and axes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import Any
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of some size in inches."""
+    """An empty figure of this size in inches. Raises ImportError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'calibayes[plots]'") from error
+        raise ImportError(
+            "plots need matplotlib, which is not installed: pip install 'calibayes[plots]'"
+        ) from error
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def axes_or_new(ax: Any, height: float) -> Any:
-    """The axes given, or those of a new figure."""
+    """``ax`` if it is given, else the axes of a new figure."""
     return new_figure(7.0, height).subplots() if ax is None else ax

@@ -1,4 +1,4 @@
-"""Where decisions change, over two columns."""
+"""Decision boundaries over two columns."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from calibayes.core.protocols import Array
 from calibayes.plots.axes import axes_or_new
 
 Score = Callable[[Array], Array]
-"""Rows (n, 2) -> numbers (n,) that change their sign where the decision does."""
+"""Rows (n, 2) -> scores (n,) whose sign is the decision."""
 
 LINES = (("#c0504d", "solid"), ("black", "dashed"), ("#2a78b5", "dotted"))
 
 
 def plot_boundaries(columns: Array, target: Array, scores: dict[str, Score], *, ax: Any = None) -> Any:
-    """Rows by class, and a line for each score where it is zero; returns the axes."""
+    """Scatter plot of the rows, colored by class, with the line where each score is zero; returns the axes."""
     axes = axes_or_new(ax, 5.0)
     for label, color in zip(np.unique(target), ("#7fa8d1", "#e0a35c", "#88b988", "#b58fc2"), strict=False):
-        mine = columns[target == label]
-        axes.scatter(mine[:, 0], mine[:, 1], s=8, color=color, linewidths=0)
+        class_rows = columns[target == label]
+        axes.scatter(class_rows[:, 0], class_rows[:, 1], s=8, color=color, linewidths=0)
     low, high = columns.min(axis=0), columns.max(axis=0)
     x, y = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))
     grid = np.stack([x.ravel(), y.ravel()], axis=1)

@@ -1,4 +1,4 @@
-"""The components of a mixture, as ellipses over two columns."""
+"""The Gaussian components of a mixture as ellipses over two columns."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ def plot_components(
     deviations: float = 2.0,
     ax: Any = None,
 ) -> Any:
-    """Where the components of each class lie: their means, and ellipses of so many standard deviations.
+    """Plot the mean and the covariance ellipse of each component, colored by class.
 
-    Lines are the thicker the more of its class a component holds. ``columns`` are positions. Returns the axes.
+    Ellipses are ``deviations`` standard deviations wide; the line width is the weight of the component in its class.
+    ``columns`` are the positions of the two columns. Returns the axes.
     """
-    axes, chosen = axes_or_new(ax, 5.0), list(columns)
+    axes, positions = axes_or_new(ax, 5.0), list(columns)
     for c, label in enumerate(model.classes_):
         color = f"C{c % 10}"
         for number, (weight, mean, covariance) in enumerate(
             zip(model.weights_[c], model.means_[c], model.covariances_[c], strict=True)
         ):
-            root = np.linalg.cholesky(covariance[np.ix_(chosen, chosen)])
-            outline = mean[chosen, None] + deviations * root @ np.stack([np.cos(ANGLES), np.sin(ANGLES)])
-            named = str(label) if number == 0 else None
-            axes.plot(*outline, color=color, linewidth=0.5 + 3.0 * weight, label=named)
-            axes.plot(*mean[chosen], color=color, marker="+")
+            root = np.linalg.cholesky(covariance[np.ix_(positions, positions)])
+            outline = mean[positions, None] + deviations * root @ np.stack([np.cos(ANGLES), np.sin(ANGLES)])
+            legend_label = str(label) if number == 0 else None
+            axes.plot(*outline, color=color, linewidth=0.5 + 3.0 * weight, label=legend_label)
+            axes.plot(*mean[positions], color=color, marker="+")
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
-    axes.set_xlabel(names[chosen[0]])
-    axes.set_ylabel(names[chosen[1]])
+    axes.set_xlabel(names[positions[0]])
+    axes.set_ylabel(names[positions[1]])
     axes.set_title(f"Components, {deviations:g} standard deviations", loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)

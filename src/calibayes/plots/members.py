@@ -1,4 +1,4 @@
-"""Which member of a mixture decides what, as stacked bars."""
+"""Stacked bars of how much each member of an ensemble contributes to the decisions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from calibayes.plots.axes import axes_or_new
 
 
 def plot_members(model: Averaged, X: Any, *, ax: Any = None) -> Any:
-    """For each class, how much of the probability with which it was decided the members brought, on average.
+    """For each predicted class, the mean share of each member in the probability of that class.
 
-    Rows are counted with the class that is most probable for them; a class that none has is left out. Returns the axes.
+    Classes that are predicted for no row are omitted. Returns the axes.
     """
-    shares, decided = model.shares(X), np.argmax(model.predict_proba(X), axis=1)
-    present = np.unique(decided)
-    means = np.stack([shares[decided == code].mean(axis=0) for code in present])
+    shares, predicted = model.shares(X), np.argmax(model.predict_proba(X), axis=1)
+    present = np.unique(predicted)
+    means = np.stack([shares[predicted == code].mean(axis=0) for code in present])
     axes = axes_or_new(ax, 1.5 + 0.35 * len(present))
-    places, left = np.arange(len(present))[::-1], np.zeros(len(present))
+    heights, left = np.arange(len(present))[::-1], np.zeros(len(present))
     for number, name in enumerate((*model.models_, FREQUENCIES)):
-        axes.barh(places, means[:, number], left=left, color=f"C{number % 10}", label=name)
+        axes.barh(heights, means[:, number], left=left, color=f"C{number % 10}", label=name)
         left = left + means[:, number]
-    labels = [f"{model.classes_[code]} ({np.sum(decided == code)})" for code in present]
-    axes.set_yticks(places, labels)
+    labels = [f"{model.classes_[code]} ({np.sum(predicted == code)})" for code in present]
+    axes.set_yticks(heights, labels)
     axes.set_xlim(0.0, 1.0)
-    axes.set_xlabel("share of the probability of the decided class")
-    axes.set_title(f"Who decides, over {len(decided)} rows", loc="left")
+    axes.set_xlabel("share in the probability of the predicted class")
+    axes.set_title(f"Contribution of the members, mean over {len(predicted)} rows", loc="left")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axes.spines[["top", "right"]].set_visible(False)
     return axes

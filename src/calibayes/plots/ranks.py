@@ -1,4 +1,4 @@
-"""Average ranks on a line: the critical-difference diagram."""
+"""The critical-difference diagram of average ranks (Demsar 2006)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 from calibayes.plots.axes import axes_or_new
 from calibayes.ranks import RankSummary
 
-BESIDE = 0.8
-"""Where names begin, left of the best rank; on the right as far from the worst."""
-LETTER = 0.017
-"""The width of a letter, as a share of that of all ranks, about."""
+LABEL_X = 0.8
+"""x of the labels left of the axis, whose first rank is 1; the labels on the right mirror it."""
+LETTER_WIDTH = 0.017
+"""Approximate width of a letter as a share of the axis."""
 
 
 def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
-    """Methods at their average ranks; bars join those that are no further apart than the critical difference."""
+    """Plot methods at their average ranks; bars join those within the critical difference. Returns the axes."""
     order = np.argsort(summary.average_ranks, kind="stable")
     ranks, k = summary.average_ranks[order], len(order)
     axes = axes_or_new(ax, 1.5 + 0.3 * k)
-    room = LETTER * k * max(len(name) + len(" (1.00)") for name in summary.names)
-    axes.set_xlim(BESIDE - room, k + 1 - BESIDE + room)
-    bars = groups(ranks, summary.critical_difference)
-    below = 0.1 * max(len(bars) - 2, 0)  # names begin under the last bar
+    label_width = LETTER_WIDTH * k * max(len(name) + len(" (1.00)") for name in summary.names)
+    axes.set_xlim(LABEL_X - label_width, k + 1 - LABEL_X + label_width)
+    bars = indistinguishable_groups(ranks, summary.critical_difference)
+    below = 0.1 * max(len(bars) - 2, 0)  # labels begin below the last bar
     axes.set_ylim(-0.6 - below - 0.5 * ((k + 1) // 2), 1.0)
     axes.hlines(0.0, 1, k, color="black", linewidth=0.8)
     axes.vlines(range(1, k + 1), -0.05, 0.05, color="black", linewidth=0.8)
-    for place in range(1, k + 1):
-        axes.text(place, 0.15, str(place), ha="center", va="bottom")
-    for number, (method, rank) in enumerate(zip(order, ranks, strict=True)):
-        _label(axes, summary.names[method], float(rank), number, k, below)
+    for rank in range(1, k + 1):
+        axes.text(rank, 0.15, str(rank), ha="center", va="bottom")
+    for number, (method, average) in enumerate(zip(order, ranks, strict=True)):
+        _label(axes, summary.names[method], float(average), number, k, below)
     for height, (left, right) in enumerate(bars):
         axes.hlines(-0.12 - 0.1 * height, left - 0.03, right + 0.03, color="#2a78b5", linewidth=3)
     axes.hlines(0.75, 1, 1 + summary.critical_difference, color="#2a78b5", linewidth=1.5)
@@ -40,20 +40,20 @@ def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
 
 
 def _label(axes: Any, name: str, rank: float, number: int, k: int, below: float) -> None:
-    """The better half hangs to the left, the others to the right."""
+    """Label a method: the better half on the left, the others on the right."""
     left = number < (k + 1) // 2
     depth = -below - 0.5 * (1 + (number if left else k - 1 - number))
-    side = BESIDE if left else k + 1 - BESIDE
+    side = LABEL_X if left else k + 1 - LABEL_X
     axes.plot([rank, rank, side], [0.0, depth, depth], color="black", linewidth=0.8)
-    axes.text(side, depth, f"{name} ({rank:.2f}) " if left else f" {name} ({rank:.2f})", **_outwards(left))
+    axes.text(side, depth, f"{name} ({rank:.2f}) " if left else f" {name} ({rank:.2f})", **_alignment(left))
 
 
-def _outwards(left: bool) -> dict[str, str]:
+def _alignment(left: bool) -> dict[str, str]:
     return {"ha": "right" if left else "left", "va": "center"}
 
 
-def groups(ranks: Any, difference: float) -> list[tuple[float, float]]:
-    """Longest runs of sorted ranks that are no further apart than the difference; single ones are left out."""
+def indistinguishable_groups(ranks: Any, difference: float) -> list[tuple[float, float]]:
+    """First and last rank of each longest run of sorted ranks within ``difference``; runs of one rank are omitted."""
     spans = [(low, max(high for high in ranks if high - low <= difference)) for low in ranks]
     wide = [(float(low), float(high)) for low, high in spans if high > low]
     return [

@@ -1,4 +1,4 @@
-"""Why this class, as bars."""
+"""Bar plots of explanations: contributions to the log odds."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ FOR, AGAINST = "#2a78b5", "#c0504d"
 
 
 def plot_reasons(explanation: Explanation, row: int = 0, *, most: int = 12, ax: Any = None) -> Any:
-    """What speaks for and against the chosen class of one row, the largest contributions on top.
+    """Bars of the contributions for and against the predicted class of one row, the ``most`` largest on top.
 
-    Returns the axes; ``axes.figure.savefig(...)`` writes the picture.
+    Returns the axes; ``axes.figure.savefig(...)`` saves the plot.
     """
-    values = explanation.contributions[row]
-    order = np.argsort(-np.abs(values), kind="stable")
+    row_contributions = explanation.contributions[row]
+    order = np.argsort(-np.abs(row_contributions), kind="stable")
     names = [explanation.names[j] for j in order[:most]]
-    shown = values[order[:most]]
+    contributions = row_contributions[order[:most]]
     if len(order) > most:
         names.append(f"{len(order) - most} others")
-        shown = np.append(shown, values[order[most:]].sum())
+        contributions = np.append(contributions, row_contributions[order[most:]].sum())
     axes = axes_or_new(ax, 1.2 + 0.3 * len(names))
-    places = np.arange(len(names))[::-1]
-    axes.barh(places, shown, color=[FOR if value >= 0 else AGAINST for value in shown])
-    axes.set_yticks(places, names)
+    heights = np.arange(len(names))[::-1]
+    axes.barh(heights, contributions, color=[FOR if value >= 0 else AGAINST for value in contributions])
+    axes.set_yticks(heights, names)
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_xlabel("contribution to the log odds")
     odds = explanation.log_odds[row]
@@ -39,13 +39,13 @@ def plot_reasons(explanation: Explanation, row: int = 0, *, most: int = 12, ax: 
 
 
 def plot_overall(explanation: Explanation, *, most: int = 20, ax: Any = None) -> Any:
-    """How much each column moves the log odds on average over the rows."""
+    """Bars of the mean absolute contribution of each column to the log odds, the ``most`` largest on top."""
     sizes = dict(list(explanation.overall().items())[:most])
     axes = axes_or_new(ax, 1.2 + 0.3 * len(sizes))
-    places = np.arange(len(sizes))[::-1]
-    axes.barh(places, list(sizes.values()), color=FOR)
-    axes.set_yticks(places, list(sizes))
+    heights = np.arange(len(sizes))[::-1]
+    axes.barh(heights, list(sizes.values()), color=FOR)
+    axes.set_yticks(heights, list(sizes))
     axes.set_xlabel("mean absolute contribution to the log odds")
-    axes.set_title(f"What decides, over {len(explanation.chosen)} rows", loc="left")
+    axes.set_title(f"Contribution of the columns, mean over {len(explanation.chosen)} rows", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     return axes

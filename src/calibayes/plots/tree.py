@@ -1,4 +1,4 @@
-"""The tree over the columns, drawn."""
+"""Plot the dependence tree over the columns of tree-augmented naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from calibayes.estimators.tree import Edge, TreeAugmentedNB
 from calibayes.plots.axes import axes_or_new
 
 LINE = "#2a78b5"
-WIDEST = 6.0
+MAX_WIDTH = 6.0
 
 
 def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> Any:
-    """The columns that hang on each other, roots on top; lines are as wide as the edges say much.
+    """Plot the tree over the columns, roots on top; line widths are proportional to the mutual information of the edge.
 
-    Where each class has its own tree, ``label`` says whose is drawn. Columns that hang on none and on which none hangs
-    are left out. Returns the axes; ``axes.figure.savefig(...)`` writes the picture.
+    If each class has its own tree, ``label`` is the class to plot; ValueError if there is no tree of that class.
+    Columns without edges are omitted. Returns the axes; ``axes.figure.savefig(...)`` saves the plot.
     """
     edges = [edge for edge in model.edges_ if edge.label == label]
     labels = list(dict.fromkeys(edge.label for edge in model.edges_))
     if model.edges_ and not edges:
-        raise ValueError(f"there is no tree of class {label!r}: give one of {labels} as label")
-    places = _places(edges)
-    axes = axes_or_new(ax, 1.5 + 0.9 * (1 - min((y for _, y in places.values()), default=0.0)))
-    top = max((edge.information for edge in edges), default=1.0)
+        raise ValueError(f"no tree for label={label!r}: give one of {labels} as label")
+    coordinates = _coordinates(edges)
+    axes = axes_or_new(ax, 1.5 + 0.9 * (1 - min((y for _, y in coordinates.values()), default=0.0)))
+    largest = max((edge.information for edge in edges), default=1.0)
     for edge in edges:
-        (x0, y0), (x1, y1) = places[edge.parent], places[edge.child]
-        axes.plot([x0, x1], [y0, y1], color=LINE, linewidth=0.5 + WIDEST * edge.information / top, zorder=1)
+        (x0, y0), (x1, y1) = coordinates[edge.parent], coordinates[edge.child]
+        axes.plot(
+            [x0, x1], [y0, y1], color=LINE, linewidth=0.5 + MAX_WIDTH * edge.information / largest, zorder=1
+        )
         axes.annotate(f"{edge.information:.2g}", ((x0 + x1) / 2, (y0 + y1) / 2), fontsize=7, zorder=3)
-    for name, (x, y) in places.items():
+    for name, (x, y) in coordinates.items():
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "grey"}
         axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
     axes.set_title(_title(len(edges), label), loc="left")
@@ -39,28 +41,30 @@ def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> A
 
 
 def _title(count: int, label: Any) -> str:
-    whose = "all classes" if label is None else f"class {label}"
-    return f"What hangs on what in {whose}: {count} edges, in nats" if count else "No column hangs on another"
+    classes = "all classes" if label is None else f"class {label}"
+    if not count:
+        return "No column depends on another"
+    return f"Dependence tree of {classes}: {count} edges, mutual information in nats"
 
 
-def _places(edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
-    """Columns by depth from top to bottom; leaves side by side, parents over the middle of their children."""
+def _coordinates(edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
+    """Coordinates of the columns: y is minus the depth, leaves have x 1, 2, ..., parents the mean x of their children."""
     children: dict[str, list[str]] = {}
     for edge in edges:
         children.setdefault(edge.parent, []).append(edge.child)
-    below = {edge.child for edge in edges}
-    places: dict[str, tuple[float, float]] = {}
+    with_parent = {edge.child for edge in edges}
+    coordinates: dict[str, tuple[float, float]] = {}
     leaves = 0
 
     def place(name: str, depth: int) -> float:
         nonlocal leaves
-        across = [place(child, depth + 1) for child in children.get(name, [])]
-        if not across:
+        children_x = [place(child, depth + 1) for child in children.get(name, [])]
+        if not children_x:
             leaves += 1
-        x = sum(across) / len(across) if across else float(leaves)
-        places[name] = (x, -float(depth))
+        x = sum(children_x) / len(children_x) if children_x else float(leaves)
+        coordinates[name] = (x, -float(depth))
         return x
 
-    for root in [name for name in children if name not in below]:
+    for root in [name for name in children if name not in with_parent]:
         place(root, 0)
-    return places
+    return coordinates

@@ -1,1 +1,1 @@
-"""One module for each paper: its tables and figures."""
+"""One module per paper: its data sets, models, tables and figures."""

@@ -1,4 +1,4 @@
-"""Generative probabilistic models for classification: a worked example of what the notes derive."""
+"""Agarwal, lecture notes on generative models for classification: a worked example of their derivations."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from calibayes.estimators.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.estimators.naive_bayes import GaussianNB, NaiveBayes
-from calibayes.experiments.comparison import Figure, Pair, Report, Row
 from calibayes.experiments.experiment import Paper
-from calibayes.experiments.protocols.fitting import fitted
-from calibayes.experiments.protocols.worked_example import TwoClasses, WorkedExample
-from calibayes.experiments.results.cells import key
-from calibayes.experiments.running import Results
+from calibayes.experiments.procedures.fitting import fit_clone
+from calibayes.experiments.procedures.worked_example import TwoGaussianClasses, WorkedExample
+from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
 from calibayes.experiments.settings import Settings
+from calibayes.experiments.task import task_key
+from calibayes.experiments.task_runner import Results
 from calibayes.plots import plot_boundaries
 from calibayes.plots.axes import new_figure
 
 NAME = "generative-models-notes"
 
-WORLD = TwoClasses(
+DISTRIBUTION = TwoGaussianClasses(
     probability=0.4,
     means=((0.0, 0.0), (2.0, 1.0)),
     covariances=(((1.0, 0.6), (0.6, 1.0)), ((1.5, -0.7), (-0.7, 0.8))),
@@ -37,61 +37,68 @@ MODELS = (
     ("naive Bayes, 5 levels a column", NaiveBayes(rule="ml", discretize="kmeans", n_bins=5)),
 )
 COSTS = ((0.0, 1.0), (5.0, 0.0))
-"""Missing the second class costs five times as much as a false alarm."""
+"""Cost of each decision (column) for each true class (row)."""
 
-EXAMPLE = WorkedExample(WORLD, MODELS, COSTS, training_rows=400, test_rows=100_000)
+EXAMPLE = WorkedExample(DISTRIBUTION, MODELS, COSTS, training_rows=400, test_rows=100_000)
 
 
 @dataclass(frozen=True)
 class Example:
-    """The table of errors and costs, and the boundaries."""
+    """Table of errors and costs, and figure of the decision boundaries."""
 
     name: str = "example"
 
-    def cells(self, settings: Settings) -> list[WorkedExample]:
+    def tasks(self, settings: Settings) -> list[WorkedExample]:
         return [EXAMPLE] if settings.datasets is None else []
 
     def report(self, results: Results, settings: Settings) -> Report:
-        found = results[key(EXAMPLE)]["scores"]
-        columns = ("error", "cost, most probable class", "cost, least expected cost")
+        scores_by_model = results[task_key(EXAMPLE)]["scores"]
+        columns = ("error", "cost, most probable class", "cost, lowest expected cost")
         rows = [
-            Row(
+            TableRow(
                 label,
-                {name: Pair(value, unit=0.0, digits=4) for name, value in zip(columns, scores, strict=True)},
+                {
+                    name: NumberPair(value, unit=0.0, digits=4)
+                    for name, value in zip(columns, scores, strict=True)
+                },
             )
-            for label, scores in found.items()
+            for label, scores in scores_by_model.items()
         ]
         figure = Figure(f"{NAME}-{self.name}", _draw)
         return Report(
             NAME,
             self.name,
-            "LDA's line, QDA's curve, naive Bayes, the Bayes error, and decisions at unequal costs",
+            "Errors of LDA, QDA, naive Bayes and the Bayes rule, and decisions with unequal costs",
             tuple(rows),
             (
-                "Two Gaussian classes with known parameters; 400 training rows, errors and costs on 100,000 others. "
-                + "Missing the second class costs 5, a false alarm 1: the same posterior decides elsewhere.",
+                "Two Gaussian classes with known parameters; 400 training rows, errors and costs on 100,000 test rows. "
+                + "Deciding for the first class if the second is true costs 5, the opposite error 1. Decisions are for "
+                + "the most probable class, or for the one with the lowest expected cost under the same posterior.",
             ),
             figures=(figure,),
         )
 
 
 def _draw() -> Any:
-    columns, target = WORLD.draw(EXAMPLE.training_rows, seed=0)
+    columns, target = DISTRIBUTION.draw(EXAMPLE.training_rows, seed=0)
     figure = new_figure(8.0, 7.0)
     panels = figure.subplots(2, 2)
-    trained = {label: fitted(model, columns, target)[0] for label, model in MODELS}
+    models = {label: fit_clone(model, columns, target)[0] for label, model in MODELS}
     for axes, label in zip(panels.flat, ("LDA", "QDA", "naive Bayes, Gaussian"), strict=False):
-        scores = {label: _log_odds(trained[label].predict_proba), "Bayes rule": _log_odds(WORLD.posterior)}
+        scores = {
+            label: _log_odds(models[label].predict_proba),
+            "Bayes rule": _log_odds(DISTRIBUTION.posterior),
+        }
         plot_boundaries(columns, target, scores, ax=axes)
     shift = -np.log(COSTS[1][0] / COSTS[0][1])
-    quadratic = trained["QDA"].predict_proba
+    quadratic = models["QDA"].predict_proba
     shifted = {"QDA": _log_odds(quadratic), "QDA, costs 1 and 5": _log_odds(quadratic, shift)}
     plot_boundaries(columns, target, shifted, ax=panels[1, 1])
     return figure
 
 
 def _log_odds(posterior: Any, threshold: float = 0.0) -> Any:
-    """A score that is zero where the log odds of the second class are at a threshold."""
+    """Log odds of the second class minus a threshold, as a function of the columns."""
 
     def score(columns: Array) -> Array:
         probability = np.clip(posterior(columns), 1e-300, 1.0)

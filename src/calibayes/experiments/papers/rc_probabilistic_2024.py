@@ -1,4 +1,4 @@
-"""Risk-based calibration for probabilistic classifiers: Tables II to IX, Figures 1 to 4."""
+"""Perez, Echegoyen and Santafe (2024), risk-based calibration: Tables II to IX, Figures 1 to 4."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from calibayes.estimators.discriminant_analysis import (
 )
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.experiments.experiment import Paper
-from calibayes.experiments.protocols.data_entry import Above, Cleaning, DataEntry
-from calibayes.experiments.results.error_table import ErrorTable
-from calibayes.experiments.results.image_figure import ImageFigure
+from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
+from calibayes.experiments.tables_and_figures.image_figure import ImageFigure
+from calibayes.experiments.tables_and_figures.training_error_table import TrainingErrorTable
 from calibayes.families import Dirichlet, NormalInverseWishart
 from calibayes.rules import DFE, GD, RC
 
@@ -47,57 +47,63 @@ ENTRIES = (
     DataEntry("svmguide3", "svmguide3"),
     DataEntry("vehicle", "vehicle"),
 )
-"""All but the five sets of 512 ResNet features, which are not public."""
+"""All data sets of the paper except the five of 512 ResNet features, which are not public."""
 
-AS_IT_IS = Cleaning()
+NO_CLEANING = Cleaning()
 FOR_GAUSSIANS = Cleaning(least_class_rows=10, within_classes=True, standardize=True)
 """Maximum likelihood and calibration do not depend on the units of the columns; gradient descent does, and its
-iterations come out as published where columns are standardized."""
+iterations equal the published ones if columns are standardized."""
 
-SIXTY_FOUR: dict[str, Any] = {"stop": None, "max_iter": 63}
-"""The papers count the start as iteration 1."""
+TABLE_ITERATIONS: dict[str, Any] = {"stop": None, "max_iter": 63}
+"""64 iterations; the papers count the start as iteration 1."""
 
 CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
 
 LIKELIHOOD: dict[str, Any] = {"alpha": 0.0, "discretize": "kmeans"}
 POSTERIOR: dict[str, Any] = {"discretize": "kmeans", "prior": Dirichlet(size=1.0), "class_alpha": 1.0}
-"""One row a class, and that row spread over the levels of each column: the published starts come out with this."""
+"""Equivalent sample size of one row per class, spread evenly over the levels of each column; gives the published initial
+errors."""
 
 
 def _naive_bayes(rule: Any, choices: dict[str, Any]) -> NaiveBayes:
-    return NaiveBayes(rule=rule, **choices, **SIXTY_FOUR)
+    return NaiveBayes(rule=rule, **choices, **TABLE_ITERATIONS)
 
 
 def _gaussian(kind: Any, rule: Any, prior: Any, **choices: Any) -> Any:
     smoothing = 0.0 if prior == "auto" else 1.0
-    return kind(prior=prior, class_alpha=smoothing, rule=rule, **SIXTY_FOUR, **choices)
+    return kind(prior=prior, class_alpha=smoothing, rule=rule, **TABLE_ITERATIONS, **choices)
 
 
 CONJUGATE = NormalInverseWishart(m1=10.0, m2=10.0)
-"""The means and variances of the columns stand for the prior mean and covariance, which the paper does not state."""
+"""Prior mean and covariance are the means and variances of the columns, because the paper does not state them."""
 
-GOES_ON = "the paper's version stops at the first statistic that would become invalid; ours holds that one back and goes on"
-PRIOR_NOT_STATED = "the prior mean and covariance are not stated in the paper; ours are those of the columns"
+CONTINUES = (
+    "the implementation of the paper stops at the first update that makes a statistic invalid; ours skips the statistic "
+    "and continues"
+)
+PRIOR_NOT_STATED = (
+    "the paper does not state the prior mean and covariance; ours are the means and variances of the columns"
+)
 OTHER_GRADIENT = (
-    "gradient descent of a covariance: the paper prints a trace in place of the covariance, which cannot be added to a "
-    "matrix; ours takes the gradient"
+    "gradient descent on a covariance: the paper prints a trace instead of the covariance, which cannot be added to a "
+    "matrix; ours uses the gradient"
 )
 
 
-def _tables() -> tuple[ErrorTable, ...]:
+def _tables() -> tuple[TrainingErrorTable, ...]:
     quadratic, logistic = QuadraticDiscriminantAnalysis, GenerativeLogisticRegression
 
     def naive_bayes(
         name: str, title: str, start: str, choices: Any, rival: str = "GD", **more: Any
-    ) -> ErrorTable:
+    ) -> TrainingErrorTable:
         other = _naive_bayes(REINFORCEMENT if rival == "DFE" else DESCENT, choices)
-        return ErrorTable(
+        return TrainingErrorTable(
             NAME,
             name,
             title,
             ENTRIES,
-            AS_IT_IS,
+            NO_CLEANING,
             start,
             rival,
             _naive_bayes(CALIBRATION, choices),
@@ -107,13 +113,13 @@ def _tables() -> tuple[ErrorTable, ...]:
 
     def gaussian(
         name: str, title: str, start: str, kind: Any, prior: Any, choices: Any = None, **more: Any
-    ) -> ErrorTable:
+    ) -> TrainingErrorTable:
         models = [_gaussian(kind, rule, prior, **(choices or {})) for rule in (CALIBRATION, DESCENT)]
-        return ErrorTable(NAME, name, title, ENTRIES, FOR_GAUSSIANS, start, "GD", *models, **more)
+        return TrainingErrorTable(NAME, name, title, ENTRIES, FOR_GAUSSIANS, start, "GD", *models, **more)
 
     return (
         naive_bayes("II", "Naive Bayes, ML", "ML", LIKELIHOOD),
-        naive_bayes("III", "Naive Bayes, MAP", "MAP", POSTERIOR, reason=GOES_ON),
+        naive_bayes("III", "Naive Bayes, MAP", "MAP", POSTERIOR, reason=CONTINUES),
         gaussian("IV", "QDA, ML", "ML", quadratic, "auto", rival_reason=OTHER_GRADIENT),
         gaussian("V", "QDA, MAP", "MAP", quadratic, CONJUGATE, reason=PRIOR_NOT_STATED),
         gaussian("VI", "Logistic regression, ML", "ML", logistic, "auto"),
@@ -125,19 +131,21 @@ def _tables() -> tuple[ErrorTable, ...]:
             logistic,
             "auto",
             {"start": "random", "random_state": 0},
-            reason="another random start",
-            notes=("Ours starts from the statistics of random labels, the paper does not say how it draws.",),
+            reason="different random start",
+            notes=(
+                "Ours starts from the statistics of random labels; the paper does not describe its random start.",
+            ),
         ),
         naive_bayes("IX", "Naive Bayes, ML, against DFE", "ML", LIKELIHOOD, "DFE"),
     )
 
 
-TWICE_AS_LONG: dict[str, Any] = {"stop": None, "max_iter": 127}
+FIGURE_ITERATIONS: dict[str, Any] = {"stop": None, "max_iter": 127}
 IMAGES: dict[str, Any] = {"images": "mnist", "rows": 5000, "pool": 2}
 
 
 def _figure(number: int, title: str, models: dict[str, Any], within_classes: bool) -> ImageFigure:
-    longer = {label: clone(model).set_params(**TWICE_AS_LONG) for label, model in models.items()}
+    longer = {label: clone(model).set_params(**FIGURE_ITERATIONS) for label, model in models.items()}
     return ImageFigure(
         NAME, f"figure-{number}", title, models=longer, within_classes=within_classes, **IMAGES
     )
@@ -176,6 +184,7 @@ PAPER = Paper(
     NAME,
     "Perez, Echegoyen, Santafe (2024), Risk-based calibration for probabilistic classifiers",
     (*_tables(), *_figures()),
-    "Training errors, as in the paper: start, least error within 64 iterations and the iteration where it is first "
-    "reached, the start being iteration 1; reach is the first iteration at which RC is no worse than the rival's least.",
+    "Training errors, as in the paper: the initial error, the lowest error within 64 iterations and the iteration (iter) "
+    "where it is first reached, the start being iteration 1; reach is the first iteration at which the error of RC is not "
+    "above the lowest error of the rival (GD or DFE).",
 )

@@ -1,4 +1,4 @@
-"""Sparse log-bivariate densities: Tables 1 to 4 with their box plots, and what the default recipe gains."""
+"""Tenzer et al. (2020), sparse log-bivariate densities: Tables 1 to 4, their box plots, and the default settings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sklearn.svm import SVC
 from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
 from calibayes.estimators.tree import TreeAugmentedNB
-from calibayes.experiments.claims import Claim, best, better, no_worse
 from calibayes.experiments.experiment import Paper
-from calibayes.experiments.protocols.data_entry import DataEntry
-from calibayes.experiments.protocols.density_rivals import KernelDensityBayes
-from calibayes.experiments.protocols.networks import Forests, Networks
-from calibayes.experiments.results.fold_table import FoldTable
-from calibayes.experiments.results.network_table import NetworkTable
+from calibayes.experiments.paper_claims import Claim, best, better, no_worse
+from calibayes.experiments.procedures.data_entry import DataEntry
+from calibayes.experiments.procedures.kernel_density_bayes import KernelDensityBayes
+from calibayes.experiments.procedures.random_networks import Forests, Networks
+from calibayes.experiments.tables_and_figures.fold_table import FoldTable
+from calibayes.experiments.tables_and_figures.network_table import NetworkTable
 
 NAME = "slb-2020"
 
@@ -33,7 +33,7 @@ SMALL = (
     DataEntry("spectf", "spectf"),
     DataEntry("wdbc", "WI diag"),
 )
-"""The paper's ionosphere has 32 columns: without the one that is constant and the one of two values."""
+"""Ionosphere has 32 columns in the paper: without the constant column and the one with two values."""
 LARGER = (
     DataEntry("hill-valley", "hill-valley"),
     DataEntry("hill-valley-noise", "hill-valley with noise"),
@@ -41,9 +41,11 @@ LARGER = (
     DataEntry("pulsar", "pulsar"),
 )
 
-RECIPE: dict[str, Any] = SparseLogBivariateClassifier.paper().get_params(deep=False)
+PAPER_PARAMETERS: dict[str, Any] = SparseLogBivariateClassifier.paper().get_params(deep=False)
 UNIVARIATE: dict[str, Any] = {
-    name: value for name, value in RECIPE.items() if name in LogUnivariateClassifier().get_params(deep=False)
+    name: value
+    for name, value in PAPER_PARAMETERS.items()
+    if name in LogUnivariateClassifier().get_params(deep=False)
 }
 
 RIVALS: dict[str, Any] = {
@@ -53,7 +55,7 @@ RIVALS: dict[str, Any] = {
     "SVM": make_pipeline(StandardScaler(), SVC(C=1.0, gamma="auto")),
     "5NN": make_pipeline(StandardScaler(), KNeighborsClassifier(5)),
 }
-"""With the defaults of the paper's R packages. NB and TAN have the class prior and the densities of SLB."""
+"""Classifiers with the defaults of the R packages of the paper; NB and TAN use the class prior and densities of SLB."""
 MODELS: dict[str, Any] = {
     "SLB": SparseLogBivariateClassifier.paper(),
     "LU": LogUnivariateClassifier(**UNIVARIATE),
@@ -61,40 +63,41 @@ MODELS: dict[str, Any] = {
 }
 
 LU_IS_WRONG = (
-    "The LU column as printed (near 50 everywhere) must be an error: naive Bayes on the same densities, a special case "
-    "of its model, is printed far below."
+    "The published LU column (near 50 on every data set) must be an error: naive Bayes on the same densities, a special "
+    "case of LU, has far lower published errors."
 )
 CANNOT_REJECT = (
-    "Over five folds a two-sided signed-rank test cannot give a p-value below 0.0625, so at the paper's level 0.05 / 6 "
-    "nothing could be told apart; here it runs over the fifteen folds of three seeds, which are not independent."
+    "With five folds a two-sided signed-rank test cannot give a p-value below 0.0625, so no difference could be "
+    "significant at the level of the paper, 0.05 / 6; here the tests use the fifteen folds of three seeds, which are not "
+    "independent."
 )
 
-FOUR = FoldTable(
+TABLE_4 = FoldTable(
     NAME,
     "4",
     "Balanced error in percent, stratified 5-fold, mean over fold seeds",
     SMALL + LARGER,
     MODELS,
     reasons={
-        "liver": "SLB: near chance between its variants; not explained",
+        "liver": "SLB: its variants differ only by chance; not explained",
     },
-    reason="the paper's splits, bandwidths of pairs and threshold are not known",
+    reason="the paper does not state its splits, bandwidths of pairs and threshold",
     notes=(LU_IS_WRONG, CANNOT_REJECT),
     claims=(
         Claim("SLB is best or on par with the best", "13 of 16", best("SLB")),
         Claim("SLB is better than TAN or on par with it", "15 of 16", no_worse("SLB", "TAN")),
         Claim(
             "pairs help: SLB is better than LU",
-            "16 of 16 by their means, against an LU column that must be wrong",
+            "16 of 16 by their means, with an LU column that must be wrong",
             better("SLB", "LU"),
         ),
     ),
 )
 
-BALANCED = FoldTable(
+TABLE_4_BALANCED = FoldTable(
     NAME,
     "4-balanced",
-    "The recipe of the paper and the default, class-weighted both: balanced error in percent",
+    "Settings of the paper and default settings, both with balanced class weights: balanced error in percent",
     SMALL,
     {
         "SLB, paper": SparseLogBivariateClassifier.paper(class_weight="balanced"),
@@ -106,33 +109,34 @@ BALANCED = FoldTable(
         "TreeAugmentedNB, RC": TreeAugmentedNB(class_weight="balanced"),
     },
     notes=(
-        "The default's floor, its normal scores and its raw columns were settled on these sets, over the same folds.",
+        "Some default settings (floor, normal scores, raw columns) were chosen on these data sets and folds, so errors of "
+        + "the default may be optimistic.",
     ),
     claims=(
         Claim(
-            "rows left out of their own densities (the default) do better than densities of their own training rows",
+            "leave-one-out densities (the default) are better than densities that include the row itself",
             "not in the paper",
             better("SLB, default", "SLB, paper"),
         ),
     ),
 )
 
-PAIRLESS = {"SLB-": SparseLogBivariateClassifier.paper(selection=None)}
+ALL_PAIRS = {"SLB-": SparseLogBivariateClassifier.paper(selection=None)}
 
-ONE = NetworkTable(
+TABLE_1 = NetworkTable(
     NAME,
     "1",
     "Forests: error in percent",
     {"normal": Forests(), "complex": Forests(complex=True)},
     MODELS,
-    reason="graphs are drawn as the generator here says; the printed complex distribution keeps the dependence, so it "
-    "cannot give the printed errors",
+    reason="the paper does not state how graphs are drawn; its complex distribution as printed preserves the dependence "
+    "and cannot give the published errors",
     claims=(
         Claim("TAN is best or on par with the best", "10 of 10 with normal marginals", best("TAN")),
-        Claim("SLB is best or on par with the best", "not said", best("SLB")),
+        Claim("SLB is best or on par with the best", "not stated", best("SLB")),
     ),
 )
-TWO = NetworkTable(
+TABLE_2 = NetworkTable(
     NAME,
     "2",
     "Networks with three parents: error in percent",
@@ -141,15 +145,15 @@ TWO = NetworkTable(
         for marginals in ("normal", "complex")
         for common, share in (("none", 0.0), ("third", 1 / 3))
     },
-    PAIRLESS | MODELS,
-    reason="graphs are drawn as the generator here says",
+    ALL_PAIRS | MODELS,
+    reason="the paper does not state how graphs are drawn",
     claims=(
         Claim("SLB is best or on par with the best", "40 of 40", best("SLB")),
         Claim("TAN is on par with SLB", "5 of 40", no_worse("TAN", "SLB")),
         Claim("selection helps: SLB is better than SLB-", "mostly for few rows", better("SLB", "SLB-")),
     ),
 )
-THREE = NetworkTable(
+TABLE_3 = NetworkTable(
     NAME,
     "3",
     "Networks: dependence by HSIC and by Pearson's correlation, error in percent",
@@ -158,7 +162,7 @@ THREE = NetworkTable(
         "SLB (HSIC)": SparseLogBivariateClassifier.paper(),
         "SLB (Pearson)": SparseLogBivariateClassifier.paper(measure="pearson"),
     },
-    reason="graphs are drawn as the generator here says",
+    reason="the paper does not state how graphs are drawn",
     claims=(
         Claim("HSIC is better than Pearson's correlation", "2 of 20", better("SLB (HSIC)", "SLB (Pearson)")),
         Claim(
@@ -170,8 +174,8 @@ THREE = NetworkTable(
 PAPER = Paper(
     NAME,
     "Tenzer, Moscovich, Dorn, Nadler, Spiegelman (2020), Beyond trees: classification with sparse pairwise dependencies",
-    (FOUR, BALANCED, ONE, TWO, THREE),
-    "SLB and LU have the paper's recipe as far as it is known (`SparseLogBivariateClassifier.paper()`); how graphs are "
-    "drawn in Tables 1 to 3 is written down in `calibayes.experiments.protocols.networks`. Data sets that are not at "
-    "hand: ozone, sonar, WI prog, vertebral.",
+    (TABLE_4, TABLE_4_BALANCED, TABLE_1, TABLE_2, TABLE_3),
+    "SLB and LU use the settings of the paper as far as they are known (`SparseLogBivariateClassifier.paper()`); "
+    "`calibayes.experiments.procedures.random_networks` documents how the graphs of Tables 1 to 3 are drawn. Data sets "
+    "that are not available: ozone, sonar, WI prog, vertebral.",
 )

@@ -1,0 +1,77 @@
+"""The models and rules that are compared, and which of them can be combined on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from calibayes.core.abilities import Conjugate
+from calibayes.encoders.clusters import Clusters
+from calibayes.estimators.bayes import BayesClassifier
+from calibayes.estimators.columns import categorical, numeric, positions
+from calibayes.estimators.generative import Generative, GenerativeClassifier
+from calibayes.estimators.kernel_naive_bayes import KernelNB
+from calibayes.estimators.naive_bayes import NaiveBayes
+from calibayes.estimators.tree import TreeAugmentedNB
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
+from calibayes.families.gaussian.shapes import Shape
+from calibayes.rules import rule_named
+from calibayes.tables.table import Table
+
+RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
+
+
+def _gaussian(shape: Shape) -> Callable[[], Generative]:
+    """A Gaussian with this covariance shape over the numeric columns, independent categorical columns otherwise."""
+    numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return lambda: GenerativeClassifier(families=[numbers, levels])
+
+
+def _mixture() -> Generative:
+    """MixtureDiscriminantAnalysis (three components per class, tied covariance) plus independent categorical columns."""
+    numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return GenerativeClassifier(families=[numbers, levels], start="likelihood")
+
+
+MODELS: Mapping[str, Callable[[], Any]] = {
+    "KernelNB": KernelNB,
+    "BinnedNB": lambda: NaiveBayes(discretize="kmeans"),
+    "TreeAugmentedNB": TreeAugmentedNB,
+    "GaussianNB": _gaussian(Diagonal()),
+    "Logistic": _gaussian(TiedDiagonal()),
+    "LDA": _gaussian(Tied()),
+    "QDA": _gaussian(Full()),
+    "Mixture": _mixture,
+    "BayesClassifier": BayesClassifier,
+}
+"""Name -> function that creates the model. The models differ in how they treat numeric columns: kernel densities (the
+default of `NaiveBayes`), five k-means bins as in the papers, bins in a dependence tree, a Gaussian with one of four
+covariance shapes, a mixture of three Gaussians. BayesClassifier is an ensemble."""
+
+ENSEMBLES = ("BayesClassifier",)
+"""Models whose members have rules of their own; listed under "rc", which trains most members."""
+
+
+def model_rule_pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """The (model, rule) combinations that are valid and distinct on a table.
+
+    Without numeric columns all models except the tree and the ensemble are the same, and only KernelNB is kept. A rule
+    is valid if every family of the model has the abilities that it needs. "map" is dropped where every family already
+    has a prior, because it would equal "ml".
+    """
+    usable = [model for model in models if isinstance(MODELS[model], type) or numeric(table)]
+    return [(model, rule) for model in usable for rule in rules if _is_valid(model, rule, table)]
+
+
+def _is_valid(model: str, rule_name: str, table: Table) -> bool:
+    if model in ENSEMBLES:
+        return rule_name == "rc"
+    rule = rule_named(rule_name)
+    specifications = MODELS[model]().specifications()
+    families = [family for _, family, selection, *_ in specifications if positions(selection, table)]
+    able = all(isinstance(family, ability) for family in families for ability in rule.needs)
+    return able and (
+        Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in families)
+    )

@@ -1,0 +1,128 @@
+"""The report of an experiment: computed numbers with the published ones, and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CLOSE = 0.005
+"""Error rates that differ by at most this are counted as close."""
+
+
+@dataclass(frozen=True)
+class NumberPair:
+    """A computed number and the published one.
+
+    Parameters
+    ----------
+    ours, published : float or None
+        None if there is no such number.
+    spread : float
+        Tolerated difference: the spread that the paper prints, else one unit of its last digit.
+    digits : int
+        Decimals that the paper prints; ours is rounded to them before the comparison.
+    unit : float
+        Factor that converts the number to an error rate: 1, 0.01 for percent, 0 if it is no error rate.
+    extra_digits : int
+        Decimals of ours that are printed in addition to ``digits``.
+    truncated : bool
+        Whether the paper truncates numbers instead of rounding them.
+    bold : bool
+        Whether ours is printed in bold, because it is among the best of its row.
+    """
+
+    ours: float | None
+    published: float | None = None
+    spread: float = 0.0
+    digits: int = 3
+    unit: float = 1.0
+    extra_digits: int = 0
+    truncated: bool = False
+    bold: bool = False
+
+    @property
+    def compared(self) -> bool:
+        """Whether both numbers exist."""
+        return self.ours is not None and self.published is not None
+
+    @property
+    def difference(self) -> float:
+        """Absolute difference at the printed digits; NaN if a number is missing."""
+        if self.ours is None or self.published is None:
+            return math.nan
+        return abs(self._as_printed(self.ours) - self.published)
+
+    def _as_printed(self, number: float) -> float:
+        """The number, rounded or truncated to the digits of the paper."""
+        shift = 10.0**self.digits
+        return math.floor(number * shift + 1e-9) / shift if self.truncated else round(number, self.digits)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are equal at the printed digits."""
+        return self.difference < 0.1 * 10.0**-self.digits
+
+    @property
+    def close(self) -> bool:
+        """Whether the error rates differ by at most 0.005."""
+        return self.difference * self.unit <= CLOSE + 1e-9
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is larger than the tolerated spread."""
+        return self.compared and self.difference > self.spread + 1e-9
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table: its label, its numbers by column, and the reason if they differ from the published ones."""
+
+    label: str
+    pairs: Mapping[str, NumberPair]
+    reason: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether any number differs by more than the tolerated spread."""
+        return any(pair.differs for pair in self.pairs.values())
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure."""
+
+    name: str
+    draw: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A reproduced table or figure of a paper.
+
+    Parameters
+    ----------
+    paper, name, title : str
+        Name of the paper, number of the table or figure, and its title.
+    rows : tuple of TableRow
+        Averages over rows are rows too.
+    notes : tuple of str
+        Sentences printed above the table.
+    reason : str
+        Why numbers may differ from the published ones; for rows without a reason of their own.
+    figures : tuple of Figure
+    """
+
+    paper: str
+    name: str
+    title: str
+    rows: tuple[TableRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+    figures: tuple[Figure, ...] = field(default=())
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, in order of appearance."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.pairs))

@@ -1,1 +1,0 @@
-"""Kinds of tables and figures that the papers have."""

@@ -1,0 +1,62 @@
+"""Compute tasks in several processes and cache each result as soon as it is finished."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from calibayes.experiments.result_cache import ResultCache
+from calibayes.experiments.task import Task, task_key
+
+Results = dict[str, dict[str, Any]]
+"""Key of a task -> its result."""
+
+SECONDS = "processor seconds"
+"""Entry of each result: processor time of the task."""
+
+
+def run_tasks(
+    tasks: Sequence[Task], cache: ResultCache, jobs: int, on_finished: Callable[[int], None]
+) -> Results:
+    """Results of all tasks, from the cache or computed.
+
+    ``on_finished`` is called with the number of tasks finished since the last call. An interruption loses only the
+    tasks in progress. A task that raises ValueError has the result ``{"failed": message}``, which is not cached.
+    """
+    by_key = {task_key(task): task for task in tasks}
+    cached = {key: cache.get(key) for key in by_key}
+    results: Results = {key: result for key, result in cached.items() if result is not None}
+    on_finished(len(results))
+    missing = [(key, task) for key, task in by_key.items() if key not in results]
+    if not missing:
+        return results
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(min(jobs, len(missing)), _prepare_worker, (dict(os.environ),)) as pool:
+        for key, result in pool.imap_unordered(_run_task, missing):
+            if "failed" not in result:
+                cache.put(key, result)
+            results[key] = result
+            on_finished(1)
+    return results
+
+
+def _prepare_worker(environment: dict[str, str]) -> None:
+    """One BLAS thread per process; keyboard interrupts are left to the parent process."""
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
+
+
+def _run_task(key_and_task: tuple[str, Task]) -> tuple[str, dict[str, Any]]:
+    key, task = key_and_task
+    start = time.process_time()
+    try:
+        return key, {**task.run(), SECONDS: time.process_time() - start}
+    except ValueError as error:
+        return key, {"failed": str(error)}

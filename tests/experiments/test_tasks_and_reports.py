@@ -1,0 +1,257 @@
+"""Tasks, the result cache, reports and the files written from them."""
+
+import csv
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from calibayes.experiments import PAPERS, NumberPair, Report, Settings, TableRow, select_experiments
+from calibayes.experiments.paper_claims import Claim, best, better, no_worse
+from calibayes.experiments.papers.generative_models_notes import EXAMPLE
+from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
+from calibayes.experiments.procedures.held_out import HeldOutSplit
+from calibayes.experiments.procedures.projection import fit_projection
+from calibayes.experiments.procedures.simulation import SimulatedTrials, TwoGaussians, UniformChain
+from calibayes.experiments.procedures.training_curve import TrainingCurve
+from calibayes.experiments.published_tables import published_table
+from calibayes.experiments.report import Figure
+from calibayes.experiments.report_files import format_pair, to_csv, to_markdown, write_report
+from calibayes.experiments.reproduction_page import agreement_counts, agreement_summary, write_page
+from calibayes.experiments.result_cache import ResultCache
+from calibayes.experiments.tables_and_figures.training_error_table import reach
+from calibayes.experiments.task import task_key
+from calibayes.experiments.task_runner import run_tasks
+from calibayes.plots import panels
+from calibayes.rules import RC
+
+IRIS = DataEntry("iris", "iris")
+CURVE = TrainingCurve(IRIS, Cleaning(), LinearDiscriminantAnalysis(rule=RC(step=0.1), stop=None, max_iter=2))
+
+
+@pytest.fixture(autouse=True)
+def _no_folder(monkeypatch):
+    monkeypatch.delenv("CALIBAYES_DATA", raising=False)
+
+
+def test_keys_depend_on_the_task_and_the_data(tmp_path, monkeypatch):
+    same = TrainingCurve(
+        IRIS, Cleaning(), LinearDiscriminantAnalysis(rule=RC(step=0.1), stop=None, max_iter=2)
+    )
+    assert task_key(CURVE) == task_key(same)
+    others = [
+        replace(CURVE, cleaning=Cleaning(standardize=True)),
+        replace(CURVE, model=LinearDiscriminantAnalysis(rule=RC(step=0.2), stop=None, max_iter=2)),
+        replace(CURVE, data=replace(IRIS, skip=1)),
+    ]
+    assert len({task_key(task) for task in [CURVE, *others]}) == 4
+    before = task_key(CURVE)
+    (tmp_path / "iris.csv.gz").write_bytes(b"another table")
+    monkeypatch.setenv("CALIBAYES_DATA", str(tmp_path))
+    assert task_key(CURVE) != before
+
+
+def test_the_cache_has_no_incomplete_results(tmp_path):
+    cache = ResultCache(tmp_path / "cache")
+    assert cache.get("a") is None
+    cache.put("a", {"error": [0.1]})
+    assert cache.get("a") == {"error": [0.1]}
+    (tmp_path / "cache" / "b.json").write_text('{"error": [0.', encoding="utf-8")
+    assert cache.get("b") is None
+    assert not list((tmp_path / "cache").glob("*.part"))
+
+
+def test_cached_results_are_not_computed_again(tmp_path):
+    cache, finished = ResultCache(tmp_path), []
+    first = run_tasks([CURVE, CURVE], cache, 1, finished.append)
+    assert finished == [0, 1]
+    assert len(first[task_key(CURVE)]["error"]) == 3
+    cache.put(task_key(CURVE), {"error": [7.0]})
+    assert run_tasks([CURVE], cache, 1, finished.append)[task_key(CURVE)] == {"error": [7.0]}
+
+
+def test_a_failed_fit_is_reported_and_not_cached(tmp_path):
+    singular = replace(CURVE, data=replace(IRIS, rows=51), model=QuadraticDiscriminantAnalysis(prior=None))
+    results = run_tasks([singular], ResultCache(tmp_path), 1, lambda count: None)
+    assert "singular" in results[task_key(singular)]["failed"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_number_pairs():
+    assert NumberPair(0.1494, 0.149).exact
+    assert not NumberPair(0.1496, 0.149, spread=0.001).differs
+    assert NumberPair(0.1506, 0.149, spread=0.001).differs
+    assert NumberPair(0.1506, 0.149).close
+    assert not NumberPair(10.6, 10, digits=0, unit=0.01).close  # one percentage point
+    assert NumberPair(18.7, 18, digits=0, unit=0.01, truncated=True).exact
+    assert not NumberPair(18.7, 18, digits=0, unit=0.01).exact
+    assert math.isnan(NumberPair(None, 0.1).difference)
+    assert not NumberPair(None, 0.1).differs
+    assert format_pair(NumberPair(0.2, 0.149)) == "0.200 / 0.149 *"
+    assert format_pair(NumberPair(0.2)) == "0.200"
+    assert format_pair(NumberPair(0.2, bold=True)) == "**0.200**"
+    assert format_pair(NumberPair(None, 2, digits=0)) == "- / 2"
+
+
+def test_reports_are_written_and_counted(tmp_path):
+    rows = (
+        TableRow("one", {"ML": NumberPair(0.1, 0.1), "iter": NumberPair(3.0, 4.0, digits=0, unit=0.0)}),
+        TableRow("two", {"ML": NumberPair(0.2, 0.3)}, "another version"),
+    )
+    draw = lambda: panels({"a": {"b": (np.arange(3), np.arange(3.0))}}, columns=1, x="x", y="y")
+    report = Report(PAPERS[0].name, "II", "A table", rows, ("A note.",), figures=(Figure("picture", draw),))
+    assert agreement_counts(report) == (2, 1, 1)
+    assert "| two | 0.200 / 0.300 * |  | another version |" in to_markdown(report)
+    assert next(csv.reader(to_csv(report).splitlines()))[1] == "ML ours"
+    assert {path.suffix for path in write_report(report, tmp_path)} == {".md", ".csv", ".png", ".svg"}
+    assert "two (ML): another version" in agreement_summary([report])
+    page = write_page([report], tmp_path / "page.md", "calibayes reproduce").read_text(encoding="utf-8")
+    assert "calibayes reproduce" in page
+    assert "| all | 2 | 1 | 1 | 1 |" in page
+
+
+def test_papers_without_a_report_keep_their_sections(tmp_path):
+    page = tmp_path / "page.md"
+    first, second = (
+        Report(paper.name, "1", f"of {paper.name}", (TableRow("one", {"ML": NumberPair(0.1, 0.1)}),))
+        for paper in PAPERS[:2]
+    )
+    write_page([second], page, "second")
+    write_page([first], page, "first")
+    together = page.read_text(encoding="utf-8")
+    assert [together.count(f"with `{word}`") for word in ("first", "second")] == [1, 1]
+    assert together.index(f"## {first.paper}") < together.index(f"## {second.paper}")
+    assert write_page([first, second], page, "both").read_text(encoding="utf-8").count("with `both`") == 2
+
+
+def test_a_claim_lists_the_rows_where_it_holds():
+    low, high = [0.1 + 0.001 * i for i in range(12)], [0.2 + 0.002 * i for i in range(12)]
+    errors_by_row = {"x": {"a": low, "b": high}, "y": {"a": high, "b": low}, "z": {"a": low, "b": low}}
+    sentence = Claim("a is better", "9 of 9", better("a", "b")).check(errors_by_row)
+    assert sentence == "Claim: a is better. True here in 1 of 3 (in x); published: 9 of 9."
+    assert [no_worse("a", "b")(errors) for errors in errors_by_row.values()] == [True, False, True]
+    assert [best("a")(errors) for errors in errors_by_row.values()] == [True, False, True]
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    draw = lambda: panels({"a": {"b": (np.arange(3), np.arange(3.0))}}, columns=1, x="x", y="y")
+    report = Report("p", "1", "t", figures=(Figure("picture", draw),))
+    first = [path.read_bytes() for path in write_report(report, tmp_path / "a")]
+    assert [path.read_bytes() for path in write_report(report, tmp_path / "b")] == first
+
+
+def test_reach():
+    assert reach([0.3, 0.2, 0.1], 0.2) == 2.0
+    assert reach([0.3, 0.2], 0.1) is None
+
+
+def test_published_tables_are_complete():
+    assert len(published_table("rc-probabilistic-2024", "II")) == 31
+    assert len(published_table("rc-generative-2025", "9")) == 21
+    assert published_table("gdt-2004", "1")["Balls2 DISC"]["vehicle"] == 0.250
+    for table in ("II", "III", "IV", "V", "VI", "VII", "VIII", "IX"):
+        content = published_table("rc-probabilistic-2024", table)
+        means = np.mean([row["RC"] for label, row in content.items() if label != "average"])
+        assert means == pytest.approx(content["average"]["RC"], abs=0.0011)  # detects typing errors
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="unknown paper 'x'"):
+        select_experiments("x")
+    with pytest.raises(ValueError, match="has no table 'XX'"):
+        select_experiments("rc-probabilistic-2024", "XX")
+    assert select_experiments("rc-probabilistic-2024", "ix")[0][1].name == "IX"
+    assert len(select_experiments()) > 20
+
+
+def test_data_entries_apply_the_changes_of_the_paper():
+    entry = DataEntry(
+        "iris", "iris", skip=1, rows=100, drop=("petal_width",), target=Above("sepal_length", 5.8)
+    )
+    data = entry.read()
+    assert data.columns.names == ("sepal_width", "petal_length")
+    assert data.columns.n == 100
+    assert data.target.sum() == (load_column("sepal_length")[1:101] > 5.8).sum()
+
+
+def load_column(name):
+    from calibayes.datasets import load
+
+    table = load("iris").columns
+    return table.column(table.names.index(name))
+
+
+def test_settings_select_data_sets():
+    entries = [IRIS, DataEntry("vehicle", "vehicle"), DataEntry("wine", "wine")]
+    sizes = {"iris": 150.0, "vehicle": 846.0, "wine": 5000.0}
+    assert [entry.name for entry in Settings(quick=True).select(entries, sizes)] == ["iris"]
+    assert [entry.name for entry in Settings().select(entries, sizes)] == ["iris", "wine"]
+    assert [entry.name for entry in Settings(datasets=("wine",)).select(entries, sizes)] == ["wine"]
+    assert Settings(trials=3).repetitions(100, 4) == 3
+    assert Settings(quick=True).repetitions(100, 4) == 4
+
+
+FITTED_ROWS = []
+
+
+class Recorder(LinearDiscriminantAnalysis):
+    """Records the rows that are passed to fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        FITTED_ROWS.append(np.array(X))
+        return super().fit(X, y, sample_weight)
+
+
+def test_no_fit_uses_a_test_row():
+    """Standardized by the training rows only, so that the rows passed to fit have mean 0 and deviation 1 exactly."""
+    FITTED_ROWS.clear()
+    result = HeldOutSplit(IRIS, Cleaning(), Recorder(rule="ml"), split=3, standardize=True).run()
+    (rows,) = FITTED_ROWS
+    assert len(rows) == 112
+    np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(rows.std(axis=0), 1.0)
+    assert 0 <= result["test"] <= 0.2
+    assert result["iter"] == 1
+
+
+def test_projection_has_discriminant_directions_and_components_of_the_residuals():
+    rng = np.random.default_rng(0)
+    columns, target = rng.normal(size=(60, 6)), np.arange(60) % 3
+    columns[:, 2] += 3 * target
+    projection = fit_projection(columns, target, 4)
+    projected = projection.apply(columns)
+    assert projected.shape == (60, 4)
+    within = np.mean([np.cov(projected[target == k, :2].T, bias=True) for k in range(3)], axis=0)
+    np.testing.assert_allclose(within, np.eye(2), atol=1e-10)
+    fisher, _ = np.linalg.qr(projection.directions[:, :2])
+    np.testing.assert_allclose(fisher.T @ projection.directions[:, 2:], 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("simulation", [TwoGaussians(), UniformChain()])
+def test_simulations(simulation):
+    model = LinearDiscriminantAnalysis(rule="ml")
+    losses = SimulatedTrials(simulation, (("ml", model),), 50, 2000, (0, 1)).run()["loss"]["ml"]
+    assert len(losses) == 2
+    assert max(losses) < 0.8
+
+
+def test_the_worked_example_is_ordered_as_in_theory():
+    scores = replace(EXAMPLE, test_rows=20_000).run()["scores"]
+    assert scores["Bayes rule"][0] <= min(errors[0] for errors in scores.values()) + 0.002
+    assert scores["QDA"][0] < scores["LDA"][0]
+    assert all(cheapest < most_probable for _, most_probable, cheapest in scores.values())
+
+
+def test_linear_discriminant_of_the_notes():
+    """b = -2 S^-1 (mean of -1 - mean of 1), c as printed: twice the log odds."""
+    columns, target = EXAMPLE.distribution.draw(200, seed=0)
+    model = LinearDiscriminantAnalysis(rule="ml").fit(columns, target)
+    means = [columns[target == k].mean(axis=0) for k in (0, 1)]
+    residuals = columns - np.array(means)[target]
+    inverse = np.linalg.inv(residuals.T @ residuals / len(target))
+    b = -2 * inverse @ (means[0] - means[1])
+    p = target.mean()
+    c = means[0] @ inverse @ means[0] - means[1] @ inverse @ means[1] - 2 * np.log((1 - p) / p)
+    np.testing.assert_allclose(2 * model.decision_function(columns), columns @ b + c, rtol=1e-8)
