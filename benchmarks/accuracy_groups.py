@@ -64,8 +64,8 @@ EBM_PEER = Group(
 ELSEWHERE = Group(
     "elsewhere",
     "KEEL tables",
-    "The data sets of the KEEL collection that were not used when `BayesClassifier` was designed. Results on them were looked\n"
-    "at before and after later changes, which [record 26](decisions/0026-kernel-member-and-repeated-rows.md) and\n"
+    "The data sets of the KEEL collection that were not used when `BayesClassifier` was designed. Results on them were examined\n"
+    "before and after later changes, which [record 26](decisions/0026-kernel-member-and-repeated-rows.md) and\n"
     "[record 27](decisions/0027-bandwidth-hierarchy.md) describe.",
 )
 FURTHER = Group(

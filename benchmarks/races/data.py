@@ -15,8 +15,8 @@ def codes(n, d, k, levels=5, seed=0):
     for c in range(k):
         rows = np.flatnonzero(y == c)
         shared = np.where(rng.random(d) < 0.9, 0, c)  # most columns carry no information
-        drawn = rng.random((len(rows), d))
-        X[rows] = sum((drawn > edges[shared, np.arange(d), level]) for level in range(levels - 1))
+        uniform = rng.random((len(rows), d))
+        X[rows] = sum((uniform > edges[shared, np.arange(d), level]) for level in range(levels - 1))
     return X, y
 
 
