@@ -1,10 +1,10 @@
-"""Held-out error, log loss, Brier score, calibration and time of BayesClassifier and its peers, on fixed folds.
+"""Held-out error, log loss, Brier score, calibration and time of BayesClassifier and other classifiers, on fixed folds.
 
-`python benchmarks/accuracy.py --store FOLDER` runs what is not in the folder yet, one file for each data set, fold and
-model, and then writes docs/accuracy.md from what is there. Data sets are the files NAME.csv.gz (last column: target)
-in the folder that CALIBAYES_DATA names. ``--quick`` is a run of everything on the penguins that ship. ``--tuned`` and
-``--ebm`` add tuned peers, and the EBM of interpret-core. ``--images`` adds MNIST (mnist.npz in the folder, raw pixels, the
-first 10,000 training rows and the test rows).
+`python benchmarks/accuracy.py --group GROUP --store FOLDER --pages docs` runs what is not in the store yet, one file for
+each data set, fold and model, and then replaces the section of that group on docs/accuracy.md and
+docs/accuracy-appendix.md. The groups are defined in benchmarks/accuracy_groups.py. Data sets are the files NAME.csv.gz
+(last column: target) in the folder that CALIBAYES_DATA names. ``--images`` adds MNIST (mnist.npz in that folder, raw
+pixels, the first 10,000 training rows and the test rows). ``--quick`` runs all models on the penguins that ship.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from accuracy_models import EBM, EVERYTHING, OURS, PEERS, TUNED
-from accuracy_page import write_page
+from accuracy_groups import GROUPS
+from accuracy_models import ALL_MODELS, OURS
+from accuracy_page import PAGE, write_pages
 from sklearn.model_selection import StratifiedKFold
 
 import calibayes
@@ -28,35 +29,38 @@ from calibayes.datasets import load_penguins
 
 FOLDS, BINS = 5, 15
 IMAGES, IMAGE_MODELS = 10_000, ("BayesClassifier", "LDA", "QDA", "SVC")
-LEAST = 1e-15
-"""Probabilities are held to at least this, as scikit-learn's log loss does."""
-APART = ("adult", "connect-4", "splice-uci", "hill-valley-noise")
-"""Large or doubled tables, which the averages leave out; they are shown by themselves."""
+MIN_PROBABILITY = 1e-15
+"""Probabilities are clipped to this, as in scikit-learn's log loss."""
+SEPARATE = ("adult", "connect-4", "splice-uci", "hill-valley-noise")
+"""Large or duplicated tables, reported separately and not in the averages."""
 
 
-def tables(quick, only):
+def loaders_of(quick, names):
     """Name -> function that loads columns and target."""
     if quick:
         return {"penguins": penguins}
     folder = os.environ.get("CALIBAYES_DATA")
     if folder is None:
-        raise SystemExit("CALIBAYES_DATA must name the folder of data sets; or give --quick")
-    names = sorted(path.name.removesuffix(".csv.gz") for path in Path(folder).glob("*.csv.gz"))
-    chosen = only or [name for name in names if name not in APART]
-    return {name: lambda name=name: frequent(pd.read_csv(Path(folder) / f"{name}.csv.gz")) for name in chosen}
+        raise SystemExit("CALIBAYES_DATA is not set: set it to the folder of data sets, or give --quick")
+    files = sorted(path.name.removesuffix(".csv.gz") for path in Path(folder).glob("*.csv.gz"))
+    chosen = names or [name for name in files if name not in SEPARATE]
+    return {
+        name: lambda name=name: frequent_classes(pd.read_csv(Path(folder) / f"{name}.csv.gz"))
+        for name in chosen
+    }
 
 
 def penguins():
     data = load_penguins()
     columns = {name: data.columns.column(j) for j, name in enumerate(data.columns.names)}
-    return frequent(pd.DataFrame({**columns, "target": data.target}))
+    return frequent_classes(pd.DataFrame({**columns, "target": data.target}))
 
 
-def frequent(table):
+def frequent_classes(table):
     """Columns and target, without classes that have fewer rows than there are folds."""
     target = table.iloc[:, -1]
-    keep = target.map(target.value_counts()) >= FOLDS
-    table = table[keep].reset_index(drop=True)
+    mask = target.map(target.value_counts()) >= FOLDS
+    table = table[mask].reset_index(drop=True)
     return table.iloc[:, :-1], table.iloc[:, -1].to_numpy()
 
 
@@ -65,7 +69,7 @@ def splits(target):
     return list(splitter.split(np.zeros(len(target)), target))
 
 
-def images():
+def load_images():
     """Columns, target, and the one split of MNIST."""
     with np.load(Path(os.environ["CALIBAYES_DATA"]) / "mnist.npz") as file:
         parts = [(file[f"x_{part}"][:IMAGES], file[f"y_{part}"][:IMAGES]) for part in ("train", "test")]
@@ -75,120 +79,119 @@ def images():
     return frame, np.concatenate([y for _, y in parts]), (rows[:IMAGES], rows[IMAGES:])
 
 
-def measured(make, frame, target, split):
-    """What one model did on one fold."""
+def evaluate(make, frame, target, split):
+    """Scores and seconds of one model on one fold."""
     train, test = split
     model = make(frame.iloc[train])
-    began, worked = time.perf_counter(), time.process_time()
+    start, processor_start = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(frame.iloc[train], target[train])
         fitted = time.perf_counter()
         truth = np.searchsorted(model.classes_, target[test])
-        decided = np.searchsorted(model.classes_, model.predict(frame.iloc[test]))
-        probable = hasattr(model, "predict_proba")
-        posterior = model.predict_proba(frame.iloc[test]) if probable else None
+        predicted = np.searchsorted(model.classes_, model.predict(frame.iloc[test]))
+        has_posterior = hasattr(model, "predict_proba")
+        posterior = model.predict_proba(frame.iloc[test]) if has_posterior else None
     seconds = {
-        "fit": fitted - began,
+        "fit": fitted - start,
         "predict": time.perf_counter() - fitted,
-        "processor": time.process_time() - worked,
+        "processor": time.process_time() - processor_start,
     }
-    scores = {"rows": len(test), "error": float(np.mean(decided != truth)), **seconds}
-    return scores if posterior is None else {**scores, **of_posterior(posterior, truth)}
+    scores = {"rows": len(test), "error": float(np.mean(predicted != truth)), **seconds}
+    return scores if posterior is None else {**scores, **posterior_scores(posterior, truth)}
 
 
-def of_posterior(posterior, truth):
+def posterior_scores(posterior, truth):
+    """Log loss, Brier score, and the bins of the expected calibration error."""
     true = posterior[np.arange(len(truth)), truth]
     onehot = np.eye(posterior.shape[1])[truth]
-    sure, right = posterior.max(axis=1), posterior.argmax(axis=1) == truth
-    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    confidence, correct = posterior.max(axis=1), posterior.argmax(axis=1) == truth
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     return {
-        "log_loss": float(-np.mean(np.log(np.clip(true, LEAST, 1.0)))),
+        "log_loss": float(-np.mean(np.log(np.clip(true, MIN_PROBABILITY, 1.0)))),
         "brier": float(np.mean(np.sum((posterior - onehot) ** 2, axis=1))),
         "bin_rows": np.bincount(bins, minlength=BINS).tolist(),
-        "bin_sure": np.bincount(bins, sure, minlength=BINS).tolist(),
-        "bin_right": np.bincount(bins, right, minlength=BINS).tolist(),
+        "bin_sure": np.bincount(bins, confidence, minlength=BINS).tolist(),
+        "bin_right": np.bincount(bins, correct, minlength=BINS).tolist(),
     }
 
 
 def code_digest():
-    """A name for the code of the library: our own results are for one state of it."""
+    """Hash of the library's source: our own results belong to one version of it."""
     digest = hashlib.sha256()
     for path in sorted(Path(calibayes.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def place(store, data, model, fold, digest):
-    """Where a result is kept."""
+def result_path(store, data, model, fold, digest):
     name = f"{model}-{digest}" if model in OURS else model
     return store / data / name.replace(", ", "-") / f"{fold}.json"
 
 
 def run(store, models, loaders, digest):
-    """Compute what is not there yet."""
+    """Evaluate what is not in the store yet."""
     for data, load in loaders.items():
         frame, target = load()
         for fold, split in enumerate(splits(target)):
             for model in models:
-                keep(place(store, data, model, fold, digest), model, frame, target, split)
+                evaluate_once(result_path(store, data, model, fold, digest), model, frame, target, split)
 
 
-def keep(path, model, frame, target, split):
-    """Compute one result, unless it is there."""
+def evaluate_once(path, model, frame, target, split):
+    """Evaluate and store one result, unless it is stored already."""
     if path.exists():
         return
-    result = measured(EVERYTHING[model], frame, target, split)
+    result = evaluate(ALL_MODELS[model], frame, target, split)
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(".half")
-    half.write_text(json.dumps(result))
-    half.replace(path)
+    unfinished = path.with_suffix(".half")
+    unfinished.write_text(json.dumps(result))
+    unfinished.replace(path)
     print(f"{path.parent.parent.name} {model} fold {path.stem}: {100 * result['error']:.2f} %", flush=True)
 
 
-def of_images(store, digest, compute):
-    """Model -> its result on the images, where there is one."""
-    paths = {model: place(store, "mnist", model, 0, digest) for model in IMAGE_MODELS}
+def image_results(store, digest, compute):
+    """Model -> its result on the images, if stored."""
+    paths = {model: result_path(store, "mnist", model, 0, digest) for model in IMAGE_MODELS}
     if compute:
-        given = images()
+        frame, target, split = load_images()
         for model, path in paths.items():
-            keep(path, model, *given)
+            evaluate_once(path, model, frame, target, split)
     return {model: json.loads(path.read_text()) for model, path in paths.items() if path.exists()}
 
 
-def gathered(store, models, names, digest):
-    """Data set -> model -> results of its folds, where all are there."""
-    found = {}
+def stored_results(store, models, names, digest):
+    """Data set -> model -> results of its folds, where all folds are stored."""
+    results = {}
     for data in names:
         for model in models:
-            paths = [place(store, data, model, fold, digest) for fold in range(FOLDS)]
+            paths = [result_path(store, data, model, fold, digest) for fold in range(FOLDS)]
             if all(path.exists() for path in paths):
-                found.setdefault(data, {})[model] = [json.loads(path.read_text()) for path in paths]
-    return found
+                results.setdefault(data, {})[model] = [json.loads(path.read_text()) for path in paths]
+    return results
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--store", type=Path, default=Path("build/accuracy"))
-    parser.add_argument("--page", type=Path, help="where to write the page, such as docs/accuracy.md")
-    parser.add_argument("--note", help="what to say of the data sets on the page")
-    parser.add_argument("--data", nargs="*", help="names of data sets; by default all but the large ones")
-    parser.add_argument("--models", nargs="*", choices=list(EVERYTHING))
-    parser.add_argument("--tuned", action="store_true")
-    parser.add_argument("--ebm", action="store_true")
-    parser.add_argument("--images", action="store_true")
-    parser.add_argument("--digest", help="code whose results to show; by default the code as it is")
+    parser.add_argument("--quick", action="store_true", help="the penguins only")
+    parser.add_argument("--group", choices=list(GROUPS), default="development")
+    parser.add_argument("--store", type=Path, default=Path("build/accuracy"), help="folder of results")
+    parser.add_argument("--pages", type=Path, help="folder of the pages, such as docs; by default the store")
+    parser.add_argument("--data", nargs="*", help="names of data sets instead of those of the group")
+    parser.add_argument("--models", nargs="*", choices=list(ALL_MODELS), help="instead of those of the group")
+    parser.add_argument("--images", action="store_true", help="evaluate on MNIST too")
+    parser.add_argument("--digest", help="version of the library whose results to show; by default this one")
     given = parser.parse_args()
-    models = given.models or [*OURS, *PEERS, *(TUNED if given.tuned else ()), *(EBM if given.ebm else ())]
-    loaders = tables(given.quick, given.data)
+    group = GROUPS[given.group]
+    models = given.models or list(group.models)
+    loaders = loaders_of(given.quick, given.data or list(group.data))
     digest = given.digest or code_digest()
     run(given.store, models, loaders, digest)
-    results = gathered(given.store, models, loaders, digest)
-    page = given.page or given.store / "accuracy.md"
-    apart = gathered(given.store, models, APART, digest)
-    write_page(results, models, page, apart, of_images(given.store, digest, given.images), given.note)
-    print(page)
+    results = stored_results(given.store, models, loaders, digest)
+    separate = stored_results(given.store, models, SEPARATE, digest)
+    pages = given.pages or given.store
+    write_pages(group, results, models, pages, separate, image_results(given.store, digest, given.images))
+    print(pages / PAGE)
 
 
 if __name__ == "__main__":

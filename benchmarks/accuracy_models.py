@@ -1,8 +1,8 @@
-"""The models that benchmarks/accuracy.py compares: ours, and scikit-learn's as a careful person would set them up.
+"""The models that benchmarks/accuracy.py compares: ours, and scikit-learn's with ordinary preprocessing.
 
-Each is made for the columns of a table: numbers get their median where they are missing and an indicator of that, and
-are standardized; all else becomes indicators. Trees get numbers as they are. Nothing is tuned but where the name says;
-QDA has a tenth of shrinkage, since without any, and with Ledoit and Wolf's, it fails on some of these tables.
+Each is made for the columns of a table. Missing numbers are imputed by the median, with an indicator column, and numbers
+are standardized; all other columns are one-hot encoded. Trees get numbers unchanged. Nothing is tuned unless the name says
+so. QDA has shrinkage 0.1, because without any, and with Ledoit and Wolf's, it fails on some of these tables.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ SEED = 0
 
 
 def split_columns(frame):
-    """Names of the columns of numbers, and of all others."""
+    """Names of the numeric columns, and of all others."""
     numbers = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
     return numbers, [name for name in frame.columns if name not in numbers]
 
 
-def whole(frame):
-    """Numbers without gaps, of like size, and indicators."""
+def imputed_and_scaled(frame):
+    """Imputed and standardized numbers, and one-hot indicators."""
     numbers, others = split_columns(frame)
-    filled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    numeric = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     indicators = OneHotEncoder(handle_unknown="ignore", sparse_output=False, drop="if_binary")
-    return make_column_transformer((filled, numbers), (indicators, others))
+    return make_column_transformer((numeric, numbers), (indicators, others))
 
 
-def indicated(frame):
-    """Numbers as they are, and indicators."""
+def one_hot(frame):
+    """Unchanged numbers and one-hot indicators."""
     numbers, others = split_columns(frame)
     indicators = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     return make_column_transformer(("passthrough", numbers), (indicators, others))
 
 
 def boosted(frame, **options):
+    """Histogram gradient boosting with native categorical columns."""
     numbers, others = split_columns(frame)
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
     columns = make_column_transformer((codes, others), ("passthrough", numbers))
@@ -55,15 +56,14 @@ def boosted(frame, **options):
 
 
 def tuned(model, grid):
+    """Grid search by log loss; by accuracy for models without probabilities."""
     inner = StratifiedKFold(3, shuffle=True, random_state=SEED)
-    return GridSearchCV(model, grid, cv=inner, scoring="neg_log_loss" if _probable(model) else "accuracy")
+    scoring = "neg_log_loss" if hasattr(model, "predict_proba") else "accuracy"
+    return GridSearchCV(model, grid, cv=inner, scoring=scoring)
 
 
-def _probable(model):
-    return hasattr(model, "predict_proba")
-
-
-def boosting_machine(frame):
+def explainable_boosting(frame):
+    """The EBM of interpret-core, which is imported only if it is used."""
     from interpret.glassbox import ExplainableBoostingClassifier
 
     return ExplainableBoostingClassifier(random_state=SEED, n_jobs=1)
@@ -71,17 +71,19 @@ def boosting_machine(frame):
 
 OURS = {"BayesClassifier": lambda frame: BayesClassifier()}
 PEERS = {
-    "GaussianNB": lambda frame: make_pipeline(whole(frame), GaussianNB()),
-    "LDA": lambda frame: make_pipeline(whole(frame), LinearDiscriminantAnalysis()),
+    "GaussianNB": lambda frame: make_pipeline(imputed_and_scaled(frame), GaussianNB()),
+    "LDA": lambda frame: make_pipeline(imputed_and_scaled(frame), LinearDiscriminantAnalysis()),
     "QDA": lambda frame: make_pipeline(
-        whole(frame), QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)
+        imputed_and_scaled(frame), QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)
     ),
-    "LogisticRegression": lambda frame: make_pipeline(whole(frame), LogisticRegression(max_iter=1000)),
+    "LogisticRegression": lambda frame: make_pipeline(
+        imputed_and_scaled(frame), LogisticRegression(max_iter=1000)
+    ),
     "RandomForest": lambda frame: make_pipeline(
-        indicated(frame), RandomForestClassifier(200, random_state=SEED, n_jobs=1)
+        one_hot(frame), RandomForestClassifier(200, random_state=SEED, n_jobs=1)
     ),
     "HistGB": boosted,
-    "SVC": lambda frame: make_pipeline(whole(frame), SVC(random_state=SEED)),
+    "SVC": lambda frame: make_pipeline(imputed_and_scaled(frame), SVC(random_state=SEED)),
 }
 TUNED = {
     "LogisticRegression, tuned": lambda frame: tuned(
@@ -98,5 +100,5 @@ TUNED = {
         },
     ),
 }
-EBM = {"EBM": boosting_machine}
-EVERYTHING = {**OURS, **PEERS, **TUNED, **EBM}
+EBM = {"EBM": explainable_boosting}
+ALL_MODELS = {**OURS, **PEERS, **TUNED, **EBM}

@@ -1,217 +1,170 @@
-"""docs/accuracy.md from the results of benchmarks/accuracy.py: tables, ranks, a diagram, and in words where we lose."""
+"""Writes docs/accuracy.md and docs/accuracy-appendix.md from the results of benchmarks/accuracy.py.
+
+Each group of data sets has one section on either page, between two comments; the sections of other groups, and the text
+around them, stay as they are.
+"""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+from accuracy_tables import (
+    METRICS,
+    averages,
+    by_size,
+    each_data_set,
+    image_table,
+    metric_array,
+    row_counts,
+    separate_tables,
+)
 from matplotlib import rc_context
 
 from calibayes.plots import plot_ranks
 from calibayes.ranks import rank_summary
 
-US, PEER = "BayesClassifier", "HistGB"
-FEW_ROWS = 1500
-METRICS = {
-    "error": ("error %", 100.0, "{:.2f}"),
-    "log_loss": ("log loss", 1.0, "{:.3f}"),
-    "brier": ("Brier", 1.0, "{:.3f}"),
-    "calibration": ("calibration error %", 100.0, "{:.2f}"),
-    "seconds": ("seconds", 1.0, "{:.2f}"),
-}
-POINT = 1.0
-CLOSE = 0.02
+PAGE, APPENDIX = "accuracy.md", "accuracy-appendix.md"
+OURS, TIMED_PEER = "BayesClassifier", "HistGB"
+MIN_ERROR_GAP, MIN_LOSS_GAP = 1.0, 0.02
+"""Differences that count as a loss: percentage points of error, and log loss."""
 
 
-def write_page(results, models, page, apart, images, note=None):
-    """Write the page, and beside it the diagrams."""
-    page.parent.mkdir(parents=True, exist_ok=True)
-    whole = {data: found for data, found in results.items() if all(model in found for model in models)}
-    if not whole:
-        raise SystemExit("no data set has results of all models yet")
-    tables = {metric: table(whole, models, metric) for metric in METRICS}
-    parts = [HEAD.format(sets=len(whole), models=len(models), page=page.name, note=note or SHAPED)]
-    parts.append(averages(tables, models, len(whole)))
-    parts.append(times(tables, models))
+def write_pages(group, results, models, folder, separate, images):
+    """Replace the group's sections on both pages in a folder, and its rank diagrams."""
+    folder.mkdir(parents=True, exist_ok=True)
+    complete = {data: by_model for data, by_model in results.items() if all(m in by_model for m in models)}
+    if not complete:
+        raise SystemExit("no data set has results of all models yet: run with the same --models first")
+    arrays = {metric: metric_array(complete, models, metric) for metric in METRICS}
+    extras = (separate, images) if group.has_extras else ({}, {})
+    section = main_section(group, complete, arrays, models, folder, extras)
+    replace_section(folder / PAGE, group, section, "# Accuracy of BayesClassifier")
+    section = appendix_section(group, complete, arrays, models)
+    replace_section(folder / APPENDIX, group, section, "# Accuracy: results by data set")
+
+
+def replace_section(path, group, section, title):
+    """Put a group's section in place of its earlier one; at the end of the page if there is none."""
+    begin, end = f"<!-- begin {group.name}: by benchmarks/accuracy.py -->", f"<!-- end {group.name} -->"
+    text = path.read_text(encoding="utf-8") if path.exists() else f"{title}\n"
+    new = f"{begin}\n\n{section}\n\n{end}"
+    pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
+    if re.search(pattern, text, flags=re.DOTALL):
+        text = re.sub(pattern, lambda _: new, text, flags=re.DOTALL)
+    else:
+        text = f"{text.rstrip()}\n\n{new}\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def main_section(group, results, arrays, models, folder, extras):
+    parts = [f"## {group.title}", f"{len(results)} data sets, {len(models)} models. {group.note}"]
+    parts += [headline(arrays, models), averages(arrays, models), fit_time(arrays, models)]
+    parts += [ranks(arrays[metric], models, metric, group, folder) for metric in ("error", "log_loss")]
+    parts += ["By number of rows:", by_size(results, arrays, models)]
+    parts.append(losses(results, arrays, models))
+    anchor = re.sub(r"[^a-z0-9 -]", "", group.title.lower()).replace(" ", "-")
+    parts.append(f"[Results by data set]({APPENDIX}#{anchor}).")
+    separate, images = separate_tables(extras[0], models), extras[1]
+    if separate:
+        parts += ["### Larger tables", "The same folds; not in the averages above.", separate]
+    if images:
+        parts += [
+            "### Images",
+            "MNIST, raw pixels: 10,000 training rows, 10,000 test rows.",
+            image_table(images),
+        ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def appendix_section(group, results, arrays, models):
+    parts = [f"## {group.title}", group.details]
+    for metric, (title, _, _) in METRICS.items():
+        parts += [f"### {group.title}: {title}", each_data_set(results, arrays, models, metric)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(arrays, models):
+    """Mean error and log loss of ours, and of the best other model."""
+    others = [j for j, model in enumerate(models) if model != OURS]
+    if OURS not in models or not others:
+        return ""
+    ours, best = [], []
     for metric in ("error", "log_loss"):
-        parts.append(ranks(tables[metric], models, metric, page))
-    parts += [by_size(whole, tables, models), losses(whole, tables, models)]
-    parts += [each(whole, tables, models, metric) for metric in METRICS]
-    parts += [of_apart(apart, models), of_images(images)]
-    page.write_text("\n\n".join(part for part in parts if part) + "\n")
+        title, factor, form = METRICS[metric]
+        means, unit = factor * arrays[metric].mean(axis=0), " %" if title.endswith("%") else ""
+        first = others[int(np.nanargmin(means[others]))]
+        ours.append(f"{title.removesuffix(' %')} {form.format(means[models.index(OURS)])}{unit}")
+        best.append(f"{form.format(means[first])}{unit} ({models[first]})")
+    return f"**{OURS}: {', '.join(ours)}. Best of the others: {', '.join(best)}.**"
 
 
-HEAD = """# How accurate the default is
-
-`BayesClassifier()` among {models} models, none of them tuned unless its name says so, on {sets} data sets: stratified
-5-fold cross-validation (shuffled, seed 0), classes with fewer than 5 rows left out. Every figure is from rows that no fit,
-encoder, inner fold or early stop has seen. Calibration error is the expected one, over 15 bins of the highest probability,
-pooled over the folds. Seconds are processor time of fit and predict on one fold, on one thread; on a shared machine they
-compare models roughly. SVC gives no probabilities.
-
-`python benchmarks/accuracy.py --page docs/{page}` makes this page. {note}"""
-SHAPED = """The defaults of `BayesClassifier` were found on
-data sets that are among these, so its lead here shows that it works as it was meant to, not how far it leads elsewhere."""
-
-
-def value(folds, metric):
-    """One number for the folds of a data set; NaN where the model has none."""
-    if metric == "seconds":
-        return float(np.mean([fold["processor"] for fold in folds]))
-    if metric == "calibration":
-        return calibration(folds)
-    return float(np.mean([fold.get(metric, np.nan) for fold in folds]))
-
-
-def calibration(folds):
-    if not all("bin_rows" in fold for fold in folds):
-        return np.nan
-    rows, sure, right = (
-        np.sum([fold[name] for fold in folds], axis=0) for name in ("bin_rows", "bin_sure", "bin_right")
-    )
-    return float(np.abs(sure - right).sum() / rows.sum())
-
-
-def table(results, models, metric):
-    """(data sets, models)."""
-    return np.array([[value(found[model], metric) for model in models] for found in results.values()])
-
-
-def markdown(header, lines):
-    rule = ["---"] + ["---:"] * (len(header) - 1)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, rule, *lines])
-
-
-def shown(number, pattern, bold=False):
-    if np.isnan(number):
+def fit_time(arrays, models):
+    """Our time relative to that of one other model."""
+    if OURS not in models or TIMED_PEER not in models:
         return ""
-    text = pattern.format(number)
-    return f"**{text}**" if bold else text
-
-
-def averages(tables, models, sets):
-    lines = []
-    for number, model in enumerate(models):
-        cells = []
-        for metric, (_, factor, pattern) in METRICS.items():
-            means = tables[metric].mean(axis=0)
-            best = not np.isnan(means[number]) and means[number] == np.nanmin(means)
-            cells.append(shown(factor * means[number], pattern, best))
-        lines.append([model, *cells])
-    title = f"## On average over {sets} data sets"
-    return f"{title}\n\n{markdown(['model', *(METRICS[m][0] for m in METRICS)], lines)}"
-
-
-def times(tables, models):
-    """How long we take, in terms of a peer."""
-    if US not in models or PEER not in models:
-        return ""
-    ours, theirs = (tables["seconds"][:, models.index(name)] for name in (US, PEER))
+    ours, theirs = (arrays["seconds"][:, models.index(name)] for name in (OURS, TIMED_PEER))
     ratios = ours / theirs
     return (
-        f"{US} takes {np.mean(ratios):.1f} times as long as {PEER} on average over the data sets "
+        f"{OURS} takes {np.mean(ratios):.1f} times as long as {TIMED_PEER} on average over the data sets "
         f"(median {np.median(ratios):.1f}, at most {np.max(ratios):.0f})."
     )
 
 
-def ranks(values, models, metric, page):
-    """Average ranks of the models that have the metric, and their diagram."""
-    there = ~np.isnan(values).any(axis=0)
-    names = [model for model, yes in zip(models, there, strict=True) if yes]
-    title = f"## Ranks by {METRICS[metric][0].removesuffix(' %')}"
+def ranks(values, models, metric, group, folder):
+    """Average ranks of the models that have the metric, tests, and the rank diagram; empty for few models or data sets."""
+    complete = ~np.isnan(values).any(axis=0)
+    names = [model for model, has_metric in zip(models, complete, strict=True) if has_metric]
     if len(names) < 3 or len(values) < 2:
         return ""
-    summary = rank_summary(values[:, there], names)
-    picture = page.with_name(f"{page.stem}-{metric.replace('_', '-')}.svg")
+    title = f"Average ranks by {METRICS[metric][0].removesuffix(' %')}"
+    summary = rank_summary(values[:, complete], names)
+    picture = folder / f"{group.picture}-{metric.replace('_', '-')}.svg"
     with rc_context({"svg.hashsalt": "ranks"}):  # the same picture every time
         plot_ranks(summary).figure.savefig(picture, metadata={"Date": None})
     order = np.argsort(summary.average_ranks, kind="stable")
-    told = ", ".join(f"{names[j]} {summary.average_ranks[j]:.2f}" for j in order)
-    test = f"Friedman's test: p = {summary.friedman_p:.2g}; critical difference {summary.critical_difference:.2f}."
-    ours = [p for pair, p in zip(summary.pairs, summary.pair_p, strict=True) if US in pair]
-    others = [next(n for n in pair if n != US) for pair in summary.pairs if US in pair]
-    clear = [name for name, p in zip(others, ours, strict=True) if p < summary.level]
-    wilcoxon = (
-        f"By Wilcoxon's test with Holm's correction {US} differs from {', '.join(clear) or 'none of them'}."
+    listed = "; ".join(f"{names[j]} {summary.average_ranks[j]:.2f}" for j in order)
+    return "\n\n".join([f"{title}: {listed}. {rank_tests(summary)}", f"![{title}]({picture.name})"])
+
+
+def rank_tests(summary):
+    """Friedman's test over all models, and Wilcoxon's tests of ours against each other one."""
+    ours = [(pair, p) for pair, p in zip(summary.pairs, summary.pair_p, strict=True) if OURS in pair]
+    differing = [next(name for name in pair if name != OURS) for pair, p in ours if p < summary.level]
+    return (
+        f"Friedman test: p = {summary.friedman_p:.2g}; critical difference {summary.critical_difference:.2f}. "
+        "Significantly different from BayesClassifier (Wilcoxon tests with Holm correction): "
+        f"{'; '.join(differing) or 'none'}."
     )
-    return f"{title}\n\n{told}. {test} {wilcoxon}\n\n![{title.removeprefix('## ')}]({picture.name})"
 
 
-def sizes(results, models):
-    """Rows of each data set: every row is held out once."""
-    return np.array([sum(fold["rows"] for fold in found[models[0]]) for found in results.values()])
-
-
-def by_size(results, tables, models):
-    rows = sizes(results, models)
-    lines = []
-    for title, chosen in (
-        (f"up to {FEW_ROWS}", rows <= FEW_ROWS),
-        (f"more than {FEW_ROWS}", rows > FEW_ROWS),
-    ):
-        for metric in ("error", "log_loss"):
-            if chosen.any():
-                _, factor, pattern = METRICS[metric]
-                means = tables[metric][chosen].mean(axis=0)
-                cells = [shown(factor * mean, pattern, mean == np.nanmin(means)) for mean in means]
-                lines.append([f"{title} rows ({int(chosen.sum())}), {METRICS[metric][0]}", *cells])
-    return f"## By number of rows\n\n{markdown(['data sets', *models], lines)}"
-
-
-def losses(results, tables, models):
-    """In words: where a peer is clearly better."""
-    if US not in models:
+def losses(results, arrays, models):
+    """On which data sets another model is clearly better."""
+    if OURS not in models:
         return ""
-    ours, said = models.index(US), []
-    rows = sizes(results, models)
+    ours, rows, lines = models.index(OURS), row_counts(results, models), []
     for number, data in enumerate(results):
-        error, loss = tables["error"][number] * 100, tables["log_loss"][number]
-        best, sharpest = int(np.nanargmin(error)), int(np.nanargmin(loss))
-        parts = []
-        if error[ours] - error[best] > POINT:
-            parts.append(f"{models[best]} errs less, {error[best]:.1f} % against {error[ours]:.1f} %")
-        if loss[ours] - loss[sharpest] > CLOSE:
-            parts.append(
-                f"{models[sharpest]} has the lower log loss, {loss[sharpest]:.3f} against {loss[ours]:.3f}"
+        error, loss = arrays["error"][number] * 100, arrays["log_loss"][number]
+        best_error, best_loss = int(np.nanargmin(error)), int(np.nanargmin(loss))
+        gaps = []
+        if error[ours] - error[best_error] > MIN_ERROR_GAP:
+            gaps.append(f"error {error[ours]:.1f} % against {error[best_error]:.1f} % ({models[best_error]})")
+        if loss[ours] - loss[best_loss] > MIN_LOSS_GAP:
+            gaps.append(f"log loss {loss[ours]:.3f} against {loss[best_loss]:.3f} ({models[best_loss]})")
+        if gaps:
+            lines.append(
+                (error[ours] - error[best_error], f"- {data} ({rows[number]} rows): {'; '.join(gaps)}")
             )
-        if parts:
-            said.append((error[ours] - error[best], f"- {data} ({rows[number]} rows): {'; '.join(parts)}."))
-    said.sort(key=lambda pair: -pair[0])
-    lead = (
-        f"It is behind the best of the others by more than {POINT:g} point of error or {CLOSE:g} of log loss on "
-        f"{len(said)} of {len(results)} data sets, the largest gaps in error first:"
+    lines.sort(key=lambda line: -line[0])
+    wins = [
+        int(np.sum(arrays[name][:, ours] <= np.nanmin(arrays[name], axis=1)))
+        for name in ("error", "log_loss")
+    ]
+    text = (
+        f"**Where it loses.** {OURS} has the lowest error (ties included) on {wins[0]} of {len(results)} data sets, "
+        f"and the lowest log loss on {wins[1]}. The best other model is better by more than {MIN_ERROR_GAP:g} percentage "
+        f"point of error or {MIN_LOSS_GAP:g} of log loss on {len(lines)}"
     )
-    first = int(np.sum(tables["error"][:, ours] <= np.nanmin(tables["error"], axis=1)))
-    sharp = int(np.sum(tables["log_loss"][:, ours] <= np.nanmin(tables["log_loss"], axis=1)))
-    wins = f"It has the least error, alone or with others, on {first} data sets, and the least log loss on {sharp}."
-    return "\n\n".join(["## Where it loses", wins, lead, "\n".join(line for _, line in said)])
-
-
-def each(results, tables, models, metric):
-    name, factor, pattern = METRICS[metric]
-    lines = []
-    for number, data in enumerate(results):
-        line = tables[metric][number]
-        lines.append([data, *(shown(factor * v, pattern, v == np.nanmin(line)) for v in line)])
-    return f"## Each data set: {name}\n\n{markdown(['data', *models], lines)}"
-
-
-def of_apart(results, models):
-    """Large tables by themselves, with the models that have been run on them."""
-    lines = []
-    for data, found in results.items():
-        for model in (name for name in models if name in found):
-            cells = [shown(f * value(found[model], metric), p) for metric, (_, f, p) in METRICS.items()]
-            lines.append([data, model, *cells])
     if not lines:
-        return ""
-    return f"## Larger tables\n\n{markdown(['data', 'model', *(METRICS[m][0] for m in METRICS)], lines)}"
-
-
-def of_images(results):
-    if not results:
-        return ""
-    lines = []
-    for model, result in results.items():
-        cells = [shown(f * value([result], metric), p) for metric, (_, f, p) in METRICS.items()]
-        lines.append([model, *cells])
-    text = "MNIST, raw pixels: 10,000 training rows, 10,000 test rows."
-    return f"## Images\n\n{text}\n\n{markdown(['model', *(METRICS[m][0] for m in METRICS)], lines)}"
+        return f"{text}."
+    return "\n".join([f"{text}, largest differences in error first:", "", *(line for _, line in lines)])

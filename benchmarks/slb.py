@@ -1,7 +1,7 @@
-"""What SLB takes and how well it decides: `python benchmarks/slb.py` writes the lower part of docs/slb.md.
+"""Time, memory and error of SparseLogBivariateClassifier: `python benchmarks/slb.py` writes the lower part of docs/slb.md.
 
-Times are those of the processor, of one thread, and of the clock beside them, the best of three where a run is short; peak
-memory is that of a process of its own and includes Python and the libraries.
+Times are processor time of one thread and wall-clock time, the best of three where a run is short. Peak memory is that of a
+separate process, including Python and the libraries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from calibayes import SparseLogBivariateClassifier
-from calibayes.datasets import is_local, load, numeric_matrix
+from calibayes.datasets import is_local, numeric_matrix, load
 from calibayes.dependence import HSIC
 
 ROOT = Path(__file__).parents[1]
@@ -30,17 +30,18 @@ MARK = "<!-- What follows is written by benchmarks/slb.py. -->"
 
 
 def timed(function, times=1):
-    """The best processor and clock seconds, and the last result."""
-    best = []
+    """Lowest processor and wall-clock seconds, and the last result."""
+    processor, clock = [], []
     for _ in range(times):
-        start, clock = time.process_time(), time.perf_counter()
+        processor_start, clock_start = time.process_time(), time.perf_counter()
         result = function()
-        best.append((time.process_time() - start, time.perf_counter() - clock))
-    return min(a for a, _ in best), min(b for _, b in best), result
+        processor.append(time.process_time() - processor_start)
+        clock.append(time.perf_counter() - clock_start)
+    return min(processor), min(clock), result
 
 
-def dependent(n, d, seed=0):
-    """Columns that are mixtures of normal ones, every third with heavy tails."""
+def correlated_columns(n, d, seed=0):
+    """Linear combinations of normal columns, (n, d); every third is cubed, for heavy tails."""
     rng = np.random.default_rng(seed)
     columns = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
     columns[:, ::3] **= 3
@@ -49,51 +50,57 @@ def dependent(n, d, seed=0):
 
 def hsic_lines(quick):
     lines = [
-        "## HSIC of all pairs",
+        "## Time of HSIC for all pairs",
         "",
-        "| rows | columns | how | processor, s | clock, s |",
+        "| rows | columns | method | processor, s | wall clock, s |",
         "| --- | --- | --- | --- | --- |",
     ]
     sizes = [(200, 10, HSIC())] if quick else [(1000, 100, HSIC()), (20_000, 10, HSIC())]
     for n, d, measure in sizes:
-        columns = dependent(n, d)
+        columns = correlated_columns(n, d)
         processor, clock, _ = timed(lambda c=columns, m=measure: m.measure(c, np.ones(len(c))), 3)
-        how = "exact" if n <= measure.exact_rows else "thin factors"
-        lines.append(f"| {n} | {d} | {how} | {processor:.2f} | {clock:.2f} |")
+        method = "exact" if n <= measure.exact_rows else "low-rank factors"
+        lines.append(f"| {n} | {d} | {method} | {processor:.2f} | {clock:.2f} |")
     n = 200 if quick else 5000
-    columns = dependent(n, 10)
+    columns = correlated_columns(n, 10)
     upper = np.triu_indices(10, 1)
-    exact, thin = (HSIC(exact_rows=rows).measure(columns, np.ones(n)).statistic[upper] for rows in (n, 0))
-    same = int(np.argmin(np.r_[np.argsort(-exact) == np.argsort(-thin), False]))
-    worst = np.abs(thin / exact - 1).max()
+    exact, low_rank = (HSIC(exact_rows=rows).measure(columns, np.ones(n)).statistic[upper] for rows in (n, 0))
+    same_order = int(np.argmin(np.r_[np.argsort(-exact) == np.argsort(-low_rank), False]))
+    error = np.abs(low_rank / exact - 1).max()
     return [
         *lines,
         "",
-        f"At {n} rows and 10 columns thin factors give the exact values to {worst:.1e} (relatively), and the first {same} of 45 pairs in the same order.",
+        (
+            f"At {n} rows and 10 columns low-rank factors have a largest relative error of {error:.1e}, and order the first "
+            f"{same_order} of 45 pairs as the exact values do."
+        ),
         "",
     ]
 
 
-def numbers(name):
+def load_numbers(name):
+    """Numeric columns and target of a data set."""
     return load_wine(return_X_y=True) if name == "wine" else numeric_matrix(load(name))
 
 
 def fit_line(name):
-    """Run in a process of its own: fit and predict all rows."""
-    X, y = numbers(name)
+    """Fit and predict all rows; called in a separate process."""
+    X, y = load_numbers(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         processor, clock, model = timed(lambda: SparseLogBivariateClassifier().fit(X, y))
-    again, waited, _ = timed(lambda: model.predict(X))
+    predict_processor, predict_clock, _ = timed(lambda: model.predict(X))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return f"| {name} | {X.shape[0]} | {X.shape[1]} | {len(model.classes_)} | {processor:.1f} + {again:.1f} | {clock:.1f} + {waited:.1f} | {memory:.0f} |"
+    size = f"{X.shape[0]} | {X.shape[1]} | {len(model.classes_)}"
+    seconds = f"{processor:.1f} + {predict_processor:.1f} | {clock:.1f} + {predict_clock:.1f}"
+    return f"| {name} | {size} | {seconds} | {memory:.0f} |"
 
 
 def fit_lines(names):
     lines = [
-        "## Fit and predict all rows, defaults",
+        "## Time and memory: fit and predict all rows, defaults",
         "",
-        "| data | rows | columns | classes | processor, s | clock, s | peak memory, MiB |",
+        "| data | rows | columns | classes | processor, s | wall clock, s | peak memory, MiB |",
     ]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     for name in names:
@@ -106,45 +113,45 @@ def fit_lines(names):
 
 def error_lines(names):
     lines = [
-        "## Several classes: error of 5-fold cross-validation, defaults",
+        "## More than two classes: error of 5-fold cross-validation, defaults",
         "",
         "| data | error, % |",
         "| --- | --- |",
     ]
     for name in names:
-        X, y = numbers(name)
+        X, y = load_numbers(name)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            wrong = cross_val_predict(SparseLogBivariateClassifier(), X, y, cv=folds) != y
-        lines.append(f"| {name} | {100 * wrong.mean():.1f} |")
+            is_wrong = cross_val_predict(SparseLogBivariateClassifier(), X, y, cv=folds) != y
+        lines.append(f"| {name} | {100 * is_wrong.mean():.1f} |")
     return [*lines, ""]
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes; print only")
     parser.add_argument("--fit", help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.fit:
-        print(fit_line(chosen.fit))
+    given = parser.parse_args()
+    if given.fit:
+        print(fit_line(given.fit))
         return
-    several = ["wine"] if chosen.quick else ["iris", "wine", "vehicle"]
-    large = ["wine"] if chosen.quick else ["hill-valley", "pulsar", "optdigits"]
-    missing = [name for name in several + large if name != "wine" and not is_local(name)]
+    multiclass = ["wine"] if given.quick else ["iris", "wine", "vehicle"]
+    large = ["wine"] if given.quick else ["hill-valley", "pulsar", "optdigits"]
+    missing = [name for name in multiclass + large if name != "wine" and not is_local(name)]
     load_now = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     lines = [
         f"Made by `python benchmarks/slb.py` with Python {platform.python_version()}, scikit-learn "
-        f"{sklearn.__version__}, on {os.cpu_count()} cores with a load of {load_now:.0f} from elsewhere; "
-        "OMP_NUM_THREADS=1." + (f" Not at hand: {', '.join(missing)}." if missing else ""),
+        f"{sklearn.__version__}, on {os.cpu_count()} cores with a load average of {load_now:.0f} before the run; "
+        "OMP_NUM_THREADS=1." + (f" Not available: {', '.join(missing)}." if missing else ""),
         "",
-        *hsic_lines(chosen.quick),
+        *hsic_lines(given.quick),
         *fit_lines([name for name in large if name not in missing]),
-        *error_lines([name for name in several if name not in missing]),
+        *error_lines([name for name in multiclass if name not in missing]),
     ]
     text = "\n".join(lines).rstrip() + "\n"
     print(text)
-    if not chosen.quick:
+    if not given.quick:
         page = ROOT / "docs" / "slb.md"
         head = page.read_text(encoding="utf-8").split(MARK)[0].rstrip()
         page.write_text(f"{head}\n\n{MARK}\n\n{text}", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Naive Bayes over words, calibrated and not, beside scikit-learn's: `python benchmarks/text.py` writes docs/text.md.
+"""Naive Bayes on text, by maximum likelihood and calibrated, compared with scikit-learn: writes docs/text.md.
 
-Two corpora: documents drawn by a fixed recipe whose words come in pairs, so that naive Bayes counts evidence twice, and
-the docstrings of Python's own standard library. Every model runs in a process of its own, whose peak resident memory
-is the operating system's figure: it includes Python, the libraries and the table.
+Two corpora: simulated documents whose words come in pairs, so that naive Bayes counts evidence twice, and the docstrings of
+Python's standard library. Every model runs in a separate process; its peak resident memory, as reported by the operating
+system, includes Python, the libraries and the table.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ import numpy as np
 from scipy import sparse
 
 ROOT = Path(__file__).parents[1]
-CLASSES, BACKGROUND, ZIPF, TOPIC, LENGTH, NEIGHBOUR = 20, 0.7, 1.1, 0.05, 150, 0.5
+CLASSES, BACKGROUND, ZIPF, TOPIC, LENGTH, NEIGHBOR = 20, 0.7, 1.1, 0.05, 150, 0.5
 
 
 # -- corpora -----------------------------------------------------------------------------------------------------------
 
 
-def drawn(documents, terms, seed=0):
-    """Documents by the recipe: words of the background or of the class's topic, half of which bring the next term."""
+def simulated_documents(documents, terms, seed=0):
+    """Words of a background or of the class's topic, half of which also add the next term.
+
+    Counts (documents, terms), classes, and which documents are for training.
+    """
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, documents)
     document = np.repeat(np.arange(documents), rng.poisson(LENGTH, documents))
@@ -42,25 +45,25 @@ def drawn(documents, terms, seed=0):
     of_topic = rng.random(len(document)) >= BACKGROUND
     topics = rng.dirichlet(np.full(terms, TOPIC), size=CLASSES)
     for c, topic in enumerate(topics):
-        mine = of_topic & (labels[document] == c)
-        words[mine] = rng.choice(terms, size=int(mine.sum()), p=topic)
-    brings = rng.random(len(document)) < NEIGHBOUR
-    rows = np.concatenate([document, document[brings]])
-    columns = np.concatenate([words, (words[brings] + 1) % terms])
+        mask = of_topic & (labels[document] == c)
+        words[mask] = rng.choice(terms, size=int(mask.sum()), p=topic)
+    doubled = rng.random(len(document)) < NEIGHBOR
+    rows = np.concatenate([document, document[doubled]])
+    columns = np.concatenate([words, (words[doubled] + 1) % terms])
     table = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(documents, terms)).tocsr()
     return table, labels, np.arange(documents) % 2 == 0
 
 
-LEAST_DOCUMENTS, LEAST_WORDS, MOST_CLASSES = 60, 5, 12
+MIN_DOCUMENTS, MIN_WORDS, MAX_CLASSES = 60, 5, 12
 
 
 def docstrings():
     """Docstrings of the standard library's packages: the package is the class, every other file is held out.
 
-    None where the library's sources are not there.
+    None if the sources of the library are not installed.
     """
     library = Path(sysconfig.get_path("stdlib"))
-    found = defaultdict(list)
+    documents = defaultdict(list)
     packages = [
         p.parent
         for p in sorted(library.glob("*/__init__.py"))
@@ -68,18 +71,18 @@ def docstrings():
     ]
     for package in packages:
         for number, path in enumerate(sorted(package.rglob("*.py"))):
-            found[package.name] += [(words, number % 2 == 0) for words in words_of(path)]
-    sizes = {name: Counter(train for _, train in rows) for name, rows in found.items()}
-    enough = [name for name, size in sizes.items() if min(size[True], size[False]) >= LEAST_DOCUMENTS]
-    kept = sorted(enough, key=lambda name: -len(found[name]))[:MOST_CLASSES]
-    if len(kept) < 4:
+            documents[package.name] += [(words, number % 2 == 0) for words in words_of(path)]
+    sizes = {name: Counter(train for _, train in rows) for name, rows in documents.items()}
+    large = [name for name, size in sizes.items() if min(size[True], size[False]) >= MIN_DOCUMENTS]
+    classes = sorted(large, key=lambda name: -len(documents[name]))[:MAX_CLASSES]
+    if len(classes) < 4:
         return None
-    rows = [(words, name, train) for name in sorted(kept) for words, train in found[name]]
-    known = sorted({word for words, _, train in rows if train for word in words})
-    position = {word: j for j, word in enumerate(known)}
+    rows = [(words, name, train) for name in sorted(classes) for words, train in documents[name]]
+    terms = sorted({word for words, _, train in rows if train for word in words})
+    position = {word: j for j, word in enumerate(terms)}
     cells = [(i, position[w]) for i, (words, _, _) in enumerate(rows) for w in words if w in position]
     i, j = np.array(cells).T
-    table = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(len(rows), len(known))).tocsr()
+    table = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(len(rows), len(terms))).tocsr()
     return table, np.array([name for _, name, _ in rows]), np.array([train for _, _, train in rows])
 
 
@@ -92,7 +95,7 @@ def words_of(path):
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
     texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
     split = [re.findall(r"[a-z]{2,}", text.lower()) for text in texts]
-    return [words for words in split if len(words) >= LEAST_WORDS]
+    return [words for words in split if len(words) >= MIN_WORDS]
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -127,35 +130,35 @@ def models():
     }
 
 
-def measured(name, folder):
-    """What one model does on a corpus, and the peak memory of this process."""
+def evaluate(name, folder):
+    """Scores and seconds of one model on a corpus, and the peak memory of this process."""
     from sklearn.metrics import log_loss
 
     table = sparse.csr_array(sparse.load_npz(folder / "table.npz"))
     with np.load(folder / "rows.npz") as rows:
         labels, train = rows["labels"], rows["train"]
     model = models()[name]
-    began = time.perf_counter()
+    start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(table[train], labels[train])
-    seconds = time.perf_counter() - began
-    began = time.perf_counter()
+    fit_seconds = time.perf_counter() - start
+    start = time.perf_counter()
     probability = model.predict_proba(table[~train])
     return {
         "error": float(np.mean(model.classes_[probability.argmax(axis=1)] != labels[~train])),
         "log_loss": float(log_loss(labels[~train], probability, labels=model.classes_)),
         "updates": int(np.max(getattr(model, "n_iter_", 1))),
-        "fit": seconds,
-        "predict": time.perf_counter() - began,
+        "fit": fit_seconds,
+        "predict": time.perf_counter() - start,
         "memory": peak_memory(),
     }
 
 
 def peak_memory():
-    """Most bytes of this process that were resident at once.
+    """Peak resident bytes of this process.
 
-    Linux lets ru_maxrss begin at that of the process that started this one, so its own figure is taken where it is.
+    On Linux ru_maxrss is inherited from the parent process, so VmHWM is used there.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -163,8 +166,8 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def compared(corpus):
-    """Every model on a corpus, each in a process of its own: lines of a Markdown table."""
+def comparison(corpus):
+    """Every model on a corpus, each in a separate process: lines of a Markdown table."""
     table, labels, train = corpus
     lines = [
         "| model | held-out error | held-out log loss | updates | fit, s | predict, s | peak memory, MiB |",
@@ -175,17 +178,18 @@ def compared(corpus):
         np.savez(Path(folder) / "rows.npz", labels=labels, train=train)
         for name in models():
             command = [sys.executable, __file__, "--one", name, "--folder", folder]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             lines.append(
                 "| {} | {error:.4f} | {log_loss:.3f} | {updates} | {fit:.2f} | {predict:.2f} | {mebi:.0f} |".format(
-                    name, mebi=found["memory"] / 2**20, **found
+                    name, mebi=result["memory"] / 2**20, **result
                 )
             )
             print(lines[-1], flush=True)
     return lines
 
 
-def described(corpus):
+def description(corpus):
+    """Sizes of a corpus, in words."""
     table, labels, train = corpus
     return (
         f"{train.sum()} documents for training, {(~train).sum()} held out, {table.shape[1]} terms, "
@@ -195,34 +199,41 @@ def described(corpus):
 
 MARK = "<!-- What follows is written by benchmarks/text.py. -->"
 HOW = (
-    "Made by `python benchmarks/text.py{}` with Python {}, scikit-learn {}, SciPy {}. Every model runs in a process of its "
-    "own; the peak memory is the process's own (VmHWM on Linux, else `ru_maxrss`) and includes Python, the libraries and the whole table. Models have "
-    "their defaults but for what their names say; logistic regression may take 200 iterations."
+    "Made by `python benchmarks/text.py{}` with Python {}, scikit-learn {}, SciPy {}. Every model runs in a separate process; "
+    "peak memory is that of the process (VmHWM on Linux, else `ru_maxrss`), including Python, the libraries and the whole "
+    "table. Models have their defaults except for what their names say; logistic regression has at most 200 iterations."
 )
 RECIPE = (
-    f"Seed 0. Length Poisson({LENGTH}); a word comes with probability {BACKGROUND} from a Zipf({ZIPF}) background, else from "
-    f"its class's topic, Dirichlet({TOPIC}) over the terms; each word w brings w + 1 with probability {NEIGHBOUR}, so naive "
-    "Bayes counts evidence twice."
+    f"Seed 0. The length is Poisson({LENGTH}). A word comes with probability {BACKGROUND} from a Zipf({ZIPF}) background, else "
+    f"from its class's topic, Dirichlet({TOPIC}) over the terms. Each word w also adds word w + 1 with probability {NEIGHBOR}, "
+    "so naive Bayes counts evidence twice."
 )
-SPLIT = "The class of a docstring is its package; every other file of a package is held out, so no file is on both sides."
+SPLIT = "The class of a docstring is its package. Every other file of a package is held out, so no file is in both parts."
 
 
 def page(quick):
-    """The page below what people have written on it."""
+    """The part of the page that is written by this script."""
     import scipy
     import sklearn
 
-    artificial, real = drawn(*((2_000, 5_000) if quick else (20_000, 50_000))), docstrings()
+    simulated, real = simulated_documents(*((2_000, 5_000) if quick else (20_000, 50_000))), docstrings()
     versions = (platform.python_version(), sklearn.__version__, scipy.__version__)
     lines = [HOW.format(" --quick" if quick else "", *versions), ""]
-    lines += ["## Drawn documents", "", f"{described(artificial)} {RECIPE}", "", *compared(artificial), ""]
+    lines += [
+        "## Simulated documents",
+        "",
+        f"{description(simulated)} {RECIPE}",
+        "",
+        *comparison(simulated),
+        "",
+    ]
     if real is not None:
         lines += [
             "## Docstrings of the standard library",
             "",
-            f"{described(real)} {SPLIT}",
+            f"{description(real)} {SPLIT}",
             "",
-            *compared(real),
+            *comparison(real),
             "",
         ]
     return "\n".join(lines)
@@ -235,13 +246,13 @@ def main():
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measured(given.one, given.folder)))
+        print(json.dumps(evaluate(given.one, given.folder)))
     elif given.quick:
         print(page(quick=True))
     else:
         target = ROOT / "docs" / "text.md"
-        read = target.read_text(encoding="utf-8") if target.exists() else f"# Text\n\n{MARK}\n"
-        target.write_text(f"{read.split(MARK)[0]}{MARK}\n\n{page(quick=False)}", encoding="utf-8")
+        text = target.read_text(encoding="utf-8") if target.exists() else f"# Text\n\n{MARK}\n"
+        target.write_text(f"{text.split(MARK)[0]}{MARK}\n\n{page(quick=False)}", encoding="utf-8")
 
 
 if __name__ == "__main__":

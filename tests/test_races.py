@@ -16,7 +16,7 @@ def races(monkeypatch):
 
 
 def result(races, ours, theirs, goal=None, work="work", processor=None):
-    took = races["timing"].Took
+    took = races["timing"].Duration
     ours, theirs = took(ours, ours), took(theirs, theirs if processor is None else processor)
     return races["race"].Result(work, "peer", ours, theirs, goal)
 
@@ -52,7 +52,7 @@ def test_exponents_are_slopes_of_logarithms(races, power):
 
 
 def test_contestants_run_in_turns_and_the_best_counts(races):
-    order, took = [], races["timing"].Took
+    order, took = [], races["timing"].Duration
     times = {"a": iter([3.0, 1.0, 2.0]), "b": iter([5.0, 6.0, 4.0])}
 
     def contestant(name):
@@ -80,4 +80,4 @@ def test_the_guard_calls_a_race_slow_where_both_ratios_say_so(races):
 def test_a_pass_is_timed_without_the_last_look(races):
     watch = races["timing"].Stopwatch()
     watch.times = [(0.0, 0.0), (2.0, 3.0), (5.0, 8.0), (5.5, 8.1)]
-    assert watch.shortest() == races["timing"].Took(2.0, 3.0)
+    assert watch.shortest() == races["timing"].Duration(2.0, 3.0)

@@ -1,1 +1,1 @@
-"""Ours beside the peers, timed in one process on the same data: what `benchmarks/speed.py` runs."""
+"""Timed comparisons of calibayes with other packages, run by `benchmarks/speed.py`."""

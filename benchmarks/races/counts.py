@@ -1,4 +1,4 @@
-"""Races over levels, flags and words."""
+"""Races of naive Bayes over levels, binary flags and word counts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from races import data, peers
 from races.race import race
 from races.timing import one_pass
 
-PLAIN = {"rule": RC(step=0.1), "stop": None}
+FIXED_STEP = {"rule": RC(step=0.1), "stop": None}
 LEVELS = 5
 
 
 def levels(sizes, rounds, jobs):
-    """CategoricalNB: fit, predict, passes of calibration."""
+    """CategoricalNB: fit, predict, calibration passes."""
     X, y = data.codes(*sizes)
     shape = f"{sizes[0]:,} x {sizes[1]} codes, {LEVELS} levels, {sizes[2]} classes"
     results = []
@@ -35,24 +35,24 @@ def _fit_and_predict(X, y, shape, goal, rounds, jobs):
         fits["scikit-bayes MixedNB"] = (lambda: mixed.fit(X, y), None)
     fitted = race(f"naive Bayes over levels, fit: {shape}", lambda: ours.fit(X, y), fits, rounds)
     ours.fit(X, y), peer.fit(X, y)
-    decided = {"scikit-learn CategoricalNB": (lambda: peer.predict(X), goal)}
+    predicts = {"scikit-learn CategoricalNB": (lambda: peer.predict(X), goal)}
     if "scikit-bayes MixedNB" in fits:
-        decided["scikit-bayes MixedNB"] = (lambda: mixed.predict(X), None)
+        predicts["scikit-bayes MixedNB"] = (lambda: mixed.predict(X), None)
     return fitted + race(
-        f"naive Bayes over levels, predict: {shape}", lambda: ours.predict(X), decided, rounds
+        f"naive Bayes over levels, predict: {shape}", lambda: ours.predict(X), predicts, rounds
     )
 
 
 def _calibration(X, y, shape, rounds, jobs):
     rc, peer = (
-        cb.CategoricalNB(n_jobs=jobs, max_iter=64, **PLAIN),
+        cb.CategoricalNB(n_jobs=jobs, max_iter=64, **FIXED_STEP),
         theirs.CategoricalNB(min_categories=LEVELS),
     )
-    whole = {"one fit and predict of scikit-learn CategoricalNB": (lambda: peer.fit(X, y).predict(X), 2.0)}
+    one_fit = {"one fit and predict of scikit-learn CategoricalNB": (lambda: peer.fit(X, y).predict(X), 2.0)}
     results = race(
-        f"naive Bayes over levels, 64 iterations of RC: {shape}", lambda: rc.fit(X, y), whole, rounds
+        f"naive Bayes over levels, 64 iterations of RC: {shape}", lambda: rc.fit(X, y), one_fit, rounds
     )
-    quick = cb.CategoricalNB(max_iter=6, n_jobs=jobs, **PLAIN)
+    short = cb.CategoricalNB(max_iter=6, n_jobs=jobs, **FIXED_STEP)
     encodings = {
         "SciPy CSR products": (peers.sparse_indicators, 5.0),
         "plain NumPy on indicators, made level by level": (peers.ByLevel, 25.0),
@@ -62,7 +62,7 @@ def _calibration(X, y, shape, rounds, jobs):
         plain = peers.PlainCalibration(X, y, LEVELS, encode)
         results += race(
             f"naive Bayes over levels, one pass of RC: {shape}",
-            lambda: one_pass(quick, X, y),
+            lambda: one_pass(short, X, y),
             {name: (plain.one_pass, goal)},
             rounds,
         )
@@ -75,37 +75,37 @@ def flags(sizes, rounds, jobs):
     X = (X > 2).astype(np.float64)
     ours, peer = cb.BernoulliNB(rule="ml", n_jobs=jobs), theirs.BernoulliNB()
     shape = f"{sizes[0]:,} x {sizes[1]} flags, {sizes[2]} classes"
-    named = "scikit-learn BernoulliNB"
+    peer_name = "scikit-learn BernoulliNB"
     fitted = race(
         f"naive Bayes over flags, fit: {shape}",
         lambda: ours.fit(X, y),
-        {named: (lambda: peer.fit(X, y), None)},
+        {peer_name: (lambda: peer.fit(X, y), None)},
         rounds,
     )
     return fitted + race(
         f"naive Bayes over flags, predict: {shape}",
         lambda: ours.predict(X),
-        {named: (lambda: peer.predict(X), None)},
+        {peer_name: (lambda: peer.predict(X), None)},
         rounds,
     )
 
 
 def words(sizes, rounds, jobs):
-    """MultinomialNB on a sparse table."""
+    """MultinomialNB on a sparse table: fit and predict, one calibration pass."""
     X, y = data.words(*sizes)
     ours, peer = cb.MultinomialNB(rule="ml", n_jobs=jobs), theirs.MultinomialNB()
     shape = f"sparse {sizes[0]:,} x {sizes[1]:,}, {sizes[2]} classes"
-    named, rc = "scikit-learn MultinomialNB", cb.MultinomialNB(max_iter=6, n_jobs=jobs, **PLAIN)
+    peer_name, rc = "scikit-learn MultinomialNB", cb.MultinomialNB(max_iter=6, n_jobs=jobs, **FIXED_STEP)
     peer.fit(X, y)
-    both = race(
+    closed_form = race(
         f"multinomial naive Bayes, fit and predict: {shape}",
         lambda: ours.fit(X, y).predict(X),
-        {named: (lambda: peer.fit(X, y).predict(X), 1.0)},
+        {peer_name: (lambda: peer.fit(X, y).predict(X), 1.0)},
         rounds,
     )
-    return both + race(
+    return closed_form + race(
         f"multinomial naive Bayes, one pass of RC: {shape}",
         lambda: one_pass(rc, X, y),
-        {f"one predict of {named}": (lambda: peer.predict(X), 1.0 / 3.0)},
+        {f"one predict of {peer_name}": (lambda: peer.predict(X), 1.0 / 3.0)},
         rounds,
     )

@@ -1,4 +1,4 @@
-"""Races over numbers."""
+"""Races of Gaussian classifiers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from races import data, peers
 from races.race import race
 from races.timing import one_pass
 
-PLAIN = {"rule": RC(step=0.1), "stop": None}
-
 
 def diagonal(sizes, rounds, jobs):
     """GaussianNB: fit and predict."""
@@ -33,39 +31,40 @@ def diagonal(sizes, rounds, jobs):
     shape = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes"
     fits = {name: (lambda m=m: m.fit(X, y), goals.get(name, (None,))[0]) for name, m in rivals.items()}
     fitted = race(f"Gaussian naive Bayes, fit: {shape}", lambda: ours.fit(X, y), fits, rounds)
-    decided = {name: (lambda m=m: m.predict(X), goals.get(name, (None,))[-1]) for name, m in rivals.items()}
-    return fitted + race(f"Gaussian naive Bayes, predict: {shape}", lambda: ours.predict(X), decided, rounds)
+    predicts = {name: (lambda m=m: m.predict(X), goals.get(name, (None,))[-1]) for name, m in rivals.items()}
+    return fitted + race(f"Gaussian naive Bayes, predict: {shape}", lambda: ours.predict(X), predicts, rounds)
 
 
 def quadratic(sizes, rounds, jobs):
-    """QDA: predict in two precisions, and one pass of calibration beside the products that it needs."""
+    """QDA: predict in two precisions, and one calibration pass compared with the matrix products it needs."""
     X, y = data.ellipses(*sizes)
     shape = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes"
-    peer, small = QuadraticDiscriminantAnalysis().fit(X, y), X.astype(np.float32)
+    peer, single_X = QuadraticDiscriminantAnalysis().fit(X, y), X.astype(np.float32)
     ours = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
-    # Closed forms of float32 rows are summed in float64: the parameters are those of the same rows in float64.
-    single, named = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(small, y), "scikit-learn QDA"
-    peer_single = QuadraticDiscriminantAnalysis().fit(small, y)
+    # Statistics of float32 rows are summed in float64, so the parameters equal those of the float64 rows.
+    single = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(single_X, y)
+    peer_name = "scikit-learn QDA"
+    peer_single = QuadraticDiscriminantAnalysis().fit(single_X, y)
     results = race(
-        f"QDA, predict: {shape}", lambda: ours.predict(X), {named: (lambda: peer.predict(X), 1.7)}, rounds
+        f"QDA, predict: {shape}", lambda: ours.predict(X), {peer_name: (lambda: peer.predict(X), 1.7)}, rounds
     )
     singles = {
-        f"{named} in float64": (lambda: peer.predict(X), 3.0),
-        f"{named} in float32": (lambda: peer_single.predict(small), None),
+        f"{peer_name} in float64": (lambda: peer.predict(X), 3.0),
+        f"{peer_name} in float32": (lambda: peer_single.predict(single_X), None),
     }
-    results += race(f"QDA, predict of float32: {shape}", lambda: single.predict(small), singles, rounds)
+    results += race(f"QDA, predict of float32: {shape}", lambda: single.predict(single_X), singles, rounds)
     return results + _quadratic_pass(X, y, shape, rounds, jobs)
 
 
 def _quadratic_pass(X, y, shape, rounds, jobs):
-    # Steps so short that the rows which are undecided at the start stay so.
-    still = {"rule": RC(step=1e-12), "stop": None}
-    calibrated = cb.QuadraticDiscriminantAnalysis(max_iter=4, n_jobs=jobs, **still)
+    # Steps so short that the undecided rows stay the same in every pass.
+    tiny_step = {"rule": RC(step=1e-12), "stop": None}
+    calibrated = cb.QuadraticDiscriminantAnalysis(max_iter=4, n_jobs=jobs, **tiny_step)
     start = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
-    counted = np.count_nonzero(undecided(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0)
-    bare = peers.BareProducts(X, start.parameters_["columns"]["whitener"], counted, jobs)
+    undecided_rows = np.count_nonzero(undecided(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0)
+    bare = peers.BareProducts(X, start.parameters_["columns"]["whitener"], undecided_rows, jobs)
     plain = peers.PlainQuadratic(X, y)
-    share = 100.0 * counted.sum() / (len(X) * len(counted))
+    share = 100.0 * undecided_rows.sum() / (len(X) * len(undecided_rows))
     return race(
         f"QDA, one pass of RC, {share:.1f} % of weights undecided: {shape}",
         lambda: one_pass(calibrated, X, y),
@@ -75,34 +74,34 @@ def _quadratic_pass(X, y, shape, rounds, jobs):
 
 
 def linear(sizes, rounds, jobs):
-    """LDA in closed form."""
+    """LDA in closed form: fit and predict."""
     X, y = data.numbers(*sizes)
     ours, peer = cb.LinearDiscriminantAnalysis(rule="ml", n_jobs=jobs), LinearDiscriminantAnalysis("lsqr")
-    shape, named = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes", "scikit-learn LDA(lsqr)"
-    fits, decisions = (lambda: peer.fit(X, y), 1.0), (lambda: peer.predict(X), None)
+    shape, peer_name = f"{sizes[0]:,} x {sizes[1]}, {sizes[2]} classes", "scikit-learn LDA(lsqr)"
+    fits, predicts = (lambda: peer.fit(X, y), 1.0), (lambda: peer.predict(X), None)
     return [
-        *race(f"LDA, fit: {shape}", lambda: ours.fit(X, y), {named: fits}, rounds),
-        *race(f"LDA, predict: {shape}", lambda: ours.predict(X), {named: decisions}, rounds),
+        *race(f"LDA, fit: {shape}", lambda: ours.fit(X, y), {peer_name: fits}, rounds),
+        *race(f"LDA, predict: {shape}", lambda: ours.predict(X), {peer_name: predicts}, rounds),
     ]
 
 
 def logistic(name, table, rounds, jobs):
-    """LDA by calibration with back-tracking until its log loss is within 1 % of logistic regression's."""
+    """LDA calibrated with backtracking until its log loss is within 1 % of that of logistic regression."""
     X, y = table
     peer = LogisticRegression(C=1e6, max_iter=10_000).fit(X, y)
-    enough = 1.01 * log_loss(y, peer.predict_proba(X))
+    target_loss = 1.01 * log_loss(y, peer.predict_proba(X))
     passes = []
 
     def reached(progress):
         passes.append(progress.entry.passes)
-        return progress.entry.log_loss <= enough
+        return progress.entry.log_loss <= target_loss
 
     rule = RC(step=Backtracking(growth=1.5, most=8.0))
     ours = cb.LinearDiscriminantAnalysis(
         rule=rule, stop=None, max_iter=2_000, n_jobs=jobs, callbacks=[reached]
     )
     ours.fit(X, y)
-    if ours.history_["log_loss"].min() > enough:
+    if ours.history_["log_loss"].min() > target_loss:
         raise RuntimeError(f"calibration did not reach the log loss of logistic regression on {name}")
     return race(
         f"LDA by RC to the training log loss of logistic regression + 1 %: {name}, {max(passes)} passes",
@@ -113,7 +112,7 @@ def logistic(name, table, rounds, jobs):
 
 
 def satellite():
-    """The satellite data, or None where they cannot be had."""
+    """The satellite data set, or None if it is not available."""
     try:
         table = load("satellite")
     except (OSError, ValueError):

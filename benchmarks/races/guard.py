@@ -1,14 +1,14 @@
-"""Small races whose ratios must not fall, on one thread.
+"""Small races on one thread whose ratios must stay above a minimum.
 
-A busy machine disturbs the clock, and waiting threads of libraries the time of the processor: a race is too slow where
-both ratios say so, twice.
+Other load on the machine distorts wall-clock time, and waiting threads of libraries distort processor time. A race counts as too
+slow if both ratios are too low, twice.
 """
 
 from __future__ import annotations
 
 from threadpoolctl import threadpool_limits
 
-from calibayes.kernels.dispatch import native_kernels
+from calibayes.versions import versions
 from races import counts, data, gaussians, page
 
 FLOORS = {
@@ -22,16 +22,16 @@ FLOORS = {
     "naive Bayes over levels, one pass of RC:": 1.5,
     "Gaussian naive Bayes, predict:": 1.5,
 }
-"""Least ratio, by how a race begins: half to two thirds of what is usual at these sizes."""
+"""Minimum ratio, by the first words of a race: half to two thirds of the usual ratio at these sizes."""
 
 
 def main() -> int:
-    """Run them, those that fall short a second time; 1 where a ratio is below its floor twice, else 0."""
+    """Run all races, and those below their minimum a second time; 1 if a ratio is below it twice, else 0."""
     with threadpool_limits(1):
-        races = GAUSSIANS if native_kernels.module is None else GAUSSIANS + NATIVE
+        races = GAUSSIANS + NATIVE if versions()["kernels"].startswith("native") else GAUSSIANS
         low = [again for race in races if _low(race()) for again in _low(race())]
     for result in low:
-        print(f"too slow: {result.work}: {_ratio(result):.2f}, {_floor(result):.2f} is the least expected")
+        print(f"too slow: {result.work}: {_ratio(result):.2f}, the minimum is {_floor(result):.2f}")
     return 1 if low else 0
 
 
@@ -47,7 +47,7 @@ NATIVE = (
 
 
 def _low(results):
-    """The races below their floor, after all were printed."""
+    """Print all results; return those below their minimum."""
     print("\n".join(page.table(results).splitlines()[2:]), flush=True)
     return [result for result in results if _ratio(result) < _floor(result)]
 
@@ -57,5 +57,5 @@ def _ratio(result) -> float:
 
 
 def _floor(result) -> float:
-    named = [floor for begin, floor in FLOORS.items() if result.work.startswith(begin)]
-    return named[0] if named and result.goal is not None else 0.0
+    floors = [floor for begin, floor in FLOORS.items() if result.work.startswith(begin)]
+    return floors[0] if floors and result.goal is not None else 0.0

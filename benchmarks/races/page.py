@@ -1,4 +1,4 @@
-"""The results as a page: a table, what it says in words, curves."""
+"""The results as a Markdown page: table, summary in words, scaling curves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 import scipy
 import sklearn
 
+from races.processes import MAX_MEMORY
+
 MARK = "<!-- What follows is written by benchmarks/speed.py. -->"
 
 
 def table(results):
+    """Results as a Markdown table."""
     head = [
-        "| work | peer | ours, s | peer, s | ratio | of processor time | to reach |",
+        "| work | peer | ours, s | peer, s | ratio | ratio of processor time | target |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     return "\n".join(head + [_line(result) for result in results])
@@ -27,25 +30,27 @@ def _line(result):
 
 
 def where_peers_are_faster(results):
-    """In plain words, from the numbers."""
+    """A list of the races that the peer wins."""
     slower = [result for result in results if result.ratio < 1.0]
     if not slower:
-        return "No peer was faster than ours in this run."
-    said = [f"{1.0 / r.ratio:.2f} times as long as {r.peer} takes ({r.work})" for r in slower]
-    return "Where the other side is faster, ours takes\n\n" + "\n".join(f"- {line};" for line in said)
+        return "No peer was faster than calibayes in this run."
+    items = [f"{1.0 / r.ratio:.2f} times as long as {r.peer} takes ({r.work})" for r in slower]
+    return "Where the peer is faster, calibayes takes\n\n" + "\n".join(f"- {item}" for item in items)
 
 
 def missed(results):
+    """A sentence on targets that were not reached."""
     names = [
-        f"{result.work} (ratio {result.ratio:.2f}, to reach {result.goal:.2g})"
+        f"{result.work} (ratio {result.ratio:.2f}, target {result.goal:.2g})"
         for result in results
         if not result.met
     ]
-    return "Every target was reached." if not names else "Missed: " + "; ".join(names) + "."
+    return "Every target was reached." if not names else "Targets missed: " + "; ".join(names) + "."
 
 
 def exponents(curves):
-    lines = ["| model | grows | sizes | exponent |", "| --- | --- | --- | --- |"]
+    """Scaling exponents as a Markdown table."""
+    lines = ["| model | varied | sizes | exponent |", "| --- | --- | --- | --- |"]
     return "\n".join(
         lines
         + [f"| {c.model} | {c.grows} | {', '.join(map(str, c.sizes))} | {c.exponent:.2f} |" for c in curves]
@@ -53,7 +58,7 @@ def exponents(curves):
 
 
 def figure(curves, path):
-    """Times against sizes, a panel for each size, logarithmic."""
+    """Log-log plot of times against sizes, one panel per varied size."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -62,47 +67,46 @@ def figure(curves, path):
 
     picture, panels = pyplot.subplots(1, 3, figsize=(10, 3.8), sharey=True)
     for panel, grows in zip(panels, "ndk", strict=True):
-        mine = [curve for curve in curves if curve.grows == grows]
-        for curve in mine:
+        panel_curves = [curve for curve in curves if curve.grows == grows]
+        for curve in panel_curves:
             panel.loglog(curve.sizes, curve.seconds, "o-", label=f"{curve.model} ({curve.exponent:.2f})")
-        sizes = sorted({size for curve in mine for size in curve.sizes})
+        sizes = sorted({size for curve in panel_curves for size in curve.sizes})
         panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=60, fontsize=7)
         panel.set_xticks([], minor=True)
         panel.set_xlabel({"n": "rows", "d": "columns", "k": "classes"}[grows])
         panel.legend(fontsize=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    panels[0].set_ylabel("processor seconds a pass")
+    panels[0].set_ylabel("processor seconds per pass")
     picture.tight_layout()
     picture.savefig(path, metadata={"Date": None})
     pyplot.close(picture)
 
 
 def versions(jobs):
-    found = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
+    """Versions of the packages and number of threads, in words."""
+    packages = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
     threads = "one thread" if jobs == 1 else f"{jobs} threads"
-    return (
-        f"{found}, scikit-learn {sklearn.__version__}; {threads} for ours, as many for the BLAS of the peers"
-    )
+    return f"{packages}, scikit-learn {sklearn.__version__}; {threads} for calibayes and for the BLAS of the peers"
 
 
-def page(results, curves, memory, absent, jobs, rounds):
-    used = (
-        "not measured here" if memory is None else f"{memory:.0f} MiB at most, beyond the data (150 allowed)"
-    )
+def page(results, curves, memory, missing, jobs, rounds):
+    """The part of the page that is written by benchmarks/speed.py."""
+    used = "not measured here" if memory is None else f"{memory:.0f} MiB (limit: {MAX_MEMORY:.0f})"
     parts = [
         (
-            f"Made by `python benchmarks/speed.py` with {versions(jobs)}. Every race is run in turns in one process on the same "
-            f"data, best of {rounds}; a ratio above 1 says how many times as long the peer takes."
+            f"Made by `python benchmarks/speed.py` with {versions(jobs)}. The contestants of a race run in turns in one process "
+            f"on the same data; times are the best of {rounds}. A ratio is the peer's time divided by ours: above 1, calibayes "
+            "is faster."
         ),
-        *absent,
+        *missing,
         table(results),
         where_peers_are_faster(results),
         missed(results),
-        f"Memory of calibration over levels, the table's size as above: {used}.",
+        f"Peak memory of calibration over levels beyond the data, for the table size above: {used}.",
         (
-            "## Growth\n\nOne pass of calibration, one thread, seconds of the processor; the exponent is the slope of the "
-            "line through logarithms."
+            "## Scaling\n\nProcessor time of one calibration pass with one thread. The exponent is the slope of the regression line in "
+            "log-log scale; n are\nrows, d columns and k classes."
         ),
         exponents(curves),
-        "![Seconds of one pass against rows, columns and classes](speed-scaling.svg)",
+        "![Processor time of one pass against rows, columns and classes](speed-scaling.svg)",
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""What ours is compared with beyond scikit-learn: plain versions of the same work, and packages that may be there."""
+"""Peers beyond scikit-learn: plain implementations of the same work, and optional packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibayes.kernels.numbers.gaussian import multiply_triangular
 
 
 def optional(name):
-    """A package, or None where it is not installed."""
+    """A package, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -26,9 +26,9 @@ def softmax(log_joint):
 
 
 class PlainCalibration:
-    """Risk-based calibration of naive Bayes over levels as one writes it down from the paper: on indicators.
+    """Risk-based calibration of naive Bayes over levels, written directly from the paper, on one-hot indicators.
 
-    ``encode`` makes the indicators, dense, sparse or `ByLevel`: a Z with Z @ log table = log density and Z' W = counts.
+    ``encode`` makes the indicators Z, dense, sparse or `ByLevel`, with Z @ log table = log density and Z' W = counts.
     """
 
     def __init__(self, X, y, levels, encode, step=0.1):
@@ -44,7 +44,7 @@ class PlainCalibration:
 
 
 class PlainQuadratic:
-    """Risk-based calibration of QDA as one writes it down from the paper."""
+    """Risk-based calibration of QDA, written directly from the paper."""
 
     def __init__(self, X, y, step=1e-12):
         self.X, self.Y, self.step = X, np.eye(y.max() + 1)[y], step
@@ -57,16 +57,18 @@ class PlainQuadratic:
         means = self.sums / self.counts[:, None]
         joint = []
         for mean, square, count in zip(means, self.squares, self.counts, strict=True):
-            covariance, away = square / count - np.outer(mean, mean), self.X - mean
-            distance = np.sum(away @ np.linalg.inv(covariance) * away, axis=1)
+            covariance, centered = square / count - np.outer(mean, mean), self.X - mean
+            distance = np.sum(centered @ np.linalg.inv(covariance) * centered, axis=1)
             joint.append(np.log(count) - 0.5 * (distance + np.linalg.slogdet(covariance)[1]))
-        moved = self._moments(self.Y - softmax(np.stack(joint, axis=1)))
+        direction = self._moments(self.Y - softmax(np.stack(joint, axis=1)))
         old = (self.counts, self.sums, self.squares)
-        self.counts, self.sums, self.squares = (a + self.step * b for a, b in zip(old, moved, strict=True))
+        self.counts, self.sums, self.squares = (
+            a + self.step * b for a, b in zip(old, direction, strict=True)
+        )
 
 
 class Pomegranate:
-    """Its naive Bayes of independent Gaussians, which computes with PyTorch."""
+    """pomegranate's naive Bayes of independent Gaussians, which uses PyTorch."""
 
     def __init__(self, k):
         from pomegranate.bayes_classifier import BayesClassifier
@@ -92,7 +94,7 @@ def sparse_indicators(X, levels):
 
 
 class ByLevel:
-    """Indicators that are made level by level in each product: held in memory they would be forty times the codes."""
+    """One-hot indicators made level by level in each product; all of them in memory would take forty times the codes."""
 
     def __init__(self, codes, levels):
         self.codes, self.levels = codes, levels
@@ -102,7 +104,7 @@ class ByLevel:
         return ((self.codes == level).astype(np.float64) for level in range(self.levels))
 
     def __matmul__(self, table):
-        return sum(found @ table[level :: self.levels] for level, found in enumerate(self.indicators()))
+        return sum(Z @ table[level :: self.levels] for level, Z in enumerate(self.indicators()))
 
 
 class _Transposed:
@@ -110,16 +112,16 @@ class _Transposed:
         self.by_level = by_level
 
     def __matmul__(self, weights):
-        sums = [found.T @ weights for found in self.by_level.indicators()]
+        sums = [Z.T @ weights for Z in self.by_level.indicators()]
         return np.stack(sums, axis=1).reshape(-1, weights.shape[1])
 
 
 class BareProducts:
-    """The BLAS calls that a pass of QDA cannot do without, on as many threads as are given, and nothing else.
+    """Only the BLAS calls that a pass of QDA needs, on a given number of threads.
 
-    A triangular product of all rows with each class's factor, in place in blocks of a megabyte, and for each class a
-    product with its own transpose of the rows that are undecided about it. The rows are zeros: what BLAS does with them
-    is the same, and products in place need no fresh copy.
+    A triangular product of all rows with each class's factor, in place in blocks of a megabyte, and for each class the product
+    of its undecided rows with their own transpose. The rows are zeros: BLAS does the same work on them, and products in
+    place need no fresh copy.
     """
 
     def __init__(self, X, factors, undecided, threads):

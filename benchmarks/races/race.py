@@ -1,33 +1,33 @@
-"""A race: the same work by ours and by a peer, and what ours must reach."""
+"""A race: the same work by calibayes and by peers, and the ratio that calibayes should reach."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from races.timing import Took, in_turns, once
+from races.timing import Duration, in_turns, once
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a race ended.
+    """Times of one race.
 
     Attributes
     ----------
     goal : float or None
-        Least ratio, or None where there is none to meet.
+        Target for the ratio, or None.
     """
 
     work: str
     peer: str
-    ours: Took
-    theirs: Took
+    ours: Duration
+    theirs: Duration
     goal: float | None = None
     note: str = ""
 
     @property
     def ratio(self) -> float:
-        """How many times as long the peer takes, by the clock."""
+        """Wall-clock time of the peer divided by ours."""
         return self.theirs.wall / self.ours.wall
 
     @property
@@ -45,16 +45,16 @@ def race(
     peers: dict[str, tuple[Callable[[], object], float | None]],
     rounds: int,
 ) -> list[Result]:
-    """Ours against each peer, given with its goal; a function that answers with a `Took` has timed itself."""
+    """Run ours against each peer, given with its target; a function that returns a `Duration` has timed itself."""
     contestants = {"ours": ours, **{name: work for name, (work, _) in peers.items()}}
     best = in_turns({name: _timed(run) for name, run in contestants.items()}, rounds)
     return [Result(work, name, best["ours"], best[name], goal) for name, (_, goal) in peers.items()]
 
 
-def _timed(run: Callable[[], object]) -> Callable[[], Took]:
-    def timed() -> Took:
-        said: list[object] = []
-        took = once(lambda: said.append(run()))
-        return said[0] if isinstance(said[0], Took) else took
+def _timed(run: Callable[[], object]) -> Callable[[], Duration]:
+    def timed() -> Duration:
+        results: list[object] = []
+        duration = once(lambda: results.append(run()))
+        return results[0] if isinstance(results[0], Duration) else duration
 
     return timed

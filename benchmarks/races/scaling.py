@@ -1,4 +1,4 @@
-"""How the time of one pass of calibration grows with rows, columns and classes."""
+"""How the time of one calibration pass scales with rows, columns and classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = {"n": "rows", "d": "columns", "k": "classes"}
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds of the processor for one pass at several sizes."""
+    """Processor seconds of one pass at several sizes."""
 
     model: str
     grows: str
@@ -25,13 +25,13 @@ class Curve:
 
     @property
     def exponent(self) -> float:
-        """The slope of the line through logarithms of sizes and times."""
+        """Slope of the regression line of log time on log size."""
         return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
 
 
 @dataclass(frozen=True)
-class Growth:
-    """A model, its recipe, and what its sizes are while one of them grows by factors."""
+class ScalingRun:
+    """A model, its simulated data, and the sizes, one of which is multiplied by factors."""
 
     model: type
     recipe: object
@@ -41,7 +41,7 @@ class Growth:
     factors: tuple[int, ...] = (1, 2, 4, 8)
 
     def curves(self, scale, repeats):
-        """One curve for each size; ``scale`` is the share of the rows to take."""
+        """One curve for each varied size; ``scale`` is the share of the rows to use."""
         return [self._curve(name, scale, repeats) for name in NAMES]
 
     def _curve(self, grows, scale, repeats):
@@ -59,14 +59,15 @@ class Growth:
         return min(one_pass(model, X, y).processor for _ in range(repeats))
 
 
-GROWTHS = (
-    Growth(cb.CategoricalNB, data.codes, 20_000, 64, 8),
-    Growth(cb.GaussianNB, data.numbers, 20_000, 32, 8),
-    Growth(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 64, 8),
-    Growth(cb.QuadraticDiscriminantAnalysis, data.ellipses, 8_000, 96, 2),
+SCALING_RUNS = (
+    ScalingRun(cb.CategoricalNB, data.codes, 20_000, 64, 8),
+    ScalingRun(cb.GaussianNB, data.numbers, 20_000, 32, 8),
+    ScalingRun(cb.LinearDiscriminantAnalysis, data.numbers, 20_000, 64, 8),
+    ScalingRun(cb.QuadraticDiscriminantAnalysis, data.ellipses, 8_000, 96, 2),
 )
-"""Sizes at which a pass is long against what it takes to begin one."""
+"""Sizes at which a pass takes long compared with its overhead."""
 
 
-def measured(scale=1.0, repeats=3):
-    return [curve for growth in GROWTHS for curve in growth.curves(scale, repeats)]
+def measure_all(scale=1.0, repeats=3):
+    """All curves."""
+    return [curve for run in SCALING_RUNS for curve in run.curves(scale, repeats)]

@@ -1,4 +1,4 @@
-"""Times of several contestants, in turns, so that whatever else the machine does meets all of them."""
+"""Times of several contestants that run in turns, so that other load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Took:
-    """Seconds on the clock, and of the processor (all threads together)."""
+class Duration:
+    """Wall-clock seconds, and processor seconds (all threads together)."""
 
     wall: float
     processor: float
 
-    def __le__(self, other: Took) -> bool:
+    def __le__(self, other: Duration) -> bool:
         return self.wall <= other.wall
 
 
-def once(work: Callable[[], object]) -> Took:
+def once(work: Callable[[], object]) -> Duration:
+    """The duration of one call."""
     wall, processor = time.perf_counter(), time.process_time()
     work()
-    return Took(time.perf_counter() - wall, time.process_time() - processor)
+    return Duration(time.perf_counter() - wall, time.process_time() - processor)
 
 
-def in_turns(contestants: Mapping[str, Callable[[], Took]], rounds: int) -> dict[str, Took]:
-    """The best of some rounds, clock and processor each by itself."""
-    found = [{name: run() for name, run in contestants.items()} for _ in range(rounds)]
+def in_turns(contestants: Mapping[str, Callable[[], Duration]], rounds: int) -> dict[str, Duration]:
+    """The lowest of several rounds, separately for wall-clock and processor time."""
+    turns = [{name: run() for name, run in contestants.items()} for _ in range(rounds)]
     return {
-        name: Took(min(turn[name].wall for turn in found), min(turn[name].processor for turn in found))
+        name: Duration(min(turn[name].wall for turn in turns), min(turn[name].processor for turn in turns))
         for name in contestants
     }
 
 
 class Stopwatch:
-    """A callback that notes when each update came in."""
+    """A callback that records the time of each update."""
 
     def __init__(self) -> None:
         self.times: list[tuple[float, float]] = []
@@ -45,14 +46,14 @@ class Stopwatch:
         self.times.append((time.perf_counter(), time.process_time()))
         return False
 
-    def shortest(self) -> Took:
-        """The least time from one update to the next: that of one pass. The last one takes no further direction."""
+    def shortest(self) -> Duration:
+        """Lowest time between two updates: that of one pass. The last one is left out, since it computes no direction."""
         wall, processor = np.diff(self.times, axis=0)[:-1].min(axis=0)
-        return Took(float(wall), float(processor))
+        return Duration(float(wall), float(processor))
 
 
-def one_pass(model, X, y) -> Took:
-    """The time of one pass of an estimator that takes some updates of a fixed step."""
-    watch = Stopwatch()
-    model.set_params(callbacks=[watch]).fit(X, y)
-    return watch.shortest()
+def one_pass(model, X, y) -> Duration:
+    """The duration of one pass of an estimator with a fixed number of updates."""
+    stopwatch = Stopwatch()
+    model.set_params(callbacks=[stopwatch]).fit(X, y)
+    return stopwatch.shortest()
