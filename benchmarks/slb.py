@@ -22,7 +22,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from calibayes import SparseLogBivariateClassifier
-from calibayes.datasets import is_local, numeric_matrix, load
+from calibayes.datasets import is_local, load, numeric_matrix
 from calibayes.dependence import HSIC
 
 ROOT = Path(__file__).parents[1]

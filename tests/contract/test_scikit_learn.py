@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibayes
 from calibayes import FewRowsWarning, MixtureDiscriminantAnalysis, SingularCovarianceWarning
-from calibayes.estimators.generative import Generative
+from calibayes.estimators.generative.estimator import GenerativeEstimator as Generative
 
 ESTIMATORS = [
     getattr(calibayes, name)()

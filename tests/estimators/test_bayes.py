@@ -11,9 +11,12 @@ from sklearn.datasets import load_iris, make_classification
 
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture, SkippedMemberWarning
-from calibayes.estimators import bar, mixing, splits, standard_members
-from calibayes.estimators.reading import Rows
-from calibayes.estimators.splits import dealt, digest, trial
+from calibayes.estimators import bar, mixing, splits
+from calibayes.estimators.ensemble.standard_members import standard_members
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.row_order import content_hashes as digest
+from calibayes.estimators.interface.splits import assign_folds as dealt
+from calibayes.estimators.interface.splits import trial
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
 from calibayes.tables.read import read_array, read_frame
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from calibayes.estimators.narrowing import narrowed
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.linear_model import LogisticRegression
@@ -18,8 +19,7 @@ from calibayes import (
     measure_dependence,
 )
 from calibayes.dependence import BestFraction, SignificantPairs, TopFraction
-from calibayes.estimators.linear_losses import LOSSES
-from calibayes.estimators.narrowing import narrowed
+from calibayes.estimators.log_density.losses import LOSSES
 from calibayes.plots import boxes, plot_dependence
 
 QUICK = {"C": 0.1, "selection": TopFraction(0.5)}

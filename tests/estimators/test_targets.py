@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.estimators.targets import distinct
+from calibayes.estimators.interface.targets import distinct
 
 
 @pytest.mark.parametrize(

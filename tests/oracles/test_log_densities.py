@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
-from calibayes.estimators.log_densities import Labeled, learn_log_densities
+from calibayes.estimators.log_density.densities import LabeledNumbers as Labeled
+from calibayes.estimators.log_density.densities import learn_log_densities
 from calibayes.kernels.density.direct_plug_in import plug_in_bandwidths
 from calibayes.kernels.density.normal_scores import learn_normal_scores
 from calibayes.kernels.density.product_kernel import ProductKernel

@@ -7,12 +7,13 @@ from typing import Any
 
 from calibayes.core.abilities import Conjugate
 from calibayes.encoders.clusters import Clusters
-from calibayes.estimators.bayes import BayesClassifier
-from calibayes.estimators.columns import categorical, numeric, positions
-from calibayes.estimators.generative import Generative, GenerativeClassifier
-from calibayes.estimators.kernel_naive_bayes import KernelNB
-from calibayes.estimators.naive_bayes import NaiveBayes
-from calibayes.estimators.tree import TreeAugmentedNB
+from calibayes.estimators.ensemble.bayes import BayesClassifier
+from calibayes.estimators.generative.binding import categorical, numeric, positions
+from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.estimators.presets.tabular import KernelNB, NaiveBayes
+from calibayes.estimators.presets.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.gaussian.shapes import Shape
 from calibayes.rules import rule_named
@@ -21,18 +22,18 @@ from calibayes.tables.table import Table
 RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
 
 
-def _gaussian(shape: Shape) -> Callable[[], Generative]:
+def _gaussian(shape: Shape) -> Callable[[], GenerativeEstimator]:
     """A Gaussian with this covariance shape over the numeric columns, independent categorical columns otherwise."""
     numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
     levels = ("levels", Categorical(alpha=1.0), categorical)
     return lambda: GenerativeClassifier(families=[numbers, levels])
 
 
-def _mixture() -> Generative:
+def _mixture() -> GenerativeEstimator:
     """MixtureDiscriminantAnalysis (three components per class, tied covariance) plus independent categorical columns."""
     numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
     levels = ("levels", Categorical(alpha=1.0), categorical)
-    return GenerativeClassifier(families=[numbers, levels], start="likelihood")
+    return GenerativeClassifier(families=[numbers, levels], training=TrainingOptions(start="likelihood"))
 
 
 MODELS: Mapping[str, Callable[[], Any]] = {

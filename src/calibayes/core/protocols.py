@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -115,10 +115,10 @@ class Model(Protocol):
     def structure(self) -> Hashable:
         """The structures that families have found; statistics of different structures cannot be added."""
 
-    def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Model:
+    def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Self:
         """This model over given columns and classes."""
 
-    def prepare(self, start: Trees, pooled: Trees | None = None) -> Model:
+    def prepare(self, start: Trees, pooled: Trees | None = None) -> Self:
         """`Family.prepare` of the class prior and of all families."""
 
     def has_hidden(self, block: Block) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -62,10 +62,13 @@ class DataSums(NamedTuple):
     """Weight of the held-out rows."""
 
 
-class Trained(NamedTuple):
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+class Trained(NamedTuple, Generic[AnyModel]):
     """The result of training."""
 
-    model: Model
+    model: AnyModel
     """The prepared model."""
     data: DataSums
     run: Run
@@ -95,7 +98,7 @@ def start_statistics(model: Model, source: Source, engine: Engine, start: Start,
     return total
 
 
-def prepared(model: Model, data: DataSums, source: Source, engine: Engine, k: int) -> Model:
+def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k: int) -> AnyModel:
     """The model with what stays fixed found in all rows, labeled or not."""
     pooled = None
     if data.unlabeled:
@@ -105,8 +108,8 @@ def prepared(model: Model, data: DataSums, source: Source, engine: Engine, k: in
 
 
 def train(
-    model: Model, source: Source, engine: Engine, plan: Plan, k: int, horizon: float = math.inf
-) -> Trained:
+    model: AnyModel, source: Source, engine: Engine, plan: Plan, k: int, horizon: float = math.inf
+) -> Trained[AnyModel]:
     """Train a bound model.
 
     The model is prepared on the data, whatever the start. With held-out rows the state of least held-out log loss is the

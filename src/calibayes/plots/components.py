@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
+from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
 from calibayes.plots.axes import axes_or_new
 
 ANGLES = np.linspace(0.0, 2.0 * np.pi, 100)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.averaged import FREQUENCIES, Averaged
+from calibayes.estimators.ensemble.estimator import PosteriorAverage
+from calibayes.estimators.ensemble.fitted import FREQUENCIES
 from calibayes.plots.axes import axes_or_new
 
 
-def plot_members(model: Averaged, X: Any, *, ax: Any = None) -> Any:
+def plot_members(model: PosteriorAverage, X: Any, *, ax: Any = None) -> Any:
     """For each predicted class, the mean share of each member in the probability of that class.
 
     Classes that are predicted for no row are omitted. Returns the axes.

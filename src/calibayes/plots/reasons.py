@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.explaining import Explanation
+from calibayes.estimators.interface.explanation import Explanation
 from calibayes.plots.axes import axes_or_new
 
 FOR, AGAINST = "#2a78b5", "#c0504d"

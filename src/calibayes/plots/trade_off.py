@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.presets.trade_off import TradeOffCV
 from calibayes.plots.axes import axes_or_new
 
 

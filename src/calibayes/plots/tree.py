@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibayes.estimators.tree import Edge, TreeAugmentedNB
+from calibayes.estimators.presets.tree import Edge, TreeAugmentedNB
 from calibayes.plots.axes import axes_or_new
 
 LINE = "#2a78b5"

@@ -41,7 +41,9 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
     verbose: int = 0
 
     if TYPE_CHECKING:
-        fitted_: FittedEnsemble
+
+        @property
+        def fitted_(self) -> FittedEnsemble: ...
 
     classes_ = FittedAttribute("classes", "Class labels, (k,).")
     weights_ = FittedAttribute("weights", "Name -> weight of a member; class frequencies last.")
@@ -86,7 +88,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         with computing(self.n_jobs):
             reader = unfitted_copy(self)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
-            rows = rows._replace(table=rows.table.noting())
+            rows = rows._replace(table=rows.table.with_cache())
             folds = trial(self.cv, rows, len(np.asarray(y)), checks.seed_of(self.random_state))
             members = self.members(rows, classes)
             training = EnsembleTraining(
@@ -100,7 +102,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members)),
             )
             fitted = self.completed(training.run(), training)
-        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+        return adopt(self, {**vars(reader), "fitted_": fitted})
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
@@ -116,9 +118,8 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         check_is_fitted(self)
         names = tuple(str(name) for name in self.classes_)
         log_priors = ClassPrior(fixed=priors).bind(Layout(names, ())).parameters({})["log_probability"]
-        shifted = copy.copy(self)
-        shifted.fitted_ = replace(self.fitted_, priors=np.exp(log_priors))
-        return shifted
+        fitted = replace(self.fitted_, priors=np.exp(log_priors))
+        return adopt(copy.copy(self), {**vars(self), "fitted_": fitted})
 
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.

@@ -131,7 +131,8 @@ class EnsembleTraining:
 
     def _train(self, names: list[str]) -> dict[str, Any]:
         """The members of these names, trained on all rows."""
-        context, models = self.all_rows, {}
+        context = self.all_rows
+        models: dict[str, Any] = {}
         for name in names:
             self.progress.begin_part(2 * len(self.members) - len(names) + len(models), name)
             models[name] = self.member(name).train(context, self.results[name].path)

@@ -13,7 +13,7 @@ from calibayes.estimators.ensemble.member import Path
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
 from calibayes.kernels.posterior.averaging import mix, pair_shares
 from calibayes.posterior import log_normalize
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 FREQUENCIES = "class frequencies"
 """The member that predicts the class frequencies for every row."""

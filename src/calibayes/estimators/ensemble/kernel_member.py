@@ -21,7 +21,7 @@ from calibayes.estimators.joint_kernel.density import (
     log_posterior,
     smoothing_scores,
 )
-from calibayes.kernels.density.joint_kernel import STEPS, joined
+from calibayes.kernels.density.joint_kernel import STEPS, concatenate
 
 MOST_DISTANCES = 3e7
 """Approximate number of distances between rows in all folds together; fewer held-out rows are evaluated beyond it."""
@@ -58,7 +58,7 @@ class KernelMember:
             )
         by_fold = _evaluated_rows(context.held_out, densities)
         parts = zip(densities, by_fold, strict=True)
-        votes = joined([density.votes(rows.table, positions) for density, positions in parts])
+        votes = concatenate([density.votes(rows.table, positions) for density, positions in parts])
         positions = np.concatenate(by_fold)
         sizes = [len(fold_positions) for fold_positions in by_fold]
         priors = np.repeat([density.prior for density in densities], sizes, axis=0)

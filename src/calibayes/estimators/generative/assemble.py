@@ -16,8 +16,8 @@ from calibayes.estimators.generative.recipe import Recipe
 from calibayes.estimators.interface import checks
 from calibayes.estimators.interface.input import Rows
 from calibayes.families import Product
-from calibayes.tables.read import Table
 from calibayes.tables.sources import ArraySource
+from calibayes.tables.table import Table
 
 
 class Assembly(NamedTuple):

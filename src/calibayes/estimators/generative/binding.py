@@ -12,14 +12,14 @@ import numpy as np
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Counts, Encoder, Flags, Numbers
+from calibayes.encoders.numbers import Counts, Flags, Numbers
 from calibayes.families.model import PRIOR
 from calibayes.kernels.numbers.sparse import columns_where
 from calibayes.tables.origin import FromArray, Origin
-from calibayes.tables.read import Table
-from calibayes.tables.read import positions as all_positions
+from calibayes.tables.table import Table, all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
 """Names, positions, a slice of positions, or a function of the table that returns positions."""
@@ -42,12 +42,12 @@ def every(table: Table) -> range:
 
 def numeric(table: Table) -> list[int]:
     """Columns of numbers."""
-    return [j for j in range(len(table.names)) if table.numeric(j)]
+    return [j for j in range(len(table.names)) if table.is_numeric(j)]
 
 
 def categorical(table: Table) -> list[int]:
     """All other columns: strings, categories, booleans."""
-    return [j for j in range(len(table.names)) if not table.numeric(j)]
+    return [j for j in range(len(table.names)) if not table.is_numeric(j)]
 
 
 def positions(selection: Selection, table: Table) -> Sequence[int]:

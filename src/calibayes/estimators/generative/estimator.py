@@ -32,7 +32,7 @@ from calibayes.kernels.threads import reuse_threads, thread_limit
 from calibayes.learn import Stop
 from calibayes.posterior import log_normalize
 from calibayes.rules import rule_named
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 
 @estimator
@@ -52,12 +52,13 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     n_jobs: int | None = None
     verbose: int = 0
 
-    class_weight = None
     default_start: ClassVar[str] = "data"
     reads_sparse: ClassVar[bool] = False
 
     if TYPE_CHECKING:
-        fitted_: Fitted
+
+        @property
+        def fitted_(self) -> Fitted: ...
 
     # -- what a preset says ----------------------------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
                 reader, X, y, sample_weight, self.class_weight, unlabeled=recipe.rule.uses_unlabeled
             )
             fitted = fit(recipe, classes, rows)
-        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+        return adopt(self, {**vars(reader), "fitted_": fitted})
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
@@ -155,15 +156,14 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
                 reset=before is None,
             )
             fitted = update(before, recipe, known, rows)
-        return adopt(self, {**vars(reader), "fitted_": fitted})  # type: ignore[no-any-return]
+        return adopt(self, {**vars(reader), "fitted_": fitted})
 
     def holding(self, fitted: Fitted, table: Table | None = None) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
         holder = copy.copy(self) if table is None else unfitted_copy(self)
         if table is not None:
             set_names(holder, table)
-        holder.fitted_ = fitted
-        return holder
+        return adopt(holder, {**vars(holder), "fitted_": fitted})
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from calibayes.core.abilities import Reasons
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import Derived
+from calibayes.encoders.encoder import Derived
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.families.model import PRIOR
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 
 def joint_terms(fitted: Fitted, table: Table) -> tuple[tuple[str, ...], Array]:

@@ -14,7 +14,7 @@ from calibayes.estimators.generative.assemble import encoded_source
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.families import Product
 from calibayes.posterior import log_normalize
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 Joint: TypeAlias = Callable[[Product, Block, Trees], Array]
 """log p(x, class) of a block of rows, (n, k), possibly up to a term that all classes share."""

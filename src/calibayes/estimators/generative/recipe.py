@@ -19,7 +19,7 @@ from calibayes.families import ClassPrior
 from calibayes.learn import Plan, Start, Stop, start_named, stop_named
 from calibayes.learn.progress import Callback
 from calibayes.rules import ML
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array, Engine
-from calibayes.encoders.numbers import Encoder, MissingIsValue
+from calibayes.encoders.encoder import Encoder, MissingIsValue
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.predict import log_joint
 from calibayes.families.model import PRIOR
 from calibayes.posterior import log_normalize
-from calibayes.tables.read import Table, missing
+from calibayes.tables.table import Table, missing_mask
 
 
 def sample(
@@ -114,7 +114,7 @@ def _decoded(
     for name, array in encoded.items():
         decoded = fitted.binding.encoders[name].decode(array, rng)
         for j, column in zip(fitted.binding.chosen[name], decoded, strict=True):
-            absent = missing(columns[j])
+            absent = missing_mask(columns[j])
             if not absent.any():
                 continue
             is_rounded = fitted.binding.types[j].kind in "iu" and column.dtype.kind == "f"
@@ -125,4 +125,4 @@ def _decoded(
 
 def _as_trained(fitted: Fitted, columns: list[Array]) -> Any:
     """Columns as a table of the kind that the model was fitted to."""
-    return fitted.binding.origin.made_of(fitted.binding.names, fitted.binding.types, columns)
+    return fitted.binding.origin.build(fitted.binding.names, fitted.binding.types, columns)

@@ -15,6 +15,7 @@ class Decisions:
     """`predict`, `decide` and `predict_proba` of a classifier with `predict_log_proba`."""
 
     costs: Array | None = None
+    class_weight: Any = None
     classes_: Array
 
     def predict_log_proba(self, X: Any) -> Array:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.targets import class_factors, read_target, read_weight
 from calibayes.tables.origin import FromArray, Origin, origin_of
-from calibayes.tables.read import Table, array_names, as_cells, is_frame, read_array, read_frame
+from calibayes.tables.read import array_names, is_frame, object_array, read_array, read_frame
+from calibayes.tables.table import Table
 
 
 class Rows(NamedTuple):
@@ -56,7 +57,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)
     if isinstance(X, list):
-        X = as_cells(X)  # NumPy would turn numbers beside strings into strings
+        X = object_array(X)  # NumPy would turn numbers beside strings into strings
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     array = validate_data(
         estimator, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=accepted

@@ -13,8 +13,9 @@ Estimator = TypeVar("Estimator")
 @dataclass_transform(eq_default=False, kw_only_default=True)
 def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases."""
-    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    signature = inspect.signature(made.__init__)
+    made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    initializer: Any = made.__init__
+    signature = inspect.signature(initializer)
     own = [name for base in made.__mro__ for name in vars(base).get("__annotations__", {})]
     rank = {name: position for position, name in reversed(list(enumerate(own)))}
 
@@ -22,10 +23,8 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
         is_keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
         return is_keyword, rank.get(parameter.name, -1) if is_keyword else 0
 
-    made.__init__.__signature__ = signature.replace(
-        parameters=sorted(signature.parameters.values(), key=place)
-    )
-    return made  # type: ignore[no-any-return]
+    initializer.__signature__ = signature.replace(parameters=sorted(signature.parameters.values(), key=place))
+    return made
 
 
 def unfitted_copy(model: Any) -> Any:
@@ -35,7 +34,7 @@ def unfitted_copy(model: Any) -> Any:
     return blank
 
 
-def adopt(model: Any, state: dict[str, Any]) -> Any:
+def adopt(model: Estimator, state: dict[str, Any]) -> Estimator:
     """Replace all attributes of an estimator in one assignment, so that a failed call changes nothing."""
     model.__dict__ = state
     return model

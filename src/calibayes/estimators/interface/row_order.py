@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.levels import distinct_inverse
 from calibayes.estimators.interface.input import Rows
-from calibayes.tables.read import Table
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.table import Table
 
 MOST_COUNT = 2.0**53
 ROUNDING = 1e-12
@@ -97,8 +97,8 @@ def _mixed(words: Array) -> Array:
 
 def _words(table: Table, j: int) -> Array:
     """Cells as words: the bits of numbers, the position among the distinct values of everything else."""
-    if table.numeric(j):
+    if table.is_numeric(j):
         column = table.column(j).astype(np.float64)
         same = np.where(np.isnan(column), np.nan, column) + 0.0  # one NaN, one zero
         return _mixed(np.ascontiguousarray(same).view(np.uint64))
-    return _mixed(distinct_inverse(table, j)[1].astype(np.uint64))
+    return _mixed(distinct_values(table, j)[1].astype(np.uint64))

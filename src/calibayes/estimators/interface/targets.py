@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from calibayes.core.protocols import Array
-from calibayes.tables.read import missing
+from calibayes.tables.table import missing_mask
 
 
 class Target(NamedTuple):
@@ -27,7 +27,7 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None) -> Tar
     values = np.asarray(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
-    unknown = missing(values)
+    unknown = missing_mask(values)
     if unknown.any() and not unlabeled:
         raise ValueError(
             f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): remove these rows, or use rule='em', which learns from them"
@@ -85,7 +85,7 @@ def distinct(labels: Array) -> tuple[Array, Array]:
 def read_classes(classes: Any) -> Array:
     """The classes passed to `partial_fit`: distinct, ascending, none missing."""
     listed = np.asarray(classes)
-    if listed.ndim != 1 or missing(listed).any():
+    if listed.ndim != 1 or missing_mask(listed).any():
         raise ValueError(f"classes must be a list of labels, none of them missing, got {classes!r}")
     return np.unique(_narrowed(listed))
 

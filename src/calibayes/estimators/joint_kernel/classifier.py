@@ -113,11 +113,11 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
             if len(steps) == len(prior_rows) == 1:
                 return adopt(
                     self, {**vars(reader), **_state(classes, density, Smoothing(steps[0], prior_rows[0]))}
-                )  # type: ignore[no-any-return]
+                )
             losses = _leave_one_out_losses(density, prior_rows)
             place, step = best_smoothing(losses[:, steps])
         state = _state(classes, density, Smoothing(steps[step], prior_rows[place]))
-        return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})  # type: ignore[no-any-return]
+        return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
         """Bandwidth steps and numbers of pseudo-rows to choose from."""
@@ -195,4 +195,4 @@ def trained_at(
     )
     set_names(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, density, smoothing)})  # type: ignore[no-any-return]
+    return adopt(model, {**vars(model), **_state(classes, density, smoothing)})

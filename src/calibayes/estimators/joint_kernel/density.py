@@ -13,9 +13,9 @@ from calibayes.encoders.dense import Dense
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.row_order import expand_counts, unit_weight
 from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.density.joint_kernel import KernelRows, Votes, path_to, posteriors
+from calibayes.kernels.density.joint_kernel import ClassSums, KernelRows, posteriors, steps_up_to
 from calibayes.kernels.density.relevance import relevance
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 PRIOR_ROWS = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
 """Numbers of pseudo-rows to choose from."""
@@ -75,16 +75,18 @@ class JointDensity:
     def encode(self, table: Table) -> Array:
         return self.encoder.encode(table) * self.scale
 
-    def votes(self, table: Table, positions: Array) -> Votes:
+    def votes(self, table: Table, positions: Array) -> ClassSums:
         """Kernel sums by class at some rows of a table, for every bandwidth."""
-        return joint_kernel.votes(self.encoder.encode(table)[positions] * self.scale, self.kept, self.square)
+        return joint_kernel.class_sums(
+            self.encoder.encode(table)[positions] * self.scale, self.kept, self.square
+        )
 
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
-        x, steps = self.encode(table), path_to(smoothing.bandwidth_step)
+        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
 
         def of_part(part: slice) -> Array:
-            votes = joint_kernel.votes(x[part], self.kept, self.square, steps)
+            votes = joint_kernel.class_sums(x[part], self.kept, self.square, steps)
             return log_posterior(votes, self.prior, smoothing)
 
         return np.concatenate([of_part(part) for part in self._parts(len(x), len(steps))])
@@ -94,15 +96,15 @@ class JointDensity:
         rows = max(int(MOST_SUMS / (sums * len(self.prior))), 1)
         return (slice(start, start + rows) for start in range(0, max(n, 1), rows))
 
-    def leave_one_out(self, most: int) -> tuple[Votes, Array]:
+    def leave_one_out(self, most: int) -> tuple[ClassSums, Array]:
         """Kernel sums at some kept rows, each without its own kernel, and the positions of these rows."""
         positions = evenly_spaced(len(self.codes), most)
         rows = self.kept.rows[positions]
-        return joint_kernel.votes(rows, self.kept, self.square, own=positions), positions
+        return joint_kernel.class_sums(rows, self.kept, self.square, left_out=positions), positions
 
     def log_density(self, table: Table, smoothing: Smoothing) -> Array:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
-        squares = [self.square / 2.0**step for step in path_to(smoothing.bandwidth_step)]
+        squares = [self.square / 2.0**step for step in steps_up_to(smoothing.bandwidth_step)]
         return joint_kernel.log_densities(self.encode(table), self.kept, squares)
 
     def terms(self, table: Table, smoothing: Smoothing) -> tuple[tuple[str, ...], Array]:
@@ -110,11 +112,11 @@ class JointDensity:
         sources, size = np.array(self.encoder.sources), self.scale**2
         columns = sorted(set(sources.tolist()), key=lambda j: -size[sources == j].sum())
         groups = [np.flatnonzero(sources == j).tolist() for j in columns]
-        x, steps = self.encode(table), path_to(smoothing.bandwidth_step)
+        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
         names = tuple(table.names[self.encoder.indices[j]] for j in columns)
 
         def of_part(part: slice) -> Array:
-            cumulative = joint_kernel.votes_by_columns(x[part], self.kept, self.square, steps, groups)
+            cumulative = joint_kernel.class_sums_by_columns(x[part], self.kept, self.square, steps, groups)
             along = [log_posterior(votes, self.prior, smoothing) for votes in cumulative]
             start = np.broadcast_to(np.log(self.prior), along[0].shape)
             return np.diff(np.stack([start, *along], axis=2), axis=2)
@@ -123,7 +125,7 @@ class JointDensity:
         return names, np.concatenate([of_part(part) for part in parts])
 
 
-def log_posterior(votes: Votes, prior: Array, smoothing: Smoothing) -> Array:
+def log_posterior(votes: ClassSums, prior: Array, smoothing: Smoothing) -> Array:
     """log p(class | x) at the chosen bandwidth, (n, k)."""
     by_step = zip(votes.steps, posteriors(votes, prior, np.array([smoothing.prior_rows])), strict=True)
     posterior = next(values for step, values in by_step if step == smoothing.bandwidth_step)
@@ -131,7 +133,7 @@ def log_posterior(votes: Votes, prior: Array, smoothing: Smoothing) -> Array:
 
 
 def smoothing_scores(
-    votes: Votes, prior: Array, codes: Array, weight: Array, prior_rows: Array = PRIOR_ROWS
+    votes: ClassSums, prior: Array, codes: Array, weight: Array, prior_rows: Array = PRIOR_ROWS
 ) -> tuple[Array, Array]:
     """Log losses and errors of rows, (prior_rows, steps) each."""
     rows, share = np.arange(len(codes)), weight / weight.sum()

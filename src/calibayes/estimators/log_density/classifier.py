@@ -17,13 +17,12 @@ from calibayes.engines import one_thread
 from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.inner_splits import inner_splits, some_rows
 from calibayes.estimators.interface.checks import REAL, whole_number
+from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.targets import class_factors
-from calibayes.estimators.log_density.densities import Labeled
 from calibayes.estimators.log_density.losses import LOSSES, Loss, Plane, decided
 from calibayes.estimators.log_density.recipe import Learned, LogDensityRecipe, WithPairs, moments
 from calibayes.estimators.log_density.reduction import narrowed
 from calibayes.estimators.log_density.selection import SCORINGS, Scoring, Sheet, Splits, held_out_losses
-from calibayes.estimators.reading import Rows
 
 
 def _has_probabilities(model: Any) -> bool:

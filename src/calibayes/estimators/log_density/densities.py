@@ -1,8 +1,8 @@
-"""Logarithms of the kernel densities of columns and of pairs of columns, class by class (slb-2020, Eq. 5)."""
+"""Log kernel densities of columns and of pairs of columns, class by class (slb-2020, Eq. 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,48 +10,53 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import Dependence, Measure
+from calibayes.estimators.log_density.report import Report
 from calibayes.kernels.density.direct_plug_in import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.density.normal_scores import NormalScores, learn_normal_scores
 from calibayes.kernels.density.product_kernel import ProductKernel
 from calibayes.kernels.numbers.quantiles import standard_deviation
 
 LEAST_BANDWIDTH = 1e-3
-"""In standard deviations of the column: below it ties would be points."""
+"""In standard deviations of the column: below it the density would have a spike at each repeated value."""
 
-NO_SPREAD = 0.1
-"""Standard deviation, in those of the column, that a class without any is given."""
-
-Report = Callable[[str, int, int], None]
-"""Progress: text, number of items done, number of all items."""
+LEAST_DEVIATION = 0.1
+"""Standard deviation, relative to that of the column, assumed for a column that is constant within a class."""
 
 
-class LabeledNumbersNumbers(NamedTuple):
+class LabeledNumbers(NamedTuple):
     """Training rows as numbers."""
 
     columns: Array
+    """(n, d)"""
     codes: Array
     weights: Array
     k: int
+    """Number of classes."""
 
     def only(self, keep: Array) -> LabeledNumbers:
+        """The rows where ``keep`` is true, or at these positions."""
         return LabeledNumbers(self.columns[keep], self.codes[keep], self.weights[keep], self.k)
 
 
 @dataclass(frozen=True)
 class LogDensities:
-    """The map from rows to log densities: all columns of each class, then the pairs that were kept.
+    """The function from rows to features: standardized columns (optional), then log densities of columns and pairs.
 
     Parameters
     ----------
-    varying : positions of the columns that are not constant
+    varying : (d,) array
+        Positions of the columns that are not constant.
     scores : NormalScores or None
-        What is done to them first.
-    center, scale : (d,) arrays over those
-    kernels : one `ProductKernel` a class
-    labels, pairs : (pairs,) and (2, pairs) arrays
+        Transformation of these columns to normal scores, applied first.
+    center, scale : (d,) arrays
+        Mean and standard deviation of the transformed columns.
+    kernels : one `ProductKernel` for each class
+    pair_codes, pairs : (pairs,) and (2, pairs) arrays
         Class and columns of each pair.
     floor : float
         Least density, in units of one standard deviation of the columns.
+    original_columns : bool
+        Whether the standardized columns are features.
     """
 
     varying: Array
@@ -59,91 +64,131 @@ class LogDensities:
     center: Array
     scale: Array
     kernels: Sequence[ProductKernel]
-    labels: Array
+    pair_codes: Array
     pairs: Array
     floor: float
+    original_columns: bool = False
 
     @property
-    def singles(self) -> int:
-        """How many densities of one column there are."""
+    def n_univariate(self) -> int:
+        """Number of densities of one column."""
         return len(self.kernels) * len(self.varying)
 
-    def with_pairs(self, labels: Array, pairs: Array) -> LogDensities:
-        return replace(self, labels=labels, pairs=pairs)
+    @property
+    def n_without_pairs(self) -> int:
+        """Number of features that do not depend on the choice of pairs."""
+        return self.n_univariate + (len(self.varying) if self.original_columns else 0)
+
+    def with_pairs(self, pair_codes: Array, pairs: Array) -> LogDensities:
+        """The same with other pairs."""
+        return replace(self, pair_codes=pair_codes, pairs=pairs)
+
+    def restrict_to(self, features: Array) -> LogDensities:
+        """The same with only those pairs whose feature is at one of these positions."""
+        chosen = features[features >= self.n_without_pairs] - self.n_without_pairs
+        return self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
 
     def standardize(self, columns: Array) -> Array:
-        """Columns as densities see them, (n, d)."""
-        used = columns[:, self.varying]
-        scores = used if self.scores is None else self.scores.apply(used)
+        """Varying columns, transformed and standardized, (n, d)."""
+        varying = columns[:, self.varying]
+        scores = varying if self.scores is None else self.scores.apply(varying)
         return (scores - self.center) / self.scale
 
-    def evaluate(self, columns: Array, own: Sequence[Array] | None, report: Report) -> Array:
-        """Log densities, (n, singles + pairs); ``own`` says for each class which kept row each row is."""
+    def features(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
+        """Features of rows, (n, features); see `evaluate` for ``kept_positions``."""
+        logs = self.evaluate(columns, kept_positions, report)
+        return np.concatenate([self.standardize(columns), logs], axis=1) if self.original_columns else logs
+
+    def evaluate(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
+        """Log densities, (n, n_univariate + pairs).
+
+        ``kept_positions`` has for each class the position of each row among the kept rows, -1 for none: each row is then
+        left out of its own densities.
+        """
         rows = self.standardize(columns)
         n, d = rows.shape
-        found = np.empty((n, self.singles + len(self.labels)))
+        densities = np.empty((n, self.n_univariate + len(self.pair_codes)))
         for c, kernel in enumerate(self.kernels):
-            mine = np.flatnonzero(self.labels == c)
-            left_out = np.full(n, -1) if own is None else own[c]
-            for block, single, double in kernel.densities(rows, self.pairs[:, mine], left_out):
-                found[block, c * d : (c + 1) * d] = single
-                found[block, self.singles + mine] = double
+            class_pairs = np.flatnonzero(self.pair_codes == c)
+            left_out = np.full(n, -1) if kept_positions is None else kept_positions[c]
+            for block, of_columns, of_pairs in kernel.densities(rows, self.pairs[:, class_pairs], left_out):
+                densities[block, c * d : (c + 1) * d] = of_columns
+                densities[block, self.n_univariate + class_pairs] = of_pairs
                 report("densities of rows", c * n + block.stop, len(self.kernels) * n)
-        np.maximum(found, self.floor, out=found)
-        return np.log(found, out=found)
+        np.maximum(densities, self.floor, out=densities)
+        return np.log(densities, out=densities)
 
-    def names(self, columns: Sequence[str], classes: Sequence[Any]) -> list[str]:
-        called = [columns[j] for j in self.varying]
-        singles = [f"log p({name} | {label})" for label in classes for name in called]
-        return singles + [
-            f"log p({called[i]}, {called[j]} | {classes[c]})"
-            for c, i, j in zip(self.labels, *self.pairs, strict=True)
+    def feature_names(self, columns: Sequence[str], classes: Sequence[Any]) -> list[str]:
+        """Names of the features, from the names of all columns."""
+        names = [str(columns[j]) for j in self.varying]
+        univariate = [f"log p({name} | {label})" for label in classes for name in names]
+        bivariate = [
+            f"log p({names[i]}, {names[j]} | {classes[c]})"
+            for c, i, j in zip(self.pair_codes, *self.pairs, strict=True)
         ]
+        return (names if self.original_columns else []) + univariate + bivariate
 
 
 def learn_log_densities(
-    rows: LabeledNumbers, *, floor: float, kept_rows: int | None, seed: Any, normal_scores: bool = False
+    rows: LabeledNumbers,
+    *,
+    floor: float,
+    kept_rows: int | None,
+    seed: Any,
+    normal_scores: bool = False,
+    original_columns: bool = False,
 ) -> tuple[LogDensities, list[Array]]:
-    """Densities of the columns, no pairs yet, and for each class which kept row each row is (-1 for none)."""
+    """Densities of the columns, without pairs, and for each class the position of each row among its kept rows.
+
+    Rows that are not kept have position -1. Raises ValueError if all columns are constant.
+    """
     varying = np.flatnonzero(np.ptp(rows.columns, axis=0) > 0)
     if not len(varying):
-        raise ValueError("all columns are constant: there is nothing to tell classes apart by")
+        raise ValueError("all columns are constant: at least one must have two different values")
     columns = rows.columns[:, varying]
     scores = learn_normal_scores(columns, rows.weights) if normal_scores else None
     columns = columns if scores is None else scores.apply(columns)
     total = rows.weights.sum()
     center, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
-    scale = np.where(scale > 0, scale, 1.0)  # as for values that differ by less than rounding
+    scale = np.where(scale > 0, scale, 1.0)  # zero for values that differ by less than rounding errors
     rng = np.random.default_rng(seed)
-    kernels, own = [], []
+    kernels, kept_positions = [], []
     for c in range(rows.k):
-        mine = np.flatnonzero(rows.codes == c)
-        if kept_rows is not None and len(mine) > kept_rows:
-            mine = np.sort(rng.choice(mine, kept_rows, replace=False))
-        kernels.append(_kernel((columns[mine] - center) / scale, rows.weights[mine]))
-        places = np.full(len(columns), -1)
-        places[mine] = np.arange(len(mine))
-        own.append(places)
+        kept = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
+        kernels.append(_kernel((columns[kept] - center) / scale, rows.weights[kept]))
+        positions = np.full(len(columns), -1)
+        positions[kept] = np.arange(len(kept))
+        kept_positions.append(positions)
     none = np.zeros(0, dtype=np.int64)
-    return LogDensities(varying, scores, center, scale, kernels, none, none.reshape(2, 0), floor), own
+    no_pairs = none.reshape(2, 0)
+    densities = LogDensities(varying, scores, center, scale, kernels, none, no_pairs, floor, original_columns)
+    return densities, kept_positions
+
+
+def _draw(positions: Array, most: int | None, rng: np.random.Generator) -> Array:
+    """At most so many of the positions, drawn at random, ascending."""
+    if most is None or len(positions) <= most:
+        return positions
+    return np.sort(rng.choice(positions, most, replace=False))
 
 
 def _kernel(rows: Array, weights: Array) -> ProductKernel:
-    """One class: plug-in bandwidths, widened for pairs at the rate of two dimensions."""
+    """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6)."""
     n = max(float(weights.sum()), 1.0)
-    single = plug_in_bandwidths(rows, weights)
-    single = np.maximum(np.where(single > 0, single, NO_SPREAD * REFERENCE * n**-0.2), LEAST_BANDWIDTH)
-    return ProductKernel(rows.T.copy(), weights, single, single * n ** (1 / 5 - 1 / 6) / REFERENCE)
+    bandwidth = plug_in_bandwidths(rows, weights)
+    bandwidth = np.where(bandwidth > 0, bandwidth, LEAST_DEVIATION * REFERENCE * n**-0.2)
+    bandwidth = np.maximum(bandwidth, LEAST_BANDWIDTH)
+    return ProductKernel(rows.T.copy(), weights, bandwidth, bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE)
 
 
 def class_dependence(
     measure: Measure, rows: LabeledNumbers, names: Sequence[str], classes: Sequence[Any], report: Report
 ) -> Dependence:
-    """The measure of all pairs of columns within each class."""
-    found = []
+    """Dependence of all pairs of columns within each class."""
+    measured = []
     for c in range(rows.k):
-        mine = rows.codes == c
-        found.append(measure.measure(rows.columns[mine], rows.weights[mine]))
+        class_rows = rows.codes == c
+        measured.append(measure.measure(rows.columns[class_rows], rows.weights[class_rows]))
         report(f"{measure.name} of classes", c + 1, rows.k)
-    statistics, p_values = (np.stack(part) for part in zip(*found, strict=True))
+    statistics, p_values = (np.stack(part) for part in zip(*measured, strict=True))
     return Dependence(measure.name, tuple(names), tuple(classes), statistics, p_values)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from calibayes.core.notices import collected_warnings
+from calibayes.core.resolve import resolve
 from calibayes.dependence import HSIC, Dependence, Measure, MutualInformation, Pearson, Permuted, Spearman
 from calibayes.engines import one_thread
-from calibayes.estimators.announcing import Announcer
 from calibayes.estimators.interface.checks import whole_number
 from calibayes.estimators.log_density.densities import class_dependence
-from calibayes.estimators.numeric_rows import NumericRows
+from calibayes.estimators.log_density.numeric_rows import labeled_numbers, unlabeled_numbers
+from calibayes.estimators.log_density.report import progress_reports
 
-MEASURES: dict[str, Measure] = {
-    "hsic": HSIC(),
-    "pearson": Pearson(),
-    "spearman": Spearman(),
-    "mutual_information": MutualInformation(),
+MEASURES: dict[str, Callable[[], Measure]] = {
+    "hsic": HSIC,
+    "pearson": Pearson,
+    "spearman": Spearman,
+    "mutual_information": MutualInformation,
 }
-"""The short names."""
+"""Short names of measures."""
 
 
 def measure_named(measure: Any) -> Measure:
     """A measure by its short name, or the one given."""
-    if isinstance(measure, str) and measure in MEASURES:
-        return MEASURES[measure]
-    if not hasattr(measure, "measure"):
-        raise ValueError(
-            f"measure must be one of {', '.join(MEASURES)} or an object of calibayes.dependence, got {measure!r}"
-        )
-    return measure  # type: ignore[no-any-return]
+    found: Measure = resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
+    return found
 
 
 def measure_dependence(
@@ -41,7 +41,7 @@ def measure_dependence(
     random_state: int = 0,
     verbose: bool | None = None,
 ) -> Dependence:
-    """How dependent each pair of columns is, over all rows or within each class.
+    """Measure the dependence of each pair of columns, over all rows or within each class.
 
     Parameters
     ----------
@@ -50,39 +50,37 @@ def measure_dependence(
         Without them all rows are one class.
     measure : {"hsic", "pearson", "spearman", "mutual_information"} or measure, default="hsic"
     permutations : int, optional
-        Shuffles that p-values come from; by default they come from an approximation: a gamma distribution for HSIC,
-        Student's for correlations, chi-squared for mutual information.
+        Number of permutations for p-values. By default p-values are approximate: from a gamma distribution for HSIC,
+        Student's t for correlations, chi-squared for mutual information.
     sample_weight : (n,) array, optional
-        A weight counts as that many copies of its row.
+        A row of weight w counts as w copies of it.
     random_state : int, default=0
-        Seed of the shuffles.
+        Seed of the permutations.
     verbose : bool, optional
-        Whether to print progress after the first second; by default where a person watches.
+        Whether to report progress on the standard error stream after the first second; by default on a terminal only.
 
     Returns
     -------
     Dependence
-        ``frame()`` is a tidy table of class, pair, statistic and p-value; `calibayes.plots.plot_dependence` draws it.
+        ``frame()`` is a table with class, pair, statistic and p-value; `calibayes.plots.plot_dependence` plots it.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from calibayes import measure_dependence
     >>> iris = load_iris(as_frame=True)
-    >>> found = measure_dependence(iris.data, iris.target, measure="spearman")
-    >>> found.frame().iloc[0][["first", "second"]].tolist()
+    >>> dependence = measure_dependence(iris.data, iris.target, measure="spearman")
+    >>> dependence.frame().iloc[0][["first", "second"]].tolist()
     ['sepal length (cm)', 'petal length (cm)']
     """
-    found = measure_named(measure)
+    chosen = measure_named(measure)
     if permutations is not None:
-        found = Permuted(found, whole_number("permutations", permutations, 1), random_state)
-    reader = NumericRows()
+        chosen = Permuted(chosen, whole_number("permutations", permutations, 1), random_state)
+    reader, classes = BaseEstimator(), ["all"]
     if y is None:
-        names, rows = reader._unlabeled(X, sample_weight)
-        classes = ["all"]
+        names, rows = unlabeled_numbers(reader, X, sample_weight)
     else:
-        labels, rows, read = reader._labeled(X, y, sample_weight)
-        names, classes = read.table.names, labels.tolist()
-    announce = Announcer("measure_dependence", verbose)
-    with one_thread():
-        return class_dependence(found, rows, names, classes, announce)
+        labels, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+        names, classes = table_rows.table.names, labels.tolist()
+    with collected_warnings(), one_thread(), progress_reports("measure_dependence", verbose) as report:
+        return class_dependence(chosen, rows, names, classes, report)

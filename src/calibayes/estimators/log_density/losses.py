@@ -16,22 +16,24 @@ from calibayes.core.protocols import Array
 from calibayes.posterior import log_normalize
 
 ITERATIONS = 5000
-PAIR_STEPS = 1_000_000
-"""Of the support vector machine, which takes forever on some features that are not standardized; it then warns."""
+SVC_ITERATIONS = 1_000_000
+"""Limit for the support vector machine, which may not converge on features that are not standardized; it then warns."""
 NEWTON_COEFFICIENTS = 2000
-"""With no more coefficients than these a few Newton steps are quicker, and more exact, than many cheap ones."""
+"""Up to this number of coefficients Newton's method is faster, and more exact, than L-BFGS."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
-"""scikit-learn 1.8 changed how logistic regression is told its penalty."""
+"""The L1 penalty of logistic regression, whose parameter scikit-learn 1.8 renamed."""
 
 
-class Plane(NamedTuple):
-    """A linear decision: one score for two classes, else one for each class."""
+class LinearModel(NamedTuple):
+    """Linear scores: one for two classes, otherwise one for each class."""
 
     coefficients: Array
     """(1 or k, p)"""
     intercepts: Array
+    """(1 or k,)"""
 
     def scores(self, features: Array) -> Array:
+        """Scores of rows, (n, 1 or k)."""
         return np.asarray(features @ self.coefficients.T + self.intercepts)
 
 
@@ -41,83 +43,88 @@ Problem = tuple[Array, Array, int, Array]
 
 @dataclass(frozen=True)
 class Loss:
-    """How a plane is fitted and judged.
+    """How a linear model is fitted and judged.
 
     Parameters
     ----------
     solve : function of a problem and its cost
-    turns : bool
-        Whether a rotation of the features changes nothing, as for a squared norm.
+    rotation_invariant : bool
+        Whether a rotation of the features does not change the scores, as with an L2 penalty.
     log_probability : function of scores, optional
-        log p(class | x), (n, k), where the scores have a meaning as probabilities.
+        log p(class | x), (n, k), if the model has probabilities.
     """
 
-    solve: Callable[[Problem, float], Plane]
-    turns: bool
+    solve: Callable[[Problem, float], LinearModel]
+    rotation_invariant: bool
     log_probability: Callable[[Array], Array] | None = None
 
-    def of_rows(self, scores: Array, codes: Array) -> Array:
-        """Loss of each held-out row: -log p(class | x), or 1 for a wrong decision."""
+    def row_losses(self, scores: Array, codes: Array) -> Array:
+        """Loss of each row, (n,): -log p(class | x), or 1 for a wrong class if there are no probabilities."""
         if self.log_probability is None:
-            return (decided(scores) != codes).astype(np.float64)
+            return wrong_classes(scores, codes)
         return -self.log_probability(scores)[np.arange(len(codes)), codes]
 
 
-def decided(scores: Array) -> Array:
-    """The code of each row's class."""
+def predicted_codes(scores: Array) -> Array:
+    """The code of the class of highest score, (n,)."""
     return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
+def wrong_classes(scores: Array, codes: Array) -> Array:
+    """1 for each row whose predicted class is wrong, else 0, (n,)."""
+    return (predicted_codes(scores) != codes).astype(np.float64)
+
+
 def multinomial(scores: Array) -> Array:
-    """log p(class | x) of a logistic model of all classes."""
+    """log p(class | x), (n, k), of multinomial logistic regression."""
     both = np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
     return np.asarray(log_normalize(both)[0])
 
 
 def one_against_others(scores: Array) -> Array:
-    """log p(class | x) of a logistic model for each class, normalized."""
+    """log p(class | x), (n, k), of one binary logistic regression for each class, normalized."""
     return multinomial(scores) if scores.shape[1] == 1 else np.asarray(log_normalize(log_expit(scores))[0])
 
 
-def _logistic(problem: Problem, cost: float) -> Plane:
+def _logistic(problem: Problem, cost: float) -> LinearModel:
     features, codes, k, weights = problem
     newton = features.shape[1] * (1 if k == 2 else k) <= NEWTON_COEFFICIENTS
     solver, tolerance = ("newton-cholesky", 1e-9) if newton else ("lbfgs", 1e-4)
     model = LogisticRegression(C=cost, solver=solver, tol=tolerance, max_iter=ITERATIONS)
     model.fit(features, codes, sample_weight=weights)
-    return Plane(model.coef_, model.intercept_)
+    return LinearModel(model.coef_, model.intercept_)
 
 
-def _sparse_logistic(problem: Problem, cost: float) -> Plane:
+def _sparse_logistic(problem: Problem, cost: float) -> LinearModel:
     return _each_class(
         lambda: LogisticRegression(C=cost, solver="liblinear", max_iter=ITERATIONS, random_state=0, **L1),
         problem,
     )
 
 
-def _hinge(problem: Problem, cost: float) -> Plane:
-    return _each_class(lambda: SVC(C=cost, kernel="linear", max_iter=PAIR_STEPS), problem)
+def _hinge(problem: Problem, cost: float) -> LinearModel:
+    return _each_class(lambda: SVC(C=cost, kernel="linear", max_iter=SVC_ITERATIONS), problem)
 
 
-def _sparse_hinge(problem: Problem, cost: float) -> Plane:
+def _sparse_hinge(problem: Problem, cost: float) -> LinearModel:
     return _each_class(
         lambda: LinearSVC(C=cost, penalty="l1", dual=False, max_iter=ITERATIONS, random_state=0), problem
     )
 
 
-def _each_class(make: Callable[[], Any], problem: Problem) -> Plane:
+def _each_class(make: Callable[[], Any], problem: Problem) -> LinearModel:
     """The second class against the first, or each class against the others."""
     features, codes, k, weights = problem
-    sides = [codes == 1] if k == 2 else [codes == c for c in range(k)]
-    fitted = [make().fit(features, side, sample_weight=weights) for side in sides]
-    intercepts = [float(np.ravel(model.intercept_)[0]) for model in fitted]
-    return Plane(np.concatenate([model.coef_ for model in fitted]), np.array(intercepts))
+    targets = [codes == 1] if k == 2 else [codes == c for c in range(k)]
+    models = [make().fit(features, target, sample_weight=weights) for target in targets]
+    intercepts = [float(np.ravel(model.intercept_)[0]) for model in models]
+    return LinearModel(np.concatenate([model.coef_ for model in models]), np.array(intercepts))
 
 
 LOSSES: dict[tuple[str, str], Loss] = {
-    ("log", "l2"): Loss(_logistic, turns=True, log_probability=multinomial),
-    ("log", "l1"): Loss(_sparse_logistic, turns=False, log_probability=one_against_others),
-    ("hinge", "l2"): Loss(_hinge, turns=True),
-    ("hinge", "l1"): Loss(_sparse_hinge, turns=False),
+    ("log", "l2"): Loss(_logistic, rotation_invariant=True, log_probability=multinomial),
+    ("log", "l1"): Loss(_sparse_logistic, rotation_invariant=False, log_probability=one_against_others),
+    ("hinge", "l2"): Loss(_hinge, rotation_invariant=True),
+    ("hinge", "l1"): Loss(_sparse_hinge, rotation_invariant=False),
 }
-"""Loss and penalty -> how to fit. With l1 the hinge is squared, which is what scikit-learn makes sparse."""
+"""(loss, penalty) -> how to fit. With L1 the hinge loss is squared: scikit-learn has no other one with this penalty."""

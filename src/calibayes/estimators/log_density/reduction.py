@@ -1,4 +1,4 @@
-"""Fewer features with the same inner products."""
+"""Reduction of features to as many as there are rows, with the same inner products."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.log_density.losses import Loss, Plane
+from calibayes.estimators.log_density.losses import LinearModel, Loss
 
-ROUNDING = 1e-10
-"""Added to the diagonal, relatively, so that equal rows are no singularity."""
+RIDGE = 1e-10
+"""Added to the diagonal, relative to its mean, so that equal rows do not make the matrix singular."""
 
 
-def narrowed(features: Array, loss: Loss) -> tuple[Array, Callable[[Plane], Plane]]:
-    """Features of no more columns than rows, and the way back for a plane fitted to them.
+def reduce_features(features: Array, loss: Loss) -> tuple[Array, Callable[[LinearModel], LinearModel]]:
+    """At most n features (n, min(n, p)), and a function from a model fitted to them to one for the features given.
 
-    A squared norm sees features through their inner products alone. Where there are more columns than rows, the
-    Cholesky factor of those has the same ones and is far smaller; the plane is the same.
+    With an L2 penalty the scores depend on the features through inner products of rows alone. If there are more features
+    than rows, the Cholesky factor of these products has the same products and fewer columns.
     """
     n, p = features.shape
-    if not loss.turns or p <= n:
-        return features, lambda plane: plane
+    if not loss.rotation_invariant or p <= n:
+        return features, lambda model: model
     products = features @ features.T
-    products[np.diag_indices(n)] += ROUNDING * max(np.trace(products) / n, 1.0)
+    products[np.diag_indices(n)] += RIDGE * max(np.trace(products) / n, 1.0)
     factor = np.linalg.cholesky(products)
 
-    def back(plane: Plane) -> Plane:
-        dual = solve_triangular(factor, plane.coefficients.T, lower=True, trans="T")
-        return Plane((features.T @ dual).T, plane.intercepts)
+    def restore(model: LinearModel) -> LinearModel:
+        dual = solve_triangular(factor, model.coefficients.T, lower=True, trans="T")
+        return LinearModel((features.T @ dual).T, model.intercepts)
 
-    return factor, back
+    return factor, restore

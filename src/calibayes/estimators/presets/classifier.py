@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibayes.core.protocols import Array, Family
-from calibayes.encoders.numbers import Encoder
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding, Selection, read_sparse
 from calibayes.estimators.generative.estimator import GenerativeEstimator
@@ -19,7 +19,7 @@ from calibayes.estimators.presets.kinds import (
     specifications,
 )
 from calibayes.families import ClassPrior
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 NUMERIC_KIND = "gaussian"
 """The kind of numeric columns without a given kind."""

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import numbers
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Specification
@@ -21,6 +20,7 @@ from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart,
 from calibayes.families.gaussian.regularizers import Plain, Regularizer, TowardsIdentity, TowardsSphere
 from calibayes.families.gaussian.shapes import Shape
 from calibayes.families.model import PRIOR
+from calibayes.tables.numeric import numeric_matrix
 
 
 @estimator
@@ -86,8 +86,11 @@ def _refuse_covariance_estimator(covariance_estimator: Any) -> None:
 
 
 @estimator
-class LinearDiscriminantAnalysis(  # type: ignore[misc]
-    LinearDecision, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianPreset
+class LinearDiscriminantAnalysis(
+    LinearDecision,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    GaussianPreset,
 ):
     """Gaussian classes with one covariance matrix. Trained by RC its decision is that of logistic regression.
 
@@ -180,7 +183,7 @@ class LinearDiscriminantAnalysis(  # type: ignore[misc]
 
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
-        rows = numbers(new_table(self, X), range(self.n_features_in_))
+        rows = numeric_matrix(new_table(self, X), range(self.n_features_in_))
         return np.asarray((rows - self.xbar_) @ self.scalings_)
 
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibayes.core.protocols import Family
 from calibayes.encoders.bins import AdaptiveBins, KMeansBins
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Counts, Encoder, Flags, Numbers
-from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema, content, natural_kind, schema
+from calibayes.encoders.numbers import Counts, Flags, Numbers
+from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema, content_type, default_kind, schema
 from calibayes.estimators.generative.binding import position
 from calibayes.families import (
     Bernoulli,
@@ -23,7 +24,7 @@ from calibayes.families import (
     OverBins,
     Poisson,
 )
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 ColumnKinds: TypeAlias = Mapping[str | int, str]
 """Name or position of a column -> its kind."""
@@ -89,7 +90,7 @@ def given_kinds(given: ColumnKinds, table: Table) -> dict[int, str]:
         j = position(column, table)
         if kinds.setdefault(j, kind) != kind:
             raise ValueError(f"column {table.names[j]!r} is given as {kinds[j]!r} and as {kind!r}")
-        if (held := content(table, j)) not in KINDS[kind].holds:
+        if (held := content_type(table, j)) not in KINDS[kind].holds:
             raise ValueError(
                 f"column {table.names[j]!r} cannot be {kind!r}: it holds {held}, not {KINDS[kind].holds[0]}"
             )
@@ -108,7 +109,7 @@ class OfKind:
     def __call__(self, table: Table) -> list[int]:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}
         given = given_kinds(self.given, table)
-        kinds = [given.get(j, natural[natural_kind(table, j)]) for j in range(len(table.names))]
+        kinds = [given.get(j, natural[default_kind(table, j)]) for j in range(len(table.names))]
         return [j for j, kind in enumerate(kinds) if kind == self.kind]
 
 

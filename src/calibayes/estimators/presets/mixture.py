@@ -162,7 +162,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         return self._by_class(np.exp(self.parameters_["columns"]["log_weight"]))
 
     @property
-    def means_(self) -> list[Array]:  # type: ignore[override]
+    def means_(self) -> list[Array]:
         return self._by_class(self.parameters_["columns"]["mean"])
 
     @property

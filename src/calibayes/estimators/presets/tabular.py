@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
 from calibayes.encoders.bins import AdaptiveBins, bins_named
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.estimator import GenerativeEstimator
@@ -26,7 +26,7 @@ from calibayes.estimators.presets.kinds import (
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.families import ClassPrior, Dirichlet, KernelDensity, OverBins, Silverman
 from calibayes.families.kernel.bandwidths import Bandwidth, bandwidth_named
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 DEFAULT_BINS = 5
 """Number of bins of a numeric column unless given, as in the papers."""

@@ -91,7 +91,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
         results = {"lam": np.array(lams), **results}
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
-        return adopt(self, {**vars(unfitted_copy(self)), **state})  # type: ignore[no-any-return]
+        return adopt(self, {**vars(unfitted_copy(self)), **state})
 
     @property
     def classes_(self) -> Array:
@@ -99,7 +99,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_iter_(self) -> int:
-        return self.estimator_.n_iter_
+        return int(self.estimator_.n_iter_)
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.numbers import Encoder
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.interface.checks import number, whole_number
@@ -19,7 +19,7 @@ from calibayes.estimators.presets.tabular import BINS_WITHOUT_DISCRETIZE, DEFAUL
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import Edges, Search
-from calibayes.tables.read import Table
+from calibayes.tables.table import Table
 
 TREE = "tree"
 """Name of the family over the columns of the tree."""

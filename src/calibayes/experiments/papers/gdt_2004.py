@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibayes.estimators.columns import every
-from calibayes.estimators.discriminant_analysis import (
+from calibayes.estimators.generative.binding import every
+from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.estimators.presets.discriminant_analysis import (
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.mixture import MixtureDiscriminantAnalysis
-from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
+from calibayes.estimators.presets.trade_off import TradeOffCV
 from calibayes.experiments.experiment import Paper
 from calibayes.experiments.procedures.data_entry import DataEntry
 from calibayes.experiments.procedures.simulation import TwoGaussians, UniformChain

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import (
+from calibayes.estimators.presets.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from calibayes.estimators.naive_bayes import GaussianNB, NaiveBayes
+from calibayes.estimators.presets.naive_bayes import GaussianNB
+from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.experiments.experiment import Paper
 from calibayes.experiments.procedures.fitting import fit_clone
 from calibayes.experiments.procedures.worked_example import TwoGaussianClasses, WorkedExample

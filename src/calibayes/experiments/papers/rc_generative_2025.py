@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibayes.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
-from calibayes.estimators.naive_bayes import NaiveBayes
-from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.presets.discriminant_analysis import QuadraticDiscriminantAnalysis
+from calibayes.estimators.presets.tabular import NaiveBayes
+from calibayes.estimators.presets.trade_off import TradeOffCV
 from calibayes.experiments.experiment import Experiment, Paper
 from calibayes.experiments.procedures.data_entry import DataEntry
 from calibayes.experiments.tables_and_figures.split_study import SplitStudy

@@ -6,11 +6,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from calibayes.estimators.discriminant_analysis import (
+from calibayes.estimators.presets.discriminant_analysis import (
     GenerativeLogisticRegression,
     QuadraticDiscriminantAnalysis,
 )
-from calibayes.estimators.naive_bayes import NaiveBayes
+from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.experiments.experiment import Paper
 from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
 from calibayes.experiments.tables_and_figures.image_figure import ImageFigure

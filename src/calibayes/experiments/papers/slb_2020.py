@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from calibayes.estimators.kernel_naive_bayes import KernelNB
-from calibayes.estimators.sparse_log_bivariate import LogUnivariateClassifier, SparseLogBivariateClassifier
-from calibayes.estimators.tree import TreeAugmentedNB
+from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
+from calibayes.estimators.presets.tabular import KernelNB
+from calibayes.estimators.presets.tree import TreeAugmentedNB
 from calibayes.experiments.experiment import Paper
 from calibayes.experiments.paper_claims import Claim, best, better, no_worse
 from calibayes.experiments.procedures.data_entry import DataEntry

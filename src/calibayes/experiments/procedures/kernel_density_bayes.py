@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibayes.core.protocols import Array
 from calibayes.dependence import Dependence, TopFraction
-from calibayes.estimators.log_density_features import LogDensityFeatures
+from calibayes.estimators.log_density.features import LogDensityFeatures
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
+from calibayes.estimators.presets.discriminant_analysis import LinearDiscriminantAnalysis
 
 
 @dataclass(frozen=True)
