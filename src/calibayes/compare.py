@@ -22,7 +22,7 @@ from calibayes.estimators.kernel_naive_bayes import KernelNB
 from calibayes.estimators.naive_bayes import NaiveBayes
 from calibayes.estimators.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
-from calibayes.families.gaussian.shapes import Shape
+from calibayes.families.gaussian.shape import Shape
 from calibayes.rules import rule_named
 from calibayes.tables.read import Table
 

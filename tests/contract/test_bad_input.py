@@ -177,7 +177,7 @@ def test_column_that_is_constant_within_a_class(estimator):
     X.loc[y == "well", "dose"] = 3.0
     options = {"var_smoothing": 0.0} if estimator is cb.GaussianNB else {}
     with pytest.raises(
-        ValueError, match=r"class 'well'.*no spread left within it: column 'dose'.*prior.*tied"
+        ValueError, match=r"class 'well'.*no within-class variance in column 'dose'.*prior.*tied"
     ):
         estimator(prior=None, **options).fit(X, y)
     with pytest.warns(cb.SingularCovarianceWarning, match="class 'well'.*column 'dose'"):

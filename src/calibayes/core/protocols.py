@@ -61,7 +61,7 @@ class ValidStatistics(NamedTuple):
     statistics: Arrays
     frozen: int
     """How many statistics kept their old value."""
-    held: Array
+    frozen_classes: Array
     """Classes that kept everything, so that their class count must stay too, (k,)."""
 
 
