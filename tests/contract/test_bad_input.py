@@ -340,7 +340,7 @@ def test_a_rule_that_a_family_cannot_follow():
         (lambda: Patience("auc"), "unknown metric 'auc'"),
         (lambda: NormalInverseWishart(m1=np.inf), "finite"),
         (lambda: NormalInverseWishart(mean=[np.nan]), "the mean must be finite"),
-        (lambda: Gaussian(prior="foo"), "prior of a Gaussian"),
+        (lambda: Gaussian(prior="foo"), "prior of Gaussian"),
         (lambda: Categorical(prior=5), "prior of counts"),
     ],
 )

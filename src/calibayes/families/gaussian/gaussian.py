@@ -114,8 +114,8 @@ class Gaussian:
             weight = np.where(m1 + count > 0, m1 + count, 1.0)
             scatter = scatter + _expand(m2, second) * prior.covariance
             if self.exact_mode:
-                away = self.shape.square(mean - prior.mean)
-                scatter = scatter + self._pool(_expand(m1 * count / weight, away) * away)
+                deviation = self.shape.square(mean - prior.mean)
+                scatter = scatter + self._pool(_expand(m1 * count / weight, deviation) * deviation)
             mean, size = (m1 * prior.mean + first) / weight, m2 + self._pool(count)
             size = np.where(size > 0, size, 1.0)
         covariance = self.shape.constrain(scatter / _expand(size, second), size)
@@ -178,16 +178,16 @@ class Gaussian:
         mean = sums["first"].sum(axis=0) / count
         variances = np.maximum(self.shape.variances(sums["second"]).sum(axis=0) / count - mean**2, 0.0)
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
-        bare = replace(self, shape=shape, regularizer=regularizer, resolved=None)
+        without_prior = replace(self, shape=shape, regularizer=regularizer, resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
-            prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
+            prepared = replace(without_prior, resolved=without_prior._resolve(self.prior, mean, variances))
         elif isinstance(self.prior, WithinClasses):
-            prior = self.prior.conjugate_to(bare._within_class_covariance(start), variances)
-            prepared = replace(bare, resolved=bare._resolve(prior, mean, variances))
+            prior = self.prior.conjugate_to(without_prior._within_class_covariance(start), variances)
+            prepared = replace(without_prior, resolved=without_prior._resolve(prior, mean, variances))
         elif self.prior == "auto":
-            prepared = bare._resolve_where_singular(start, mean, variances)
+            prepared = without_prior._resolve_where_singular(start, mean, variances)
         else:
-            prepared = bare
+            prepared = without_prior
         return prepared._checked(start)
 
     def _within_class_covariance(self, start: Arrays) -> Array:
@@ -273,8 +273,8 @@ class Gaussian:
         if self.resolved is None:
             return 0.0
         prior, covariance = self.resolved, self.shape.covariance(parameters)
-        away = parameters["mean"] - self.layout.center - prior.mean
-        distance = np.sum(away * self.shape.precision_times(covariance, away), axis=1)
+        deviation = parameters["mean"] - self.layout.center - prior.mean
+        distance = np.sum(deviation * self.shape.precision_times(covariance, deviation), axis=1)
         return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
 
     def sample(

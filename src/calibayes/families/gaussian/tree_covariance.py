@@ -80,10 +80,10 @@ class TreeCovariance(Full):
                 continue
             for c, parents in enumerate(self.parents):
                 order = [j for j in topological_order(parents) if known[j]]
-                away = x[np.ix_(rows, order)] - parameters["mean"][c, order]
+                deviation = x[np.ix_(rows, order)] - parameters["mean"][c, order]
                 whitener, _ = gaussian.whiteners(parameters["covariance"][c][np.ix_(order, order)][None])
                 log_scale = np.log(np.diag(whitener[0]))
-                squares = (away @ whitener[0].T) ** 2
+                squares = (deviation @ whitener[0].T) ** 2
                 terms[np.ix_(rows, [c], order)] = (log_scale - 0.5 * (squares + LOG_TWO_PI))[:, None, :]
         return terms
 
