@@ -177,7 +177,7 @@ def test_column_that_is_constant_within_a_class(estimator):
     X.loc[y == "well", "dose"] = 3.0
     options = {"var_smoothing": 0.0} if estimator is cb.GaussianNB else {}
     with pytest.raises(
-        ValueError, match=r"class 'well'.*no spread left within it: column 'dose'.*prior.*tied"
+        ValueError, match=r"class 'well'.*no within-class variance in column 'dose'.*prior.*tied"
     ):
         estimator(prior=None, **options).fit(X, y)
     with pytest.warns(cb.SingularCovarianceWarning, match="class 'well'.*column 'dose'"):
@@ -342,7 +342,7 @@ def test_a_rule_that_a_family_cannot_follow():
         (lambda: Patience("auc"), "unknown metric 'auc'"),
         (lambda: NormalInverseWishart(m1=np.inf), "finite"),
         (lambda: NormalInverseWishart(mean=[np.nan]), "the mean must be finite"),
-        (lambda: Gaussian(prior="foo"), "prior of a Gaussian"),
+        (lambda: Gaussian(prior="foo"), "prior of Gaussian"),
         (lambda: Categorical(prior=5), "prior of counts"),
     ],
 )

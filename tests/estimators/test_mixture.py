@@ -193,7 +193,7 @@ def test_an_empty_component_stays_where_it_is():
     admission = family.keep_valid(start, empty)
     assert_array_equal(admission.statistics["component"], start["component"] * [1, 1, 1, 1])
     assert admission.frozen > 0
-    assert not admission.held.any()
+    assert not admission.frozen_classes.any()
 
 
 def test_a_class_is_held_only_with_all_its_components():
@@ -203,13 +203,13 @@ def test_a_class_is_held_only_with_all_its_components():
     for lost, held in (((0,), [False, False]), ((0, 1), [True, False])):
         sign = np.where(np.isin(np.arange(4), lost), -1.0, 1.0)
         proposed = {name: v * sign.reshape(-1, *[1] * (v.ndim - 1)) for name, v in start.items()}
-        assert_array_equal(family.keep_valid(start, proposed).held, held)
+        assert_array_equal(family.keep_valid(start, proposed).frozen_classes, held)
 
 
 def test_what_a_mixture_can_be_made_of():
     with pytest.raises(ValueError, match="family over numbers such as Gaussian"):
         Mixture(Bernoulli())
-    with pytest.raises(ValueError, match="where its components begin"):
+    with pytest.raises(ValueError, match="needs seeds for its components"):
         Mixture().bind(Layout(("a",), ("x",)))
 
 

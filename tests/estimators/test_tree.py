@@ -177,7 +177,7 @@ def test_gaussian_trees_are_exact_in_parts(search):
     model = cb.GenerativeClassifier(families=families, rule="ml")
     whole = clone(model).fit(X, y)
     parts = clone(model).partial_fit(X[:40], y[:40], classes=[0, 1])
-    assert parts._model.families["columns"].shape.found != whole._model.families["columns"].shape.found
+    assert parts._model.families["columns"].shape.parents != whole._model.families["columns"].shape.parents
     parts.partial_fit(X[40:], y[40:])
     assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-8, atol=1e-8)
     rest = clone(model).fit(X[40:], y[40:])

@@ -129,7 +129,7 @@ def test_a_complement_is_no_density():
     [
         (cb.PoissonNB(alpha=2.0, prior=Gamma()), "not both"),
         (cb.PoissonNB(alpha=-1.0), "alpha"),
-        (cb.PoissonNB(prior=3.0), "is a Gamma"),
+        (cb.PoissonNB(prior=3.0), "must be a Gamma"),
         (cb.MultinomialNB(alpha=[1.0, 2.0]), "alpha has shape"),
     ],
 )

@@ -129,8 +129,10 @@ class TestBandwidths:
 
     def test_over_bins(self):
         rule = OverBins()
-        assert_allclose(rule.cells(np.full((2, 40), 10.0), np.zeros(40)), 0.56 * 40 * 400 ** (-1 / 3))
-        assert_allclose(rule.cells(np.full((2, 2), 10.0), np.zeros(2)), 0.0)
+        assert_allclose(
+            rule.width_in_cells(np.full((2, 40), 10.0), np.zeros(40)), 0.56 * 40 * 400 ** (-1 / 3)
+        )
+        assert_allclose(rule.width_in_cells(np.full((2, 2), 10.0), np.zeros(2)), 0.0)
 
     def test_a_given_width_needs_cells_of_equal_width(self):
         with pytest.raises(ValueError, match=r"needs cells of equal width.*Grid"):

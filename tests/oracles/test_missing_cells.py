@@ -130,7 +130,7 @@ def test_partial_fit_with_gaps_is_fit(estimator, rule):
 def test_a_class_without_a_known_cell_of_a_column():
     X, y = gappy()
     X[y == 1, 2] = np.nan
-    with pytest.raises(ValueError, match=r"class '1'.*no known cell in it: column 'x2'"):
+    with pytest.raises(ValueError, match=r"class '1'.*no known values in column 'x2'"):
         cb.GaussianNB(prior=None, var_smoothing=0.0).fit(X, y)
 
 

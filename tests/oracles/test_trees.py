@@ -19,7 +19,7 @@ from calibayes.families import (
     Tree,
     TreeCovariance,
 )
-from calibayes.families.tree.structures import from_parents_on
+from calibayes.families.tree.structures import topological_order
 from calibayes.kernels.levels import pairs
 from calibayes.testing import FamilyCase
 
@@ -104,8 +104,8 @@ def test_parameters_are_shares_of_direct_counts():
     codes, labels = rows()
     family = prepared(bound(), codes, np.eye(K)[labels])
     found = np.exp(family.parameters(family.statistics(codes, np.eye(K)[labels]))["log_probability"])
-    [branch] = family.branches
-    for j, (parent, table) in enumerate(zip(branch.tree.parents, branch.tree.split(found), strict=True)):
+    [tree] = family.class_trees
+    for j, (parent, table) in enumerate(zip(tree.tables.parents, tree.tables.split(found), strict=True)):
         for c, a, b in product(range(K), range(table.shape[1]), range(table.shape[2])):
             above = (labels == c) & ((parent < 0) | (codes[:, parent] == a))
             share = np.mean(codes[above, j] == b)
@@ -117,15 +117,15 @@ def test_rows_are_borrowed_from_the_class():
     codes, labels = rows()
     family = prepared(bound(alpha=0.5, back_off=5.0), codes, np.eye(K)[labels])
     found = np.exp(family.parameters(family.statistics(codes, np.eye(K)[labels]))["log_probability"])
-    [branch] = family.branches
-    j = next(j for j, parent in enumerate(branch.tree.parents) if parent >= 0)
-    parent, r = branch.tree.parents[j], LEVELS[j]
+    [tree] = family.class_trees
+    j = next(j for j, parent in enumerate(tree.tables.parents) if parent >= 0)
+    parent, r = tree.tables.parents[j], LEVELS[j]
     for c, a, b in product(range(K), range(LEVELS[parent]), range(r)):
         mine = labels == c
         whole = (np.sum(codes[mine, j] == b) + 0.5) / (mine.sum() + 0.5 * r)
         above = mine & (codes[:, parent] == a)
         count = np.sum(codes[above, j] == b) + 0.5 / LEVELS[parent] + 5.0 * whole
-        assert branch.tree.split(found)[j][c, a, b] == pytest.approx(
+        assert tree.tables.split(found)[j][c, a, b] == pytest.approx(
             count / (above.sum() + 0.5 * r / LEVELS[parent] + 5.0)
         )
 
@@ -159,7 +159,7 @@ def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
         assert 2 * told.gain[0, number] == pytest.approx(test.statistic, abs=1e-8)
         assert told.freedom[0, number] == test.dof
         alone = pairs.PairInformation(*(part[0, [number]] for part in told))
-        assert SignificantEdges(0.01).worth(alone)[0] == (test.pvalue <= 0.01)
+        assert SignificantEdges(0.01).allowed(alone)[0] == (test.pvalue <= 0.01)
 
 
 def test_forests_have_the_edges_that_are_worth_it():
@@ -224,7 +224,7 @@ def test_reasons_follow_the_chain_rule_over_known_cells():
     terms = family.terms(row, parameters)[0]
     assert_array_equal(terms[:, [0, 3]], 0.0)
     told = np.full_like(row, -1)
-    for j in from_parents_on(family.structure[0]):
+    for j in topological_order(family.structure[0]):
         before = family.log_density(told, parameters)[0]
         told[0, j] = row[0, j]
         assert_allclose(terms[:, j], family.log_density(told, parameters)[0] - before, atol=1e-12)
@@ -254,9 +254,9 @@ def test_smoothing_shares_counts_with_neighbors_and_keeps_their_sum():
         prepared(Tree(bandwidth=InCells(width)).bind(layout), codes, np.eye(K)[labels])
         for width in (0.0, 0.7)
     )
-    [branch] = soft.branches
+    [tree] = soft.class_trees
     statistics = soft.statistics(codes, np.eye(K)[labels])
-    tables = [branch.tree.split(np.exp(f.parameters(statistics)["log_probability"])) for f in (sharp, soft)]
+    tables = [tree.tables.split(np.exp(f.parameters(statistics)["log_probability"])) for f in (sharp, soft)]
     for before, after in zip(*tables, strict=True):
         assert_allclose(after.sum(axis=2), 1.0)
         if before.shape[2] > 2:
@@ -267,7 +267,7 @@ def test_a_rule_for_bandwidths_is_asked_once_for_each_column_in_order():
     asked = []
 
     class Wide:
-        def cells(self, counts, log_volume, dimension=1):
+        def width_in_cells(self, counts, log_volume, dimension=1):
             asked.append((counts, log_volume, dimension))
             return np.array([0.5, 1.5])
 
@@ -323,7 +323,7 @@ def test_a_gaussian_tree_is_the_most_likely_one(search, seed):
     best = by_class.sum(axis=1).max() if search == OneTree() else by_class.max(axis=0).sum()
     found = np.sum(np.eye(K)[labels] * family.log_density(x, parameters))
     assert found == pytest.approx(best, rel=1e-10)
-    for precision, parents in zip(np.linalg.inv(parameters["covariance"]), family.shape.found, strict=True):
+    for precision, parents in zip(np.linalg.inv(parameters["covariance"]), family.shape.parents, strict=True):
         apart = [pair for pair in combinations(range(4), 2) if pair not in edges_of(parents)]
         assert_allclose([precision[pair] for pair in apart], 0.0, atol=1e-10)
 
@@ -335,7 +335,7 @@ def test_reasons_of_a_gaussian_tree_are_regressions_on_the_parent():
     family = case.prepared()
     parameters = family.parameters(case.start())
     terms = family.terms(x, parameters)
-    for j, parent in enumerate(family.shape.found[0]):
+    for j, parent in enumerate(family.shape.parents[0]):
         mine = x[labels == 1]
         target, name = mine[:, j], family.groups[j]
         given = np.column_stack([np.ones(len(mine)), *([mine[:, parent]] if parent >= 0 else [])])

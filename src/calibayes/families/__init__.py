@@ -1,11 +1,10 @@
-"""Densities with closed-form learners. Each file is one family and knows no rule, engine or table."""
+"""Densities p(x | class) with closed-form estimates. Families do not depend on rules, engines or tables."""
 
 from calibayes.families.counts.bernoulli import Bernoulli
 from calibayes.families.counts.categorical import Categorical
 from calibayes.families.counts.complement import Complement
 from calibayes.families.counts.multinomial import Multinomial
 from calibayes.families.counts.poisson import Poisson
-from calibayes.families.gaussian.covariance_priors import WithinClasses
 from calibayes.families.gaussian.gaussian import Gaussian
 from calibayes.families.gaussian.mixture import Mixture
 from calibayes.families.gaussian.shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
@@ -21,7 +20,7 @@ from calibayes.families.kernel.bandwidths import (
 from calibayes.families.kernel.density import KernelDensity
 from calibayes.families.kernel.pair import KernelPair
 from calibayes.families.model import ClassPrior, Product
-from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart
+from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
 from calibayes.families.tree.structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
 from calibayes.families.tree.tree import Tree
 

@@ -1,4 +1,4 @@
-"""The joint model p(x, class): a class prior and families over their own columns, independent given the class."""
+"""The joint model p(x, class): a class prior and families over disjoint columns, independent given the class."""
 
 from __future__ import annotations
 
@@ -19,69 +19,70 @@ from calibayes.core.abilities import (
 )
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
+from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.posterior.simplex import log_project
 
 
 @dataclass(frozen=True)
 class ClassPrior:
-    """Class probabilities from counts.
+    """Class probabilities p(class), estimated from class counts or fixed.
 
     Parameters
     ----------
     fixed : (k,) array, optional
-        Probabilities to keep under every rule.
+        Class probabilities that no rule changes.
     alpha : float, default=0
         Pseudo-count per class.
     """
 
     fixed: Array | None = None
     alpha: float = 0.0
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
 
     def bind(self, layout: Layout) -> ClassPrior:
-        k = len(layout.classes)
+        """This prior over the classes of a layout.
+
+        Raises ValueError if alpha is negative, or if ``fixed`` are not k positive probabilities that sum to 1.
+        """
         if not self.alpha >= 0:
-            raise ValueError(f"the pseudo-count of classes must not be negative, got {self.alpha}")
+            raise ValueError(f"alpha, the pseudo-count per class, must not be negative, got {self.alpha}")
         if self.fixed is None:
             return replace(self, layout=layout)
-        fixed = np.asarray(self.fixed, dtype=np.float64)
-        if fixed.shape != (k,):
-            raise ValueError(
-                f"Number of priors must match number of classes: {fixed.size} given, {k} classes"
-            )
-        if not (np.isfinite(fixed).all() and (fixed > 0).all()):
-            raise ValueError("Priors must be positive: a class that cannot occur should be left out")
-        if not np.isclose(fixed.sum(), 1.0):
-            raise ValueError(f"The sum of the priors should be 1, not {fixed.sum():g}")
-        return replace(self, layout=layout, fixed=fixed / fixed.sum())
+        return replace(self, layout=layout, fixed=_checked_probabilities(self.fixed, len(layout.classes)))
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> ClassPrior:
-        empty = [
-            name for name, count in zip(self.layout.classes, start["count"], strict=True) if not count > 0
-        ]
+        """This prior, unchanged. Raises ValueError if a class has no rows."""
+        counts = zip(self.layout.classes, start["count"], strict=True)
+        empty = [name for name, count in counts if not count > 0]
         if empty:
             raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
         return self
 
     def statistics(self, weights: Array) -> Arrays:
+        """Class counts: column sums of the weights (n, k)."""
         return {"count": moments.zeroth(weights)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
+        """Log probabilities of the classes, (k,)."""
         if self.fixed is not None:
             return {"log_probability": np.log(self.fixed)}
         count = statistics["count"] + self.alpha
         return {"log_probability": np.log(count) - np.log(count.sum())}
 
-    def keep_valid(self, current: Arrays, proposed: Arrays, held: Array) -> tuple[Arrays, int]:
-        """Counts stay above zero, and a class that a family holds keeps its count."""
-        keep = held | ~(proposed["count"] > 0)
+    def keep_valid(self, current: Arrays, proposed: Arrays, frozen_classes: Array) -> tuple[Arrays, int]:
+        """The proposed counts; frozen classes, and those whose count would not be positive, keep the current one."""
+        keep = frozen_classes | ~(proposed["count"] > 0)
         return {"count": np.where(keep, current["count"], proposed["count"])}, int(keep.sum())
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, offset: Array | None
     ) -> Arrays:
-        """A gradient step on log p, projected onto the simplex; only normalized where families are conditional."""
+        """Gradient step on log p(class).
+
+        The result is projected onto the simplex. With an ``offset`` (k,), the change of log normalizers that families
+        leave to the class prior, it is normalized instead.
+        """
         if self.fixed is not None:
             return parameters
         moved = parameters["log_probability"] + rate * direction["count"]
@@ -91,7 +92,22 @@ class ClassPrior:
         return {"log_probability": log_project(moved[None, :])[0]}
 
     def log_prior(self, parameters: Arrays) -> float:
+        """Log density of the Dirichlet prior, up to a constant."""
         return 0.0 if self.fixed is not None else self.alpha * float(np.sum(parameters["log_probability"]))
+
+
+def _checked_probabilities(given: Array, k: int) -> Array:
+    """Class probabilities (k,), normalized. Raises ValueError if they are not k positive numbers that sum to 1."""
+    fixed = np.asarray(given, dtype=np.float64)
+    if fixed.shape != (k,):
+        raise ValueError(f"Number of priors must match number of classes: {fixed.size} given, {k} classes")
+    if not (np.isfinite(fixed).all() and (fixed > 0).all()):
+        raise ValueError(
+            "Priors must be positive and finite; leave out the rows of a class that cannot occur"
+        )
+    if not np.isclose(fixed.sum(), 1.0):
+        raise ValueError(f"The sum of the priors should be 1, not {fixed.sum():g}")
+    return np.asarray(fixed / fixed.sum())
 
 
 PRIOR = "class_prior"
@@ -100,35 +116,41 @@ PRIOR = "class_prior"
 
 @dataclass(frozen=True)
 class Product:
-    """p(class) times the product of p(columns of a family | class).
+    """p(class) times the product over families of p(columns of the family | class): the `Model` of the library.
 
-    What is done block by block asks families for an ability by its name: asking for a protocol takes longer than many a
-    block.
+    Methods that run once per block look up optional abilities of a family by attribute name: an isinstance check
+    against a protocol takes longer than a small block.
     """
 
     prior: ClassPrior
     families: Mapping[str, Family]
 
+    # -- before training -----------------------------------------------------------------------------------------
+
     def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Product:
-        bound = {name: family.bind(layouts[name]) for name, family in self.families.items()}
-        return Product(self.prior.bind(Layout(classes, ())), bound)
+        """This model over given columns (one layout per family) and classes."""
+        prior = self.prior.bind(Layout(classes, ()))
+        return Product(prior, {name: family.bind(layouts[name]) for name, family in self.families.items()})
 
     def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
-        given = pooled or {}
+        """This model with default priors and structures fixed from the statistics of the data."""
+        pooled = pooled or {}
         prior = self.prior.prepare(start[PRIOR])
-        families = {name: f.prepare(start[name], given.get(name)) for name, f in self.families.items()}
+        families = {name: f.prepare(start[name], pooled.get(name)) for name, f in self.families.items()}
         return Product(prior, families)
 
     @property
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
-        """The structures that its families have found."""
+        """Name and structure of each family that learns one."""
         return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
+
+    # -- statistics ----------------------------------------------------------------------------------------------
 
     def has_hidden(self, block: Block) -> bool:
         return any(
-            f.has_hidden(block.columns[name])
-            for name, f in self.families.items()
-            if isinstance(f, AllowsMissing)
+            family.has_hidden(block.columns[name])
+            for name, family in self.families.items()
+            if isinstance(family, AllowsMissing)
         )
 
     def structure_statistics(self, block: Block, weights: Array) -> Trees:
@@ -138,63 +160,35 @@ class Product:
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def statistics_of(self, survey: Trees) -> Trees:
-        found = {
-            name: f.statistics_of(survey[name])
+    def statistics_of(self, structure_statistics: Trees) -> Trees:
+        structured = {
+            name: f.statistics_of(structure_statistics[name])
             for name, f in self.families.items()
             if isinstance(f, Structured)
         }
-        return {**survey, **found}
+        return {**structure_statistics, **structured}
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
-        given = parameters or {}
+        parameters = parameters or {}
         sums = {
-            name: family.statistics(block.columns[name], weights, given.get(name))
+            name: family.statistics(block.columns[name], weights, parameters.get(name))
             for name, family in self.families.items()
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def parameters(self, statistics: Trees) -> Trees:
-        found = {name: family.parameters(statistics[name]) for name, family in self.families.items()}
-        return {PRIOR: self.prior.parameters(statistics[PRIOR]), **found}
-
-    def log_joint(self, block: Block, parameters: Trees) -> Array:
-        parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
-        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
-
-    def contrast(self, block: Block, parameters: Trees) -> Array:
-        parts = [
-            getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
-            for name, f in self.families.items()
-        ]
-        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
-
-    def fused_pass(
-        self, block: Block, parameters: Trees, generative: float, decided: float
-    ) -> PassResult | None:
-        """All that a pass wants of a block in one go, where there is one family and it can do that."""
-        name, family = next(iter(self.families.items()))
-        if len(self.families) > 1 or not hasattr(family, "fused_pass"):
-            return None
-        given = PassInputs(
-            parameters[PRIOR]["log_probability"],
-            block.labels,
-            block.weight,
-            block.held_out,
-            generative,
-            decided,
-        )
-        seen = family.fused_pass(block.columns[name], parameters[name], given)
-        counts = self.prior.statistics(seen.classes[None])
-        return PassResult(seen.assessment, {PRIOR: counts, name: seen.statistics}, seen.classes)
-
     def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
-        """Each family freezes what is its own; a class that one of them holds keeps its class count."""
-        admissions = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
-        held = np.any([admission.frozen_classes for admission in admissions.values()], axis=0)
-        prior, frozen = self.prior.keep_valid(current[PRIOR], proposed[PRIOR], held)
-        kept = {name: admission.statistics for name, admission in admissions.items()}
-        return {PRIOR: prior, **kept}, frozen + sum(admission.frozen for admission in admissions.values())
+        """Valid statistics of every family; a class that a family freezes keeps its class count too."""
+        checked = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
+        frozen_classes = np.any([family.frozen_classes for family in checked.values()], axis=0)
+        prior, frozen = self.prior.keep_valid(current[PRIOR], proposed[PRIOR], frozen_classes)
+        statistics = {name: family.statistics for name, family in checked.items()}
+        return {PRIOR: prior, **statistics}, frozen + sum(family.frozen for family in checked.values())
+
+    # -- parameters ----------------------------------------------------------------------------------------------
+
+    def parameters(self, statistics: Trees) -> Trees:
+        families = {name: family.parameters(statistics[name]) for name, family in self.families.items()}
+        return {PRIOR: self.prior.parameters(statistics[PRIOR]), **families}
 
     def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees:
         free = self.prior.fixed is None
@@ -215,3 +209,35 @@ class Product:
         return self.prior.log_prior(parameters[PRIOR]) + sum(
             f.log_prior(parameters[name]) for name, f in penalized
         )
+
+    # -- densities -----------------------------------------------------------------------------------------------
+
+    def log_joint(self, block: Block, parameters: Trees) -> Array:
+        parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
+        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+
+    def contrast(self, block: Block, parameters: Trees) -> Array:
+        parts = [
+            getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
+            for name, f in self.families.items()
+        ]
+        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+
+    def fused_pass(
+        self, block: Block, parameters: Trees, generative: float, decided: float
+    ) -> PassResult | None:
+        """Assessment and statistics of a block in one call; None unless there is one family and it can do that."""
+        name, family = next(iter(self.families.items()))
+        if len(self.families) > 1 or not hasattr(family, "fused_pass"):
+            return None
+        inputs = PassInputs(
+            parameters[PRIOR]["log_probability"],
+            block.labels,
+            block.weight,
+            block.held_out,
+            generative,
+            decided,
+        )
+        result = family.fused_pass(block.columns[name], parameters[name], inputs)
+        counts = self.prior.statistics(result.classes[None])
+        return PassResult(result.assessment, {PRIOR: counts, name: result.statistics}, result.classes)

@@ -1,4 +1,4 @@
-"""Conjugate priors of the papers, in terms of equivalent sample sizes (rc-generative-2025, appendix C)."""
+"""Conjugate priors, parameterized by equivalent sample sizes (rc-generative-2025, appendix C)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from calibayes.core.protocols import Array
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """Prior of the probabilities of r levels that counts as ``size`` rows, spread evenly over the levels.
+    """Prior of the probabilities of r levels, equivalent to ``size`` rows spread evenly over the levels.
 
     Parameters
     ----------
     size : float, optional
-        Equivalent sample size m0; by default the number of levels, one row a level.
+        Equivalent sample size m0; by default the number of levels, one row per level.
     """
 
     size: float | None = None
@@ -35,9 +35,9 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class NormalInverseWishart:
-    """Prior of a mean and a covariance that counts as ``m1`` rows for the mean and ``m2`` for the covariance.
+    """Prior of a mean and a covariance, equivalent to ``m1`` rows for the mean and ``m2`` for the covariance.
 
-    As in the papers the term in (sample mean - prior mean) is left out of the covariance.
+    As in the papers, the covariance omits the term in (sample mean - prior mean).
 
     Parameters
     ----------
@@ -65,18 +65,64 @@ class NormalInverseWishart:
 
 
 @dataclass(frozen=True)
-class Gamma:
-    """Prior of the rate of a Poisson that counts as ``shape`` events in ``rate`` rows.
+class WithinClasses:
+    """Inverse Wishart prior of each class covariance, centered on the pooled within-class covariance of the data.
 
-    The rate that is learned, (events + shape) / (rows + rate), is the posterior mean of the rate, and the posterior
-    mode of its logarithm.
+    The covariance of a class of n rows becomes ``(n W + m V) / (n + m)``, where W is its sample covariance, m the
+    number of pseudo-rows, and V a blend of the pooled within-class covariance and its diagonal. Means have no prior.
+
+    Parameters
+    ----------
+    rows, rows_per_column : float
+        m is ``rows + rows_per_column * d`` for d columns.
+    diagonal : float
+        Weight of the diagonal in V, from 0 to 1: how far correlations shrink towards 0.
+    ridge : float
+        Share of each column's variance that is added to V, so that V is positive definite for any data.
+    floor : float
+        Smallest variance in V as a share of the column's variance. It keeps a column that hardly varied within the
+        classes, such as an indicator of a level that occurred once, from having a variance near 0.
+    """
+
+    rows: float = 50.0
+    rows_per_column: float = 0.0
+    diagonal: float = 0.1
+    ridge: float = 1e-6
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        sizes = (self.rows, self.rows_per_column, self.ridge, self.floor)
+        if not all(0 <= size < math.inf for size in sizes) or not 0 <= self.diagonal <= 1:
+            raise ValueError(
+                f"{self}: diagonal must lie between 0 and 1, all others must be finite and not negative"
+            )
+
+    def conjugate_to(self, within: Array, variances: Array) -> NormalInverseWishart:
+        """The prior for a pooled within-class covariance (d,) or (d, d) and the variances of the columns (d,)."""
+        within_variances = within if within.ndim == 1 else np.diag(within)
+        scale = np.where(variances > 0, variances, variances[variances > 0].min(initial=1.0))
+        to_floor = np.maximum(self.floor * scale - within_variances, 0.0)
+        on_diagonal = self.diagonal * within_variances + self.ridge * scale + to_floor
+        blend = (1.0 - self.diagonal) * within + (on_diagonal if within.ndim == 1 else np.diag(on_diagonal))
+        symmetric = blend if blend.ndim == 1 else (blend + blend.T) / 2
+        size = self.rows + self.rows_per_column * len(variances)
+        return NormalInverseWishart(m1=0.0, m2=size, covariance=symmetric)
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Prior of a Poisson rate, equivalent to ``shape`` events in ``rate`` rows.
+
+    The estimate, (events + shape) / (rows + rate), is the posterior mean of the rate and the posterior mode of its
+    logarithm.
 
     Parameters
     ----------
     shape : float
         Pseudo-count of events.
     rate : float, optional
-        Pseudo-count of rows; by default as many as bring that many events in the training column.
+        Pseudo-count of rows; by default ``shape`` divided by the mean of the training column, so that the prior mean is
+        the column's mean.
     """
 
     shape: float = 1.0
@@ -88,6 +134,6 @@ class Gamma:
                 f"Gamma(shape={self.shape}, rate={self.rate}): both must be finite and not negative"
             )
 
-    def rows(self, mean: Array) -> Array:
+    def pseudo_rows(self, mean: Array) -> Array:
         """Pseudo-counts of rows for columns with these means, (d,)."""
         return self.shape / mean if self.rate is None else np.full(len(mean), self.rate)

@@ -235,7 +235,7 @@ def valid_statistics_are_admitted(case: FamilyCase) -> None:
     admission = family.keep_valid(start, scale(1.5, start))
     _same(admission.statistics, scale(1.5, start))
     assert admission.frozen == 0
-    assert not admission.held.any()
+    assert not admission.frozen_classes.any()
 
 
 def admitted_statistics_have_finite_parameters(case: FamilyCase) -> None:

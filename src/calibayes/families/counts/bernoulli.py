@@ -1,4 +1,4 @@
-"""Columns of zeros and ones, independent given the class."""
+"""Columns of zeros and ones with independent Bernoulli densities given the class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
-from calibayes.families.counts.pseudo_counts import PseudoCounts, floored
+from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import flags
 from calibayes.kernels.numbers import missing, sparse
 from calibayes.kernels.posterior import simplex
@@ -16,9 +16,9 @@ from calibayes.kernels.posterior import simplex
 
 @dataclass(frozen=True)
 class Bernoulli(PseudoCounts):
-    """The probability of a one for each class and column.
+    """The probability of a one for each class and column. A missing value (NaN) is skipped.
 
-    ``alpha`` is a pseudo-count of zeros and of ones, ``prior`` a `Dirichlet` instead of it.
+    ``alpha`` is a pseudo-count of zeros and of ones; ``prior``, a `Dirichlet`, may be given instead of it.
     """
 
     reads = "flags"
@@ -41,11 +41,7 @@ class Bernoulli(PseudoCounts):
         return flags.flag_scores(columns, parameters["log_zero"], parameters["log_one"])
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        """A count that would fall below zero keeps its value."""
-        keep = {name: ~(count >= 0) for name, count in proposed.items()}
-        kept = {name: np.where(keep[name], current[name], count) for name, count in proposed.items()}
-        frozen = sum(int(mask.sum()) for mask in keep.values())
-        return ValidStatistics(kept, frozen, np.zeros(len(kept["ones"]), dtype=bool))
+        return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
@@ -61,7 +57,7 @@ class Bernoulli(PseudoCounts):
         )
 
     def has_hidden(self, columns: Array) -> bool:
-        return False  # a missing cell is not counted, whatever the parameters
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
@@ -75,8 +71,8 @@ class Bernoulli(PseudoCounts):
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
         dense = sparse.as_dense(columns)
-        likely = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
-        return np.where(np.isnan(dense), likely, dense)
+        most_probable = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
+        return np.where(np.isnan(dense), most_probable, dense)
 
     @property
     def groups(self) -> tuple[str, ...]:

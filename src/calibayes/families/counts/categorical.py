@@ -1,4 +1,4 @@
-"""Columns of levels, independent given the class: discrete naive Bayes."""
+"""Columns of levels with independent categorical densities given the class: discrete naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep, PassInputs, PassResult
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
-from calibayes.families.counts.pseudo_counts import PseudoCounts, cell_by_cell, floored
+from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import counts
 from calibayes.kernels.posterior import fused, simplex
 
 
 @dataclass(frozen=True)
 class Categorical(PseudoCounts):
-    """One table of probabilities for each class and column.
+    """The probability of each level for each class and column.
 
-    A code below zero (a level never seen in training, or a missing cell) says nothing: its column is skipped.
-    ``alpha`` is a pseudo-count per level, ``prior`` a `Dirichlet` instead of it.
+    A negative code (a missing value, or a level that did not occur in training) is skipped. ``alpha`` is a pseudo-count
+    per level; ``prior``, a `Dirichlet`, may be given instead of it.
     """
 
     reads = "levels"
@@ -43,12 +43,12 @@ class Categorical(PseudoCounts):
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return counts.look_up(columns, parameters["log_probability"], self._first)
 
-    def fused_pass(self, columns: Array, parameters: Arrays, given: PassInputs) -> PassResult:
-        seen = fused.fused_pass(columns, parameters["log_probability"], self._first, *given)
-        return PassResult(seen.assessment, {"count": seen.counts}, seen.classes)
+    def fused_pass(self, columns: Array, parameters: Arrays, inputs: PassInputs) -> PassResult:
+        sums = fused.fused_pass(columns, parameters["log_probability"], self._first, *inputs)
+        return PassResult(sums.assessment, {"count": sums.counts}, sums.classes)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return cell_by_cell(current, proposed)
+        return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])
@@ -63,7 +63,7 @@ class Categorical(PseudoCounts):
         )
 
     def has_hidden(self, columns: Array) -> bool:
-        return False  # a missing cell is not counted, whatever the parameters
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
@@ -75,8 +75,8 @@ class Categorical(PseudoCounts):
         return drawn if given is None else np.where(given < 0, drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        likely = [np.argmax(posterior @ table, axis=1) for table in self._tables(parameters)]
-        return np.where(columns < 0, np.stack(likely, axis=1), columns)
+        most_probable = [np.argmax(posterior @ table, axis=1) for table in self._tables(parameters)]
+        return np.where(columns < 0, np.stack(most_probable, axis=1), columns)
 
     def _tables(self, parameters: Arrays) -> list[Array]:
         """Probabilities of the levels of each column, (k, levels)."""

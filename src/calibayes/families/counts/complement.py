@@ -1,4 +1,4 @@
-"""Complement naive Bayes (Rennie, Shih, Teevan and Karger 2003): how unlike the other classes a row is."""
+"""Complement naive Bayes (Rennie, Shih, Teevan and Karger 2003): event weights from the counts of all other classes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calibayes.kernels.numbers import events
 class Complement(EventCounts):
     """A weight for each class and column: minus the log probability of the column's events in all other classes.
 
-    What stands in for the log density is a score, the sum of the weights of a row's events. It is no density: it does
-    not integrate to one, nothing can be sampled, and only the closed form is sensible. ``alpha`` is a pseudo-count of
-    events per column, ``prior`` a `Dirichlet` instead of it.
+    `log_density` returns a score, the sum of the weights of a row's events. The score is not a density: it does not
+    integrate to one, cannot be sampled from, and should be trained in closed form only. ``alpha`` is a pseudo-count
+    of events per column; ``prior``, a `Dirichlet`, may be given instead of it.
 
     Parameters
     ----------
     norm : bool, default=False
-        Whether a class's weights are divided by their sum, the second normalization of the paper.
+        Whether the weights of a class are divided by their sum, the second normalization of the paper.
     """
 
     norm: bool = False
@@ -32,12 +32,14 @@ class Complement(EventCounts):
         count = statistics["count"]
         others = count.sum(axis=0) - count + self._pseudo
         others = floored(others, others.sum(axis=1, keepdims=True))
-        logged = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
-        return {"weight": logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged}
+        log_probability = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
+        if self.norm:
+            return {"weight": log_probability / log_probability.sum(axis=1, keepdims=True)}
+        return {"weight": -log_probability}
 
-    def weights_of(self, parameters: Arrays) -> Array:
+    def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["weight"])
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        """A score, no density."""
+        """Score of each class, (n, k); not a density."""
         return events.scores(columns, parameters["weight"])

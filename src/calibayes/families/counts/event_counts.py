@@ -1,4 +1,4 @@
-"""What families over counts of events share: how often each column's event occurred in each class."""
+"""Base of families over event counts: the number of events of each column in each class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibayes.kernels.numbers import events, moments, sparse
 
 @dataclass(frozen=True)
 class EventCounts(PseudoCounts):
-    """Events of each column (k, d), and the rows that they came in (k,)."""
+    """Statistics: events of each class and column (k, d), and rows of each class (k,)."""
 
     reads = "counts"
 
@@ -27,15 +27,15 @@ class EventCounts(PseudoCounts):
         return {"count": events.totals(columns, weights), "rows": moments.zeroth(weights)}
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        """A count that would fall below zero keeps its value."""
-        keep = {"count": ~(proposed["count"] >= 0), "rows": ~(proposed["rows"] > 0)}
-        kept = {name: np.where(keep[name], current[name], value) for name, value in proposed.items()}
-        frozen = sum(int(mask.sum()) for mask in keep.values())
-        return ValidStatistics(kept, frozen, np.zeros(len(kept["rows"]), dtype=bool))
+        """An event count that would be negative, or a row count that would not be positive, keeps its value."""
+        invalid = {"count": ~(proposed["count"] >= 0), "rows": ~(proposed["rows"] > 0)}
+        counts = {name: np.where(invalid[name], current[name], value) for name, value in proposed.items()}
+        frozen = sum(int(mask.sum()) for mask in invalid.values())
+        return ValidStatistics(counts, frozen, np.zeros(len(counts["rows"]), dtype=bool))
 
     @abstractmethod
-    def weights_of(self, parameters: Arrays) -> Array:
-        """What an event of each column adds to a class's log density, (k, d)."""
+    def event_weights(self, parameters: Arrays) -> Array:
+        """Contribution of one event of each column to the log density of each class, (k, d)."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class EventCounts(PseudoCounts):
 
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         dense = sparse.as_dense(columns, len(self.layout.classes))
-        return np.asarray(dense[:, None, :] * self.weights_of(parameters))
+        return np.asarray(dense[:, None, :] * self.event_weights(parameters))
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])

@@ -1,4 +1,4 @@
-"""Counts over columns as draws of one multinomial: words of a document."""
+"""Event counts with a multinomial density given the class, such as the words of a document."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from calibayes.kernels.posterior import simplex
 
 @dataclass(frozen=True)
 class Multinomial(EventCounts):
-    """The probability that an event of a class falls into each column.
+    """For each class, the probability that an event falls into each column.
 
-    The density is that of a row given its length (number of events): with the multinomial coefficient, so that it sums
-    to one over all rows of a length. The length itself says nothing about the class; new rows have Poisson lengths
-    with the mean of the training rows. Counts need not be whole (such as tf-idf): the coefficient is then one of gamma
-    functions, and the sum is one no more. ``alpha`` is a pseudo-count of events per column, ``prior`` a `Dirichlet`
-    instead of it. Missing cells cannot be used.
+    The density is that of a row given its length (number of events), multinomial coefficient included: it sums to one
+    over all rows of a length. The length does not depend on the class; sampled rows have Poisson lengths with the mean
+    of the training rows. Counts need not be integers (tf-idf, for example): the coefficient then uses gamma functions
+    and the sum is no longer one. ``alpha`` is a pseudo-count of events per column; ``prior``, a `Dirichlet`, may be
+    given instead of it. Missing values are not supported.
     """
 
     def parameters(self, statistics: Arrays) -> Arrays:
         count = events.fortran_order(statistics["count"] + self._pseudo)
         count = floored(count, count.sum(axis=1, keepdims=True))
         length = statistics["count"].sum() / statistics["rows"].sum()
-        whole = count.sum(axis=1, keepdims=True)
+        total = count.sum(axis=1, keepdims=True)
         log_probability = events.log_in_place(count)
-        log_probability -= np.log(whole)
+        log_probability -= np.log(total)
         return {
             "log_probability": log_probability,
             "length": np.atleast_1d(length),
@@ -43,10 +43,10 @@ class Multinomial(EventCounts):
         return events.scores(columns, parameters["log_probability"]) + coefficient[:, None]
 
     def contrast(self, columns: Array, parameters: Arrays) -> Array:
-        """Without the coefficient, which all classes share."""
+        """The log density without the multinomial coefficient, which is the same for all classes."""
         return np.asarray(events.scores(columns, parameters["log_probability"]))
 
-    def weights_of(self, parameters: Arrays) -> Array:
+    def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])
 
     def gradient_step(
@@ -63,12 +63,12 @@ class Multinomial(EventCounts):
     ) -> Array:
         if given is not None and not np.isnan(given).all():
             raise ValueError(
-                "a multinomial cannot be drawn given some of its columns: their events depend on the others"
+                "Multinomial cannot sample rows in which some cells are given: sample whole rows instead"
             )
         lengths = rng.poisson(parameters["length"], size=len(classes))
         probability = np.exp(parameters["log_probability"])
         probability = probability / probability.sum(axis=1, keepdims=True)
         rows = np.zeros((len(classes), probability.shape[1]))
-        for c, own in enumerate(probability):
-            rows[classes == c] = rng.multinomial(lengths[classes == c], own)
+        for c, class_probability in enumerate(probability):
+            rows[classes == c] = rng.multinomial(lengths[classes == c], class_probability)
         return rows

@@ -1,4 +1,4 @@
-"""Columns of counts, independent given the class, each a Poisson."""
+"""Event counts with independent Poisson densities given the class."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.counts.pseudo_counts import LEAST_SHARE, floored
 from calibayes.families.priors import Gamma
+from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.numbers import events, sparse
 from calibayes.kernels.posterior.simplex import LARGEST_LOG
 
 
 @dataclass(frozen=True)
 class Poisson:
-    """The rate of events for each class and column. A missing cell (NaN) is skipped.
+    """The rate of events of each class and column. A missing value (NaN) is skipped.
 
-    Counts need not be whole: the density's factorial is then a gamma function, and sums to one no more.
+    Counts need not be integers: the factorial of the density is then a gamma function, and the density no longer sums
+    to one.
 
     Parameters
     ----------
     prior : Gamma, optional
-        Prior of the rates; None is maximum likelihood, where a column without events in a class has the least share
-        of the column's rates.
+        Prior of the rates; None is maximum likelihood. A rate of 0 is raised to 1e-12 of the sum of the column's rates.
     """
 
     prior: Gamma | None = None
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
-    rows: Array = field(default_factory=lambda: np.zeros(()), repr=False, compare=False)
-    """Pseudo-rows of each column, (d,)."""
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
+    pseudo_rows: Array = field(default_factory=lambda: np.zeros(()), repr=False, compare=False)
+    """Pseudo-count of rows of each column, (d,), set by `prepare`."""
 
     reads = "counts"
 
     def __post_init__(self) -> None:
         if self.prior is not None and not isinstance(self.prior, Gamma):
-            raise ValueError(f"the prior of a Poisson is a Gamma() or None, got {self.prior!r}")
+            raise ValueError(f"the prior of Poisson must be a Gamma() or None, got {self.prior!r}")
 
     def bind(self, layout: Layout) -> Poisson:
         return replace(self, layout=layout)
@@ -48,26 +49,26 @@ class Poisson:
         return self
 
     @property
-    def _events(self) -> float:
+    def _pseudo_events(self) -> float:
         return self.prior.shape if self.prior else 0.0
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Poisson:
-        return self._with_rows(start if pooled is None else pooled)._checked(start)
+        return self._with_pseudo_rows(start if pooled is None else pooled)._checked(start)
 
-    def _with_rows(self, every: Arrays) -> Poisson:
+    def _with_pseudo_rows(self, statistics: Arrays) -> Poisson:
         if self.prior is None:
             return self
-        count = every["count"].sum(axis=0)
-        mean = every["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
-        return replace(self, rows=self.prior.rows(np.maximum(mean, LEAST_SHARE)))
+        count = statistics["count"].sum(axis=0)
+        mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
+        return replace(self, pseudo_rows=self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE)))
 
     def _checked(self, start: Arrays) -> Poisson:
-        lost = ~(start["count"] + self.rows > 0)
-        if lost.any():
-            c, j = np.argwhere(lost)[0]
+        empty = ~(start["count"] + self.pseudo_rows > 0)
+        if empty.any():
+            c, j = np.argwhere(empty)[0]
             raise ValueError(
                 f"class {self.layout.classes[c]!r} has no known cell in column {self.layout.columns[j]!r}: "
-                "a prior (prior=Gamma()) or leaving the column out helps"
+                "give a prior (prior=Gamma()) or leave the column out"
             )
         return self
 
@@ -78,35 +79,37 @@ class Poisson:
         }
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        rate = (statistics["sum"] + self._events) / (statistics["count"] + self.rows)
+        rate = (statistics["sum"] + self._pseudo_events) / (statistics["count"] + self.pseudo_rows)
         rate = floored(rate, rate.sum(axis=0))
         return {"rate": rate, "log_rate": np.log(rate)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        of_events = events.scores(sparse.filled(columns), parameters["log_rate"])
+        event_scores = events.scores(sparse.filled(columns), parameters["log_rate"])
         expected = sparse.sum_over_known(columns, parameters["rate"])
-        return np.asarray(of_events - expected - events.log_factorials(columns)[:, None])
+        return np.asarray(event_scores - expected - events.log_factorials(columns)[:, None])
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        """A class and column whose sum would be negative, or its count not positive, keeps both."""
-        keep = ~((proposed["count"] > 0) & (proposed["sum"] >= 0))
-        kept = {name: np.where(keep, current[name], value) for name, value in proposed.items()}
-        return ValidStatistics(kept, len(kept) * int(keep.sum()), keep.all(axis=1))
+        """A class and column whose sum would be negative, or whose count would not be positive, keeps both."""
+        invalid = ~((proposed["count"] > 0) & (proposed["sum"] >= 0))
+        statistics = {name: np.where(invalid, current[name], value) for name, value in proposed.items()}
+        return ValidStatistics(statistics, len(statistics) * int(invalid.sum()), invalid.all(axis=1))
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
     ) -> GradientStep:
-        """Gradient in the log rates."""
+        """Gradient step on the log rates."""
         gradient = direction["sum"] - direction["count"] * parameters["rate"]
         moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(LEAST_SHARE), LARGEST_LOG)
         return GradientStep({"rate": np.exp(moved), "log_rate": moved}, None)
 
     def has_hidden(self, columns: Array) -> bool:
-        return False  # a missing cell is not counted, whatever the parameters
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
-        """Of the log rates."""
-        return float(np.sum(self._events * parameters["log_rate"] - self.rows * parameters["rate"]))
+        """Log prior density of the log rates."""
+        return float(
+            np.sum(self._pseudo_events * parameters["log_rate"] - self.pseudo_rows * parameters["rate"])
+        )
 
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
@@ -115,7 +118,7 @@ class Poisson:
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        """The mean number of events."""
+        """Missing values replaced by the expected number of events."""
         dense = sparse.as_dense(columns)
         return np.where(np.isnan(dense), posterior @ parameters["rate"], dense)
 

@@ -1,4 +1,4 @@
-"""What families that count share: a Dirichlet prior, given by pseudo-counts or by its size."""
+"""Base of families over counts: pseudo-counts of a Dirichlet prior, and counts that stay nonnegative."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.priors import Dirichlet
+from calibayes.families.unbound import UNBOUND
 
 LEAST_SHARE = 1e-12
-"""Least share of a cell in its column: an empty cell is nearly, not wholly, impossible."""
+"""Smallest share of a cell in its column, so that the log probability of an empty cell is finite."""
 
 
 def floored(count: Array, total: Array) -> Array:
-    """Counts with no cell below the least share of its column's total; all equal where the total is nothing."""
+    """Counts raised to the least share of their column's total; all equal where the total is 0."""
     return np.maximum(count, LEAST_SHARE * np.where(total > 0, total, 1.0))
 
 
-def cell_by_cell(current: Arrays, proposed: Arrays) -> ValidStatistics:
-    """A cell whose count would fall below zero keeps its value."""
-    keep = ~(proposed["count"] >= 0)
-    count = np.where(keep, current["count"], proposed["count"])
-    return ValidStatistics({"count": count}, int(keep.sum()), np.zeros(len(count), dtype=bool))
+def keep_nonnegative(current: Arrays, proposed: Arrays) -> ValidStatistics:
+    """The proposed counts; a count that would be negative keeps its current value. No class is frozen as a whole."""
+    negative = {name: ~(count >= 0) for name, count in proposed.items()}
+    counts = {name: np.where(negative[name], current[name], count) for name, count in proposed.items()}
+    frozen = sum(int(mask.sum()) for mask in negative.values())
+    k = len(next(iter(counts.values())))
+    return ValidStatistics(counts, frozen, np.zeros(k, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,11 @@ class PseudoCounts:
 
     alpha: float | Array = 0.0
     prior: Dirichlet | None = None
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.prior is not None and not isinstance(self.prior, Dirichlet):
-            raise ValueError(f"the prior of counts is a Dirichlet(), got {self.prior!r}")
+            raise ValueError(f"the prior of counts must be a Dirichlet() or None, got {self.prior!r}")
         if self.prior is not None and np.any(self.alpha):
             raise ValueError("give alpha or prior, not both")
         if not (np.isfinite(self.alpha).all() and np.all(np.asarray(self.alpha) >= 0)):

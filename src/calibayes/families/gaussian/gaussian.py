@@ -1,4 +1,4 @@
-"""Numbers with a Gaussian density given the class, in six shapes of covariance."""
+"""Numbers with a Gaussian density given the class: discriminant analysis and Gaussian naive Bayes."""
 
 from __future__ import annotations
 
@@ -10,46 +10,50 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.gaussian.covariance_priors import ResolvedPrior, WithinClasses, resolved
-from calibayes.families.gaussian.regularizers import Plain, Regularizer
-from calibayes.families.gaussian.shapes import Expected, Full, Shape
-from calibayes.families.gaussian.singular import SingularCovarianceWarning, where, why
-from calibayes.families.priors import NormalInverseWishart
+from calibayes.families.gaussian.regularizers import Plain, Regularizer, ResolvedPrior, resolve
+from calibayes.families.gaussian.shape import Expected, Shape
+from calibayes.families.gaussian.shapes import Full
+from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
+from calibayes.families.priors import NormalInverseWishart, WithinClasses
+from calibayes.families.unbound import UNBOUND
 
 ROUNDING = 1e-14
-"""A scatter that is a smaller share of the second moment is rounding, not scatter."""
+"""Scatter below this share of the second moment is rounding error and counts as 0."""
 SINGULAR = 1e-12
-"""A column of whose second moment no more than this is left is determined by the class and the other columns."""
+"""A column with no more than this share of its second moment unexplained is determined by the other columns."""
 COLLAPSING = 1e-8
-"""Below this a variance has lost half of its digits, as second moment minus squared mean."""
+"""Unexplained share below which cancellation has cost a variance half of its digits."""
 EIGENVALUE_FLOOR = 1e-2
-"""Least eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
+"""Smallest eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A mean for each class and a covariance in some shape.
+    """A mean for each class and a covariance of a given shape.
+
+    Missing values (NaN) are integrated out: skipped by diagonal shapes, imputed by expectation maximization in others.
 
     Parameters
     ----------
     shape : Shape
-        `Full`, `Diagonal`, `Spherical`, or their tied kin.
+        `Full`, `Diagonal`, `Spherical`, `Tied`, `TiedDiagonal`, `TiedSpherical` or `TreeCovariance`.
     prior : NormalInverseWishart, WithinClasses, "auto" or None
-        ``None`` is strict maximum likelihood; "auto" is maximum likelihood where it is valid and, for a class whose
-        covariance is singular, the default prior with a warning.
+        ``None`` is maximum likelihood; "auto" is maximum likelihood too, except that classes with a singular covariance
+        get the default `NormalInverseWishart` prior, with a warning.
     regularizer : Regularizer
-        What is done to the covariance after it was estimated.
-    exactly : bool
-        Whether the prior keeps the term in (sample mean - prior mean) of the covariance. The papers leave it out; with
-        it the parameters are the exact mode of a posterior, which rules that climb a posterior need.
+        Transformation of the estimated covariance.
+    exact_mode : bool
+        Whether the covariance includes the term in (sample mean - prior mean), which the papers omit. With it the
+        parameters are the exact mode of the posterior, as rules that ascend the posterior need.
     """
 
     shape: Shape = field(default_factory=Full)
     prior: NormalInverseWishart | WithinClasses | Literal["auto"] | None = None
     regularizer: Regularizer = field(default_factory=Plain)
-    exactly: bool = False
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    exact_mode: bool = False
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
     resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
+    """The prior with all its parameters, set by `prepare`; None for maximum likelihood."""
 
     reads = "numbers"
 
@@ -57,7 +61,7 @@ class Gaussian:
         priors = NormalInverseWishart | WithinClasses
         if not (self.prior is None or isinstance(self.prior, priors) or self.prior == "auto"):
             raise ValueError(
-                "the prior of a Gaussian is a NormalInverseWishart(), WithinClasses(), 'auto' or None, "
+                "the prior of Gaussian must be a NormalInverseWishart(), WithinClasses(), 'auto' or None, "
                 f"got {self.prior!r}"
             )
 
@@ -68,7 +72,7 @@ class Gaussian:
         return replace(self, prior=NormalInverseWishart()) if self.prior in (None, "auto") else self
 
     def exact(self) -> Gaussian:
-        return replace(self, exactly=True)
+        return replace(self, exact_mode=True)
 
     @property
     def size(self) -> int:
@@ -85,41 +89,41 @@ class Gaussian:
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         expected = self._expected(parameters, weights.shape[1])
-        count, first, second = self.shape.about(columns, self.layout.center, weights, expected)
+        count, first, second = self.shape.moments_about(columns, self.layout.center, weights, expected)
         return {"count": count, "first": first, "second": second}
 
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:
-        """What missing cells are taken for: by the parameters, or at the start by each column alone."""
+        """Distribution of missing values: of the parameters, or before training of each column by itself."""
         if parameters is None:
             return Expected(np.zeros((k, len(self.layout.columns))), np.diag(self.layout.variance)[None])
         return Expected(parameters["mean"] - self.layout.center, self.shape.covariance(parameters))
 
     def _estimate(self, statistics: Arrays) -> tuple[Array, Array]:
-        """Mean about the center (k, d) and covariance (g, ...); nonsense where a count is not positive."""
+        """Means minus the center (k, d) and covariance (g, ...); meaningless where a count is not positive."""
         first, second = statistics["first"], statistics["second"]
-        count = _rows(statistics["count"])
-        some = np.where(count > 0, count, 1.0)
-        mean, size = first / some, self._pool(some)
+        count = _as_matrix(statistics["count"])
+        divisor = np.where(count > 0, count, 1.0)
+        mean, size = first / divisor, self._pool(divisor)
         squares = self.shape.square(mean)
-        squares *= _like(some, squares)
+        squares *= _expand(divisor, squares)
         scatter = second - self._pool(squares)
         scatter[np.abs(scatter) <= ROUNDING * np.abs(second)] = 0.0
         prior = self.resolved
         if prior is not None:
             m1, m2 = prior.m1[:, None], prior.m2[:, None]
             weight = np.where(m1 + count > 0, m1 + count, 1.0)
-            scatter = scatter + _like(m2, second) * prior.covariance
-            if self.exactly:
-                away = self.shape.square(mean - prior.mean)
-                scatter = scatter + self._pool(_like(m1 * count / weight, away) * away)
+            scatter = scatter + _expand(m2, second) * prior.covariance
+            if self.exact_mode:
+                deviation = self.shape.square(mean - prior.mean)
+                scatter = scatter + self._pool(_expand(m1 * count / weight, deviation) * deviation)
             mean, size = (m1 * prior.mean + first) / weight, m2 + self._pool(count)
             size = np.where(size > 0, size, 1.0)
-        covariance = self.shape.settle(scatter / _like(size, second), size)
+        covariance = self.shape.constrain(scatter / _expand(size, second), size)
         return mean, self.regularizer.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:
         mean, covariance = self._estimate(statistics)
-        return {"mean": self.layout.center + mean, **self.shape.finish(covariance, len(mean))}
+        return {"mean": self.layout.center + mean, **self.shape.covariance_parameters(covariance, len(mean))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return self.shape.log_density(_floats(columns), parameters)
@@ -129,140 +133,148 @@ class Gaussian:
 
     # -- validity ------------------------------------------------------------------------------------------------
 
-    def _left(self, statistics: Arrays) -> Array:
-        """What is left of each column's second moment when the means and the columns before it are known, (g, d).
+    def _unexplained(self, statistics: Arrays) -> Array:
+        """Conditional variance of each column given those before it, as a share of its second moment, (g, d).
 
-        It is measured on the covariance that will be used.
+        Prior and regularizer are included.
         """
         _, covariance = self._estimate(statistics)
-        count = _rows(statistics["count"])
+        count = _as_matrix(statistics["count"])
         size = self._pool(np.where(count > 0, count, 1.0))
         scale = np.abs(self.shape.variances(statistics["second"])) / size
         pivots = self.shape.pivots(covariance)
-        # Where nothing was summed (an empty class, all rows at the center) all of it is left, and a ratio would overflow.
+        # A second moment of 0 (an empty class, all rows at the center) must not overflow the ratio.
         return pivots / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(pivots)), np.finfo(float).tiny)
 
     def _determined(self, statistics: Arrays) -> Array:
-        """Columns that have no variance of their own, (g, d)."""
-        return ~(self._left(statistics) > SINGULAR)
+        """Columns that are determined by the columns before them, so that the covariance is singular, (g, d)."""
+        return ~(self._unexplained(statistics) > SINGULAR)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """A class whose count or covariance would be invalid keeps all its moments; a tied shape keeps all or none.
 
-        Nor may a variance that has lost half of its digits to cancellation shrink further.
+        A variance that has lost half of its digits to cancellation is invalid too if it would shrink further.
         """
-        empty = ~(_rows(proposed["count"]) > 0).all(axis=1)
-        left = self._left(proposed)
-        collapsing = left < COLLAPSING
+        empty = ~(_as_matrix(proposed["count"]) > 0).all(axis=1)
+        unexplained = self._unexplained(proposed)
+        collapsing = unexplained < COLLAPSING
         if collapsing.any():
-            collapsing &= left < self._left(current)
-        held = self._pool(empty[:, None])[:, 0] | (collapsing | ~(left > SINGULAR)).any(axis=1)
-        held = np.array(np.broadcast_to(held > 0, empty.shape))
-        if not held.any():
-            return ValidStatistics(dict(proposed), 0, held)
-        kept = {
-            name: np.where(_like(held[: len(value)], value), current[name], value)
+            collapsing &= unexplained < self._unexplained(current)
+        invalid = self._pool(empty[:, None])[:, 0] | (collapsing | ~(unexplained > SINGULAR)).any(axis=1)
+        frozen_classes = np.array(np.broadcast_to(invalid > 0, empty.shape))
+        if not frozen_classes.any():
+            return ValidStatistics(dict(proposed), 0, frozen_classes)
+        statistics = {
+            name: np.where(_expand(frozen_classes[: len(value)], value), current[name], value)
             for name, value in proposed.items()
         }
         sizes = [value.size / len(value) for value in proposed.values()]
-        return ValidStatistics(kept, int(held.sum() * sum(sizes)), held)
+        return ValidStatistics(statistics, int(frozen_classes.sum() * sum(sizes)), frozen_classes)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Gaussian:
-        rows = start if pooled is None else pooled
-        count = _rows(rows["count"]).sum(axis=0)
-        mean = rows["first"].sum(axis=0) / count
-        variances = np.maximum(self.shape.variances(rows["second"]).sum(axis=0) / count - mean**2, 0.0)
+        """This family with prior, regularizer and shape completed. Raises ValueError if a covariance is singular."""
+        sums = start if pooled is None else pooled
+        count = _as_matrix(sums["count"]).sum(axis=0)
+        mean = sums["first"].sum(axis=0) / count
+        variances = np.maximum(self.shape.variances(sums["second"]).sum(axis=0) / count - mean**2, 0.0)
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
-        bare = replace(self, shape=shape, regularizer=regularizer, resolved=None)
+        without_prior = replace(self, shape=shape, regularizer=regularizer, resolved=None)
         if isinstance(self.prior, NormalInverseWishart):
-            prepared = replace(bare, resolved=bare._resolve(self.prior, mean, variances))
+            prepared = replace(without_prior, resolved=without_prior._resolve(self.prior, mean, variances))
         elif isinstance(self.prior, WithinClasses):
-            found = self.prior.conjugate_to(bare._within(start), variances)
-            prepared = replace(bare, resolved=bare._resolve(found, mean, variances))
+            prior = self.prior.conjugate_to(without_prior._within_class_covariance(start), variances)
+            prepared = replace(without_prior, resolved=without_prior._resolve(prior, mean, variances))
         elif self.prior == "auto":
-            prepared = bare._resolve_where_singular(start, mean, variances)
+            prepared = without_prior._resolve_where_singular(start, mean, variances)
         else:
-            prepared = bare
+            prepared = without_prior
         return prepared._checked(start)
 
-    def _within(self, start: Arrays) -> Array:
-        """The scatter of all rows about the means of their classes, in the form of one covariance."""
-        count = _rows(start["count"])
-        some = np.where(count > 0, count, 1.0)
-        squares = self.shape.square(start["first"] / some)
-        scatter = start["second"].sum(axis=0) - np.sum(_like(count, squares) * squares, axis=0)
+    def _within_class_covariance(self, start: Arrays) -> Array:
+        """The pooled covariance of all rows about the means of their classes, (...)."""
+        count = _as_matrix(start["count"])
+        squares = self.shape.square(start["first"] / np.where(count > 0, count, 1.0))
+        scatter = start["second"].sum(axis=0) - np.sum(_expand(count, squares) * squares, axis=0)
         total = count.sum(axis=0)
         return np.asarray(scatter / np.where(total > 0, total, 1.0))
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
-        return resolved(prior, self.shape, self.layout, mean, variances)
+        return resolve(prior, self.shape, self.layout, mean, variances)
 
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
+        """This family with the default prior on the classes whose covariance is singular, and a warning."""
         singular = self._determined(start).any(axis=1)
         if not singular.any():
             return self
         default = NormalInverseWishart()
         prior = self._resolve(default, mean, variances)
         warnings.warn(
-            f"{where(singular, self.layout)}: the covariance is singular ({self._why(start)}); a prior worth "
-            f"{default.m2:g} rows was put on it. Give prior=None for strict maximum likelihood, or a tied shape.",
+            f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
+            f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
+            "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
             SingularCovarianceWarning,
-            stacklevel=8,
+            stacklevel=2,
         )
         m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
         return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))
 
     def _checked(self, start: Arrays) -> Gaussian:
+        """This family. Raises ValueError if a covariance is singular."""
         singular = self._determined(start).any(axis=1)
         if singular.any():
             raise ValueError(
-                f"{where(singular, self.layout)}: the {type(self.shape).__name__} covariance is singular "
-                f"({self._why(start)}). A prior (prior=NormalInverseWishart()), a tied shape, or leaving columns out helps."
+                f"{affected_classes(singular, self.layout)}: the {type(self.shape).__name__} covariance is "
+                f"singular ({self._reason(start)}). Give a prior (prior=NormalInverseWishart()), use a tied "
+                "shape or leave columns out."
             )
         return self
 
-    def _why(self, start: Arrays) -> str:
-        """The first singular class's reason, in words."""
+    def _reason(self, start: Arrays) -> str:
+        """Why the covariance of the first singular class is singular."""
         determined = self._determined(start)
         group = int(np.argmax(determined.any(axis=1)))
-        counts = self._pool(_rows(start["count"]))[group]
-        within = replace(self, resolved=None, regularizer=Plain())._estimate(start)[1]
+        counts = self._pool(_as_matrix(start["count"]))[group]
+        sample_covariance = replace(self, resolved=None, regularizer=Plain())._estimate(start)[1]
+        variances = self.shape.variances(sample_covariance)[group]
         scale = np.abs(self.shape.variances(start["second"]))[group] / np.where(counts > 0, counts, 1.0)
-        flat = self.shape.variances(within)[group] <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
-        return why(counts, flat, determined[group], self.layout)
+        is_constant = variances <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
+        return reason(counts, is_constant, determined[group], self.layout)
 
     # -- abilities -----------------------------------------------------------------------------------------------
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
     ) -> GradientStep:
-        """Gradient in (covariance^-1 mean, -1/2 covariance^-1); a tied covariance stays, as in logistic regression."""
+        """Gradient step on the natural parameters, covariance^-1 mean and -1/2 covariance^-1.
+
+        A tied covariance is not changed, as in logistic regression.
+        """
         shape, mean, center = self.shape, parameters["mean"], self.layout.center
         covariance = shape.covariance(parameters)
-        count, first = _rows(direction["count"]), direction["first"]
+        count, first = _as_matrix(direction["count"]), direction["first"]
         sums = first + count * center
         natural = shape.precision_times(covariance, mean)
         if shape.tied:
-            # With fixed class probabilities the normalizer belongs to the density, and so to the gradient.
+            # If the class prior cannot absorb the normalizer, its gradient is part of the step.
             moved = natural + rate * (sums if absorbed else sums - count * mean)
             means = shape.covariance_times(covariance, moved)
             offset = 0.5 * (np.sum(moved * means, axis=1) - np.sum(natural * mean, axis=1))
             return GradientStep({**parameters, "mean": means}, offset if absorbed else None)
         centers = np.broadcast_to(center, first.shape)
         squares = direction["second"] + shape.cross(first, centers)
-        squares = squares + _like(count, squares) * shape.square(centers)
-        gradient = squares - _like(count, squares) * (shape.square(mean) + covariance)
+        squares = squares + _expand(count, squares) * shape.square(centers)
+        gradient = squares - _expand(count, squares) * (shape.square(mean) + covariance)
         moved = natural + rate * (sums - count * mean)
         covariance = shape.gradient_step(covariance, rate * gradient, EIGENVALUE_FLOOR)
         means = shape.covariance_times(covariance, moved)
-        return GradientStep({"mean": means, **shape.finish(covariance, len(means))}, None)
+        return GradientStep({"mean": means, **shape.covariance_parameters(covariance, len(means))}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
         if self.resolved is None:
             return 0.0
         prior, covariance = self.resolved, self.shape.covariance(parameters)
-        away = parameters["mean"] - self.layout.center - prior.mean
-        distance = np.sum(away * self.shape.precision_times(covariance, away), axis=1)
+        deviation = parameters["mean"] - self.layout.center - prior.mean
+        distance = np.sum(deviation * self.shape.precision_times(covariance, deviation), axis=1)
         return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
 
     def sample(
@@ -274,7 +286,7 @@ class Gaussian:
         return drawn if given is None else self.shape.conditioned(drawn, given, covariance, classes)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        """Each class's conditional mean, weighted by the posterior."""
+        """Missing values replaced by the conditional means of the classes, averaged over the posterior."""
         k, covariance = posterior.shape[1], self.shape.covariance(parameters)
         by_class = [
             self.shape.conditioned(
@@ -282,8 +294,8 @@ class Gaussian:
             )
             for c, mean in zip(range(k), parameters["mean"], strict=True)
         ]
-        likely = np.einsum("nk,knd->nd", posterior, np.stack(by_class))
-        return np.where(np.isnan(columns), likely, columns)
+        average = np.einsum("nk,knd->nd", posterior, np.stack(by_class))
+        return np.where(np.isnan(columns), average, columns)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -293,26 +305,26 @@ class Gaussian:
         return self.shape.terms(np.asarray(columns, dtype=np.float64), parameters)
 
     def move(self, statistics: Arrays, center: Array) -> Arrays:
-        """x - center' = (x - center) + shift, so moments move by the lower ones."""
-        count, first, second = _rows(statistics["count"]), statistics["first"], statistics["second"]
+        """The moments about another center, from x - center' = (x - center) + shift."""
+        count, first, second = _as_matrix(statistics["count"]), statistics["first"], statistics["second"]
         shift = np.broadcast_to(self.layout.center - center, first.shape)
         across = self.shape.cross(first, shift)
         squares = self.shape.square(shift)
-        moved = second + self._pool(across + _like(count, squares) * squares)
+        moved = second + self._pool(across + _expand(count, squares) * squares)
         return {"count": statistics["count"], "first": first + count * shift, "second": moved}
 
 
 def _floats(columns: Array) -> Array:
-    """Numbers in float64; float32 stays, and shapes say what they make of it."""
+    """Numbers as float64; float32 is kept, each shape decides how to compute with it."""
     numbers = np.asarray(columns)
     return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)
 
 
-def _rows(count: Array) -> Array:
-    """Counts of rows (k, 1), or of known cells (k, d)."""
+def _as_matrix(count: Array) -> Array:
+    """Counts of rows (k,) as (k, 1); counts of known cells (k, d) as they are."""
     return count[:, None] if count.ndim == 1 else count
 
 
-def _like(per_class: Array, value: Array) -> Array:
-    """Per-class numbers with as many axes as the value they multiply."""
+def _expand(per_class: Array, value: Array) -> Array:
+    """Per-class numbers with trailing axes added, so that they broadcast with ``value``."""
     return per_class.reshape(per_class.shape + (1,) * (value.ndim - per_class.ndim))

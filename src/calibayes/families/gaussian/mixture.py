@@ -1,4 +1,4 @@
-"""Several components a class: a mixture of any family over numbers."""
+"""Mixtures: several components per class, each a density of the same family over numbers."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from calibayes.core.abilities import (
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.gaussian.gaussian import Gaussian
 from calibayes.families.gaussian.shapes import Diagonal
+from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.numbers import clusters
 from calibayes.kernels.posterior import components
 
-MASS = "component"
-"""Name of the weight of the rows in each component among the statistics."""
+COMPONENT = "component"
+"""Name of the statistic with the weight of the rows in each component, (components,)."""
 LEAST_SHARE = 1e-12
-"""Least share of a component in its class: an empty one is nearly, not wholly, impossible."""
-NEEDS = (AllowsMissing, Sampling, Filling, Reasons, Conjugate, Penalized)
+"""Smallest share of a component in its class, so that its log weight is finite."""
+NEEDED_ABILITIES = (AllowsMissing, Sampling, Filling, Reasons, Conjugate, Penalized)
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """p(x | class) = sum over the class's components of weight * density, as many as the layout has seeds.
+    """p(x | class) = sum over the components of the class of weight * density, one component per seed of the layout.
 
-    The components are the classes of an inner family, which may be tied over all of them. A class's weight is shared
-    out over its components by their posterior (gdt-2004), at the start by the nearest seed, so that maximum likelihood
-    is expectation maximization. The weights of components have no prior.
+    The components are the classes of an inner family, whose parameters may be tied over all of them. The class weight
+    of a row is distributed over the components of the class by their posterior (gdt-2004), before training by the
+    nearest seed, so that maximum likelihood is expectation maximization. The weights of components have no prior.
 
     Parameters
     ----------
@@ -46,25 +47,25 @@ class Mixture:
     """
 
     family: Any = field(default_factory=lambda: Gaussian(Diagonal()))
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
 
     reads = "clusters"
 
     def __post_init__(self) -> None:
-        able = all(isinstance(self.family, need) for need in NEEDS)
-        if not able or getattr(self.family, "reads", None) != "numbers":
+        is_able = all(isinstance(self.family, ability) for ability in NEEDED_ABILITIES)
+        if not is_able or getattr(self.family, "reads", None) != "numbers":
             raise ValueError(
-                f"a mixture is made of a family over numbers such as Gaussian(), got {self.family!r}"
+                f"the family of Mixture must be a family over numbers such as Gaussian(), got {self.family!r}"
             )
 
     def bind(self, layout: Layout) -> Mixture:
         if not layout.seeds:
             raise ValueError(
-                "a mixture must be told where its components begin: give its columns the encoder Clusters()"
+                "Mixture needs seeds for its components, and the layout has none: use the encoder Clusters()"
             )
-        # A class without rows at the time when seeds were found has one component, anywhere.
-        lost = len(layout.classes) - len(layout.seeds)
-        layout = replace(layout, seeds=(*layout.seeds, *[layout.center[None]] * lost))
+        # A class that had no rows when the seeds were determined has one component, at the center.
+        seedless = len(layout.classes) - len(layout.seeds)
+        layout = replace(layout, seeds=(*layout.seeds, *[layout.center[None]] * seedless))
         names = [
             f"{name}, component {number}" if len(seeds) > 1 else name
             for name, seeds in zip(layout.classes, layout.seeds, strict=True)
@@ -74,55 +75,68 @@ class Mixture:
         return replace(self, family=inner, layout=layout)
 
     @cached_property
-    def owner(self) -> Array:
-        """The class of each component, ascending."""
+    def component_classes(self) -> Array:
+        """The class of each component, ascending, (components,)."""
         return np.repeat(np.arange(len(self.layout.seeds)), [len(seeds) for seeds in self.layout.seeds])
 
     @property
-    def several(self) -> bool:
+    def owner(self) -> Array:
+        """Older name of `component_classes`."""
+        return self.component_classes
+
+    @property
+    def has_several_components(self) -> bool:
         """Whether some class has more than one component."""
-        return len(self.owner) > len(self.layout.classes)
+        return len(self.component_classes) > len(self.layout.classes)
 
     @property
     def size(self) -> int:
-        return self.family.size if isinstance(self.family, Sized) else len(self.owner)
+        return self.family.size if isinstance(self.family, Sized) else len(self.component_classes)
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
     def has_hidden(self, columns: Array) -> bool:
-        return self.several or bool(self.family.has_hidden(columns))
+        return self.has_several_components or bool(self.family.has_hidden(columns))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        shares = self._nearest(columns) if parameters is None else self._judged(columns, parameters)[1]
-        shared = weights[:, self.owner] * shares
-        return {MASS: shared.sum(axis=0), **self.family.statistics(columns, shared, parameters)}
+        if parameters is None:
+            shares = self._nearest_seeds(columns)
+        else:
+            shares = self._density_and_shares(columns, parameters)[1]
+        component_weights = weights[:, self.component_classes] * shares
+        return {
+            COMPONENT: component_weights.sum(axis=0),
+            **self.family.statistics(columns, component_weights, parameters),
+        }
 
-    def _nearest(self, columns: Array) -> Array:
-        """1 for the nearest seed of each class, columns in units of their spread, else 0, (n, components)."""
-        spread = spreads(self.layout.variance, len(self.layout.columns))
-        rows = (np.asarray(columns, dtype=np.float64) - self.layout.center) / spread
-        away = [
-            clusters.squared_distances(rows, (seeds - self.layout.center) / spread)
+    def _nearest_seeds(self, columns: Array) -> Array:
+        """Indicators of the nearest seed of each class, by standardized distance, (n, components)."""
+        scale = column_scales(self.layout.variance, len(self.layout.columns))
+        rows = (np.asarray(columns, dtype=np.float64) - self.layout.center) / scale
+        distances = [
+            clusters.squared_distances(rows, (seeds - self.layout.center) / scale)
             for seeds in self.layout.seeds
         ]
-        return np.concatenate([np.eye(each.shape[1])[np.argmin(each, axis=1)] for each in away], axis=1)
+        return np.concatenate(
+            [np.eye(squares.shape[1])[np.argmin(squares, axis=1)] for squares in distances], axis=1
+        )
 
-    def _judged(self, columns: Array, parameters: Arrays) -> tuple[Array, Array]:
+    def _density_and_shares(self, columns: Array, parameters: Arrays) -> tuple[Array, Array]:
         """log p(x | class), (n, k), and the posterior of components within their class, (n, components)."""
         parts = self.family.log_density(columns, parameters) + parameters["log_weight"]
-        return components.log_sum_and_shares(parts, self.owner)
+        return components.log_sum_and_shares(parts, self.component_classes)
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        mass = np.maximum(statistics[MASS], LEAST_SHARE * self._of_class(statistics[MASS]))
-        weight = np.log(mass) - np.log(self._of_class(mass))
-        return {"log_weight": weight, **self.family.parameters(_inner(statistics))}
+        weight = np.maximum(statistics[COMPONENT], LEAST_SHARE * self._class_totals(statistics[COMPONENT]))
+        log_weight = np.log(weight) - np.log(self._class_totals(weight))
+        return {"log_weight": log_weight, **self.family.parameters(_inner(statistics))}
 
-    def _of_class(self, mass: Array) -> Array:
-        """Weight of each component's class, (components,)."""
-        return np.bincount(self.owner, mass)[self.owner]
+    def _class_totals(self, weight: Array) -> Array:
+        """Sum of the weights over the class of each component, (components,)."""
+        return np.bincount(self.component_classes, weight)[self.component_classes]
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        return self._judged(columns, parameters)[0]
+        return self._density_and_shares(columns, parameters)[0]
 
     # -- validity ------------------------------------------------------------------------------------------------
 
@@ -131,17 +145,17 @@ class Mixture:
         return replace(self, family=family)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        """Components freeze one by one, by the inner family's measure; a class is held where all of its own are.
+        """The inner family freezes components one by one; a class is frozen if all its components are.
 
-        Weights of components freeze by themselves, so that a step of expectation maximization raises the likelihood
-        though some component must stay where it is.
+        Weights of components freeze independently of the components, so that a step of expectation maximization raises
+        the likelihood even if some component is frozen.
         """
         inner = self.family.keep_valid(_inner(current), _inner(proposed))
-        mass = proposed[MASS]
-        lost = ~(mass > LEAST_SHARE * np.maximum(self._of_class(mass), 0.0))
-        kept = {MASS: np.where(lost, current[MASS], mass), **inner.statistics}
-        held = np.bincount(self.owner, ~inner.frozen_classes) == 0
-        return ValidStatistics(kept, inner.frozen + int(lost.sum()), held)
+        weight = proposed[COMPONENT]
+        vanishing = ~(weight > LEAST_SHARE * np.maximum(self._class_totals(weight), 0.0))
+        statistics = {COMPONENT: np.where(vanishing, current[COMPONENT], weight), **inner.statistics}
+        frozen_classes = np.bincount(self.component_classes, ~inner.frozen_classes) == 0
+        return ValidStatistics(statistics, inner.frozen + int(vanishing.sum()), frozen_classes)
 
     # -- abilities -----------------------------------------------------------------------------------------------
 
@@ -157,40 +171,40 @@ class Mixture:
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
-        """The component by its posterior given what is known, then a row of it."""
-        shares = (
-            np.exp(parameters["log_weight"])[None] if given is None else self._judged(given, parameters)[1]
-        )
-        return self.family.sample(
-            parameters, components.draw_parts(shares, self.owner, classes, rng), rng, given
-        )
+        """Sample a component by its posterior given the known cells, then a row from the component."""
+        if given is None:
+            shares = np.exp(parameters["log_weight"])[None]
+        else:
+            shares = self._density_and_shares(given, parameters)[1]
+        drawn = components.draw_parts(shares, self.component_classes, classes, rng)
+        return self.family.sample(parameters, drawn, rng, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        shares = self._judged(columns, parameters)[1]
-        return self.family.fill(columns, parameters, posterior[:, self.owner] * shares)
+        shares = self._density_and_shares(columns, parameters)[1]
+        return self.family.fill(columns, parameters, posterior[:, self.component_classes] * shares)
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return (" + ".join(self.layout.columns),) if self.several else self.family.groups
+        return (" + ".join(self.layout.columns),) if self.has_several_components else self.family.groups
 
     def terms(self, columns: Array, parameters: Arrays) -> Array:
-        """The log of a sum is no sum over columns, so they count together; one component has its family's terms."""
-        if self.several:
+        """One term for all columns together, or the family's terms if every class has one component."""
+        if self.has_several_components:
             return self.log_density(columns, parameters)[:, :, None]
         return self.family.terms(columns, parameters)
 
     def move(self, statistics: Arrays, center: Array) -> Arrays:
         inner = _inner(statistics)
         moved = self.family.move(inner, center) if isinstance(self.family, Movable) else inner
-        return {MASS: statistics[MASS], **moved}
+        return {COMPONENT: statistics[COMPONENT], **moved}
 
 
-def spreads(variance: Array, d: int) -> Array:
-    """In what units distances are measured, (d,): standard deviations, or one where a column has none."""
+def column_scales(variance: Array, d: int) -> Array:
+    """Standard deviations of the columns as units of distance, (d,); 1 for constant columns or without variances."""
     known = np.ones(d) if len(variance) == 0 else np.asarray(variance)
     return np.sqrt(np.where(known > 0, known, 1.0))
 
 
 def _inner(statistics: Arrays) -> Arrays:
-    """Those of the inner family."""
-    return {name: value for name, value in statistics.items() if name != MASS}
+    """The statistics of the inner family."""
+    return {name: value for name, value in statistics.items() if name != COMPONENT}

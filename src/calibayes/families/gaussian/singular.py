@@ -1,4 +1,4 @@
-"""Covariances that are none, in words."""
+"""Messages about singular covariances: which classes, and why."""
 
 from __future__ import annotations
 
@@ -8,34 +8,41 @@ from calibayes.core.protocols import Array, Layout
 
 
 class SingularCovarianceWarning(UserWarning):
-    """A class's covariance was singular and a prior was put on it."""
+    """The covariance of a class is singular; a prior is used for it."""
 
 
-def where(singular: Array, layout: Layout) -> str:
-    """The classes whose covariance is singular, (k,) booleans, or all of them where they share one, (1,)."""
+def affected_classes(singular: Array, layout: Layout) -> str:
+    """Names of the classes with a singular covariance, from (k,) booleans; (1,) is a tied covariance."""
     if len(singular) < len(layout.classes):
         return "all classes together"
-    names = [repr(name) for name, bad in zip(layout.classes, singular, strict=True) if bad]
+    names = [repr(name) for name, is_singular in zip(layout.classes, singular, strict=True) if is_singular]
     return f"class {', '.join(names)}"
 
 
-def why(counts: Array, flat: Array, determined: Array, layout: Layout) -> str:
-    """The reason of one class.
+def reason(counts: Array, is_constant: Array, is_determined: Array, layout: Layout) -> str:
+    """Why the covariance of a class is singular.
 
-    ``counts`` (1,) or (d,) are its rows or known cells, ``flat`` (d,) its columns without spread, ``determined`` (d,)
-    those without a variance of their own.
+    Parameters
+    ----------
+    counts : (1,) or (d,) array
+        Number of rows of the class, or of its known cells in each column.
+    is_constant : (d,) booleans
+        Columns without variance within the class.
+    is_determined : (d,) booleans
+        Columns without variance given the columns before them.
     """
-    unknown = np.broadcast_to(counts <= 0, flat.shape)
-    if unknown.any():
-        return f"no known cell in it: {_listed(layout.columns, unknown)}"
-    if flat.any():
-        return f"no spread left within it: {_listed(layout.columns, flat)}"
+    is_unknown = np.broadcast_to(counts <= 0, is_constant.shape)
+    if is_unknown.any():
+        return f"no known values in {_listed(layout.columns, is_unknown)}"
+    if is_constant.any():
+        return f"no within-class variance in {_listed(layout.columns, is_constant)}"
     if counts.min() <= len(layout.columns):
         return f"{counts.min():g} rows for {len(layout.columns)} columns"
-    return f"determined by the other columns: {_listed(layout.columns, determined)}"
+    return f"determined by the other columns: {_listed(layout.columns, is_determined)}"
 
 
-def _listed(names: tuple[str, ...], chosen: Array, most: int = 5) -> str:
-    picked = [repr(name) for name, take in zip(names, chosen, strict=True) if take]
-    rest = f" and {len(picked) - most} more" if len(picked) > most else ""
-    return ("column " if len(picked) == 1 else "columns ") + ", ".join(picked[:most]) + rest
+def _listed(names: tuple[str, ...], mask: Array, most: int = 5) -> str:
+    """The names of the columns in a mask, at most ``most`` of them."""
+    chosen = [repr(name) for name, is_chosen in zip(names, mask, strict=True) if is_chosen]
+    rest = f" and {len(chosen) - most} more" if len(chosen) > most else ""
+    return ("column " if len(chosen) == 1 else "columns ") + ", ".join(chosen[:most]) + rest

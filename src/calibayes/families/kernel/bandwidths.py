@@ -1,8 +1,8 @@
-"""How wide the kernel of a density is: rules that find it in the counts of the start, after which it is fixed.
+"""Bandwidth rules: the width of a Gaussian kernel from the counts of the data.
 
-A rule is told the counts of each class on the ordered cells of one column, and answers in cells, so that it serves
-points of a grid and bins alike. Over bins of different widths the kernel lies over their numbers: it is narrow where
-bins are, and the rules for a spread take that of the numbers.
+A rule maps the counts of each class on the ordered cells of one column to a bandwidth in cells, so that the same rules
+apply to points of a grid and to bins. On bins of unequal width the kernel acts on bin numbers: it is narrow where bins
+are narrow, and rules that need a standard deviation use that of the bin numbers.
 """
 
 from __future__ import annotations
@@ -17,21 +17,28 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.levels import bandwidths
 
-FEWEST = 3
-"""Cells below which there is nothing to smooth."""
-LARGEST = 10**300
-"""Numbers from here on are no bandwidths, and may be no floats."""
-EVEN = 1e-6
+FEWEST_CELLS = 3
+"""Columns with fewer cells are not smoothed."""
+LARGEST_WIDTH = 10**300
+"""Larger numbers count as infinite: an int may not fit into a float."""
+EQUAL_WIDTH_TOLERANCE = 1e-6
 """Relative difference in width up to which cells are equally wide."""
 
 
 class Bandwidth(Protocol):
-    """A rule for bandwidths."""
+    """A bandwidth rule."""
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
-        """The bandwidth of each class in cells, (k,), from its counts on cells in order, (k, cells), and their widths.
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+        """The bandwidth of each class in cells, (k,).
 
-        ``dimension`` is the number of columns of the density.
+        Parameters
+        ----------
+        counts : (k, cells) array
+            Counts of each class on the ordered cells of a column.
+        log_volume : (cells,) array
+            Logarithms of the widths of the cells; 0 for cells that are single values.
+        dimension : int
+            Number of columns of the density.
         """
 
 
@@ -39,40 +46,42 @@ class Bandwidth(Protocol):
 class NormalReference:
     """The standard deviation times n^(-1 / (4 + dimension)): the default of scipy's ``gaussian_kde``."""
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n = counts.sum(axis=1)
         return bandwidths.standard_deviations(counts) * bandwidths.convergence_rate(n, dimension)
 
 
 @dataclass(frozen=True)
 class Silverman:
-    """0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5), which heavy tails do not widen."""
+    """Silverman's rule: 0.9 min(standard deviation, interquartile range / 1.34) n^(-1 / (4 + dimension))."""
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n, deviation = counts.sum(axis=1), bandwidths.standard_deviations(counts)
-        quartile = bandwidths.interquartile_ranges(counts) / 1.34
-        narrower = np.where(quartile > 0, np.minimum(deviation, quartile), deviation)
-        return 0.9 * narrower * bandwidths.convergence_rate(n, dimension)
+        robust = bandwidths.interquartile_ranges(counts) / 1.34
+        scale = np.where(robust > 0, np.minimum(deviation, robust), deviation)
+        return 0.9 * scale * bandwidths.convergence_rate(n, dimension)
 
 
 @dataclass(frozen=True)
 class SheatherJones:
-    """The plug-in of Sheather and Jones as improved by Botev, Grotowski and Kroese (2010), class by class.
+    """The plug-in bandwidth of Sheather and Jones as improved by Botev, Grotowski and Kroese (2010), class by class.
 
-    It sees several modes where the rules of thumb see one wide one. Where it finds no bandwidth (very few rows, or
-    ties), Silverman's stands in. For a pair of columns it is widened by the ratio of the rates at which they shrink.
+    It adapts to several modes, where the rules of thumb smooth too much. Silverman's rule replaces it where the plug-in
+    equation has no solution (very few rows, or ties). For a pair of columns the bandwidth is multiplied by
+    n^(-1/6) / n^(-1/5), the ratio of the optimal rates in two dimensions and in one.
     """
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n = counts.sum(axis=1)
-        found = np.array([bandwidths.improved_sheather_jones(count) for count in counts])
-        wider = bandwidths.convergence_rate(n, dimension) / bandwidths.convergence_rate(n, 1)
-        return np.where(np.isnan(found), Silverman().cells(counts, log_volume, dimension), found * wider)
+        plug_in = np.array([bandwidths.improved_sheather_jones(count) for count in counts])
+        rate_ratio = bandwidths.convergence_rate(n, dimension) / bandwidths.convergence_rate(n, 1)
+        fallback = Silverman().width_in_cells(counts, log_volume, dimension)
+        return np.where(np.isnan(plug_in), fallback, plug_in * rate_ratio)
 
 
 @dataclass(frozen=True)
-class _Width:
-    """A bandwidth that is a number."""
+class _GivenWidth:
+    """A bandwidth given as a number."""
 
     width: float
 
@@ -82,67 +91,72 @@ class _Width:
 
 
 @dataclass(frozen=True)
-class FixedWidth(_Width):
-    """A bandwidth in the column's own units, for cells of equal width alone.
+class FixedWidth(_GivenWidth):
+    """A bandwidth in the units of the column; needs cells of equal width.
 
     Parameters
     ----------
     width : float
+        Standard deviation of the kernel; 0 is no smoothing.
     """
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+        """Raises ValueError if the cells differ in width."""
         if self.width == 0:
             return np.zeros(len(counts))
-        # Points at the ends of a grid have half a cell; cells that are one value each have no width at all.
-        inner = log_volume[1:-1] if len(log_volume) > FEWEST else log_volume
-        if not log_volume.any() or np.ptp(inner) > EVEN:
+        # The cells at both ends of a grid have half the width; cells that are single values have none.
+        inner = log_volume[1:-1] if len(log_volume) > FEWEST_CELLS else log_volume
+        if not log_volume.any() or np.ptp(inner) > EQUAL_WIDTH_TOLERANCE:
             raise ValueError(
-                f"a bandwidth of {self.width:g} needs cells of equal width, and these bins have none: take a Grid(), or a width in cells, InCells()"
+                f"a bandwidth of {self.width:g} needs cells of equal width, but these differ in width or have "
+                "none: use the encoder Grid(), or give a width in cells, InCells()"
             )
         return np.full(len(counts), self.width / np.exp(inner.max()))
 
 
 @dataclass(frozen=True)
-class InCells(_Width):
+class InCells(_GivenWidth):
     """A bandwidth in cells, the same for all columns.
 
     Parameters
     ----------
     width : float
+        Standard deviation of the kernel; 0 is no smoothing.
     """
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         return np.full(len(counts), float(self.width))
 
 
 @dataclass(frozen=True)
 class OverBins:
-    """``factor`` times the number of bins times the average number of rows a class to the power of -1/3.
+    """``factor * bins * n^(-1/3)``, where n is the average number of rows per class.
 
-    The same for all classes, and for bins of any width: quantile bins have even counts, so no spread is needed. A class
-    with one value is spread over the bins beside it as the others are.
+    The bandwidth is the same for all classes. It does not use the standard deviation of the counts, since quantile bins
+    have equal counts; a class with a single value is therefore smoothed as much as the others.
 
     Parameters
     ----------
     factor : float, default=0.56
+        Multiple of the bandwidth; 0 is no smoothing.
     """
 
     factor: float = 0.56
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.factor) and self.factor >= 0):
-            raise ValueError(f"a factor must be finite and must not be negative, got {self.factor}")
+            raise ValueError(f"factor must be finite and must not be negative, got {self.factor}")
 
-    def cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
+    def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         k, bins = counts.shape
         rows = counts.sum() / k
-        wide = bins >= FEWEST and rows > 0
-        return np.full(k, self.factor * bins * max(rows, 1.0) ** (-1.0 / 3.0) if wide else 0.0)
+        smoothed = bins >= FEWEST_CELLS and rows > 0
+        return np.full(k, self.factor * bins * max(rows, 1.0) ** (-1.0 / 3.0) if smoothed else 0.0)
 
 
-def check_rule(given: Any) -> None:
-    """A sentence where something is no rule for bandwidths."""
-    if isinstance(given, type) or not hasattr(given, "cells"):
+def check_bandwidth(given: Any) -> None:
+    """Raises ValueError if the argument is not a bandwidth rule."""
+    if isinstance(given, type) or not hasattr(given, "width_in_cells"):
         raise ValueError(f"bandwidth must be a rule such as Silverman(), got {given!r}")
 
 
@@ -152,17 +166,20 @@ BANDWIDTHS: Mapping[str, Callable[[], Bandwidth]] = {
     "sheather_jones": SheatherJones,
     "bins": OverBins,
 }
-"""Short name -> rule."""
+"""Short name -> bandwidth rule."""
 
 
 def bandwidth_named(given: Any) -> Bandwidth:
-    """The rule that a name stands for, a given width, or the rule itself."""
+    """The bandwidth rule for a short name or a number; a rule is returned as it is.
+
+    Raises ValueError if the argument is none of these.
+    """
     if isinstance(given, str) and given in BANDWIDTHS:
         return BANDWIDTHS[given]()
     if isinstance(given, int | float | np.number) and not isinstance(given, bool):
         size: Any = given
-        return FixedWidth(float(size) if abs(size) < LARGEST else math.inf)
-    if isinstance(given, str | type) or not hasattr(given, "cells"):
+        return FixedWidth(float(size) if abs(size) < LARGEST_WIDTH else math.inf)
+    if isinstance(given, str | type) or not hasattr(given, "width_in_cells"):
         names = ", ".join(repr(known) for known in BANDWIDTHS)
         raise ValueError(
             f"bandwidth must be one of {names}, a number or a rule such as Silverman(), got {given!r}"

@@ -1,4 +1,4 @@
-"""How columns lie on cells: by code, or by position between the points of a grid."""
+"""Cells of binned or gridded columns: entries are codes of cells, or positions between the points of a grid."""
 
 from __future__ import annotations
 
@@ -12,39 +12,42 @@ from calibayes.kernels.levels import counts, grid
 from calibayes.kernels.levels.grid import Corners
 
 
-class Cells(Protocol):
-    """What differs between columns of codes and columns of positions. Tables have all cells side by side."""
+class CellEncoding(Protocol):
+    """Operations that differ between columns of codes and columns of positions.
+
+    A table (k, cells) has the cells of all columns side by side.
+    """
 
     def missing(self, columns: Array) -> Array:
-        """Which cells of a table are missing, (n, d)."""
+        """Which entries are missing, (n, d) booleans."""
 
     def corners(self, columns: Array) -> Corners:
-        """The cells beside each entry, counted within its column."""
+        """The cells on both sides of each entry, counted within its column."""
 
     def counts(self, columns: Array, weights: Array) -> Array:
         """Sum of the weights per class and cell, (k, cells)."""
 
     def terms(self, columns: Array, table: Array) -> Array:
-        """log density of each entry, (n, k, d), from that of the cells, (k, cells); 0 where an entry is missing."""
+        """Log density of each entry, (n, k, d), from that of the cells, (k, cells); 0 where an entry is missing."""
 
     def total(self, columns: Array, table: Array) -> Array:
-        """Their sum over columns, (n, k)."""
+        """Log density of each row, (n, k): the sum of `terms` over columns."""
 
-    def spread(self, codes: Array, rng: np.random.Generator) -> Array:
-        """Entries drawn from given cells, (n, d)."""
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+        """Entries drawn from within given cells, (n, d)."""
 
-    def middle(self, probability: Array, j: int) -> Array:
-        """The entry of column j that stands for all it may be, (n,), from probabilities of its cells, (n, cells)."""
+    def point_estimate(self, probability: Array, j: int) -> Array:
+        """One entry of column j for each row, (n,), from the probabilities of its cells, (n, cells)."""
 
 
-def cells_of(layout: Layout) -> Cells:
-    """The cells that an encoder has told of."""
+def cell_encoding(layout: Layout) -> CellEncoding:
+    """The encoding of a layout's columns."""
     return Positions(layout.levels, layout.ordered) if layout.gridded else Codes(layout.levels)
 
 
 @dataclass(frozen=True)
 class Codes:
-    """Each entry is the code of its cell, below zero where it is missing; the density is the same all over a cell."""
+    """Each entry is the code of its cell, negative where missing; the density is constant within a cell."""
 
     levels: tuple[int, ...]
 
@@ -68,17 +71,17 @@ class Codes:
     def total(self, columns: Array, table: Array) -> Array:
         return counts.look_up(columns, table, self._first)
 
-    def spread(self, codes: Array, rng: np.random.Generator) -> Array:
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
         return codes
 
-    def middle(self, probability: Array, j: int) -> Array:
+    def point_estimate(self, probability: Array, j: int) -> Array:
         """The most probable cell."""
         return np.argmax(probability, axis=1)
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Each entry is a position on its column's grid, NaN where it is missing; the density is linear between points."""
+    """Each entry is a position on its column's grid, NaN where missing; the density is linear between points."""
 
     levels: tuple[int, ...]
     points: tuple[int, ...]
@@ -93,16 +96,16 @@ class Positions:
         return grid.position_counts(columns, np.array(self.points), weights, counts.offsets(self.levels))
 
     def terms(self, columns: Array, table: Array) -> Array:
-        where, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
-        return np.stack([grid.interpolated(where, j, own) for j, own in enumerate(tables)], axis=2)
+        corners, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
+        return np.stack([grid.interpolated(corners, j, cells) for j, cells in enumerate(tables)], axis=2)
 
     def total(self, columns: Array, table: Array) -> Array:
         return grid.position_scores(columns, np.array(self.points), table, counts.offsets(self.levels))
 
-    def spread(self, codes: Array, rng: np.random.Generator) -> Array:
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
         return grid.draw_positions(codes, np.array(self.points), rng)
 
-    def middle(self, probability: Array, j: int) -> Array:
+    def point_estimate(self, probability: Array, j: int) -> Array:
         """The mean position, given that it is on the grid."""
         inside = probability[:, : self.points[j]]
         return np.asarray(inside @ grid.mean_positions(self.points[j]) / inside.sum(axis=1))

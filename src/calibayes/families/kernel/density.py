@@ -1,4 +1,4 @@
-"""Columns with kernel densities, independent given the class: counts on cells, smoothed over neighbors."""
+"""Columns with independent kernel densities given the class: kernel naive Bayes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.families.kernel.smoothed import Smoothed
+from calibayes.families.kernel.smoothed_counts import SmoothedCounts
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.smoothing import smooth, smoothing_matrices
 
-MOST_KEPT = 2**22
-"""Most cells of kernels that are kept as matrices: 32 MiB."""
+LARGEST_MATRICES = 2**22
+"""Most elements of smoothing matrices that are stored: 32 MiB."""
 
 
 class SmoothingMatrices(NamedTuple):
-    """Kernels of columns with ordered cells."""
+    """Kernel matrices of the columns with ordered cells, padded to the largest number of cells."""
 
     cells: Array
-    """Where the cells of each column lie, (columns, most); behind the last of all where a column has fewer."""
-    there: Array
+    """Position of each cell, (columns, largest number of cells); that of the padding cell for missing ones."""
+    is_cell: Array
+    """False for padding, (columns, largest number of cells)."""
     matrices: Array
+    """Share of each cell's count that every cell receives, (columns, cells, cells)."""
 
 
 @dataclass(frozen=True)
-class KernelDensity(Smoothed):
-    """One density for each class and column, smoothed over the cells that lie in order; others stand alone.
+class KernelDensity(SmoothedCounts):
+    """One kernel density for each class and column, over the ordered cells of the column.
 
-    Columns are bins, points of a grid (`calibayes.tables.Grid`) or levels, as their encoder says. The counts are the
-    statistics; smoothing them, adding the prior and normalizing them is the learner. Bandwidths and prior are found in
-    the counts of the start, and then fixed. A density that is smoothed is not the one of highest likelihood: rules that
-    climb are guarded by their step control. A missing cell says nothing; it is filled by the most probable bin or
-    level, or by the mean position on a grid.
+    Columns are bins, points of a grid (`calibayes.encoders.Grid`) or levels, as their encoder determines; cells without
+    an order are not smoothed. The statistics are counts on cells; the parameters are the log density of the smoothed
+    counts with the prior added. Bandwidths and prior are fixed by `prepare`. A smoothed density does not maximize the
+    likelihood: rules that ascend an objective rely on their step control. Missing values are skipped, and filled by the
+    most probable bin or level, or by the mean position on a grid.
     """
 
     def _margins(self, count: Array) -> list[Array]:
@@ -48,39 +50,37 @@ class KernelDensity(Smoothed):
         return self._log_volume
 
     def _smooth(self, count: Array) -> Array:
-        result = np.array(count, dtype=np.float64)
-        kept = self._kept
-        if kept is None:
-            for columns, cells in self._runs:
-                result[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
-            return result
-        wide = np.concatenate(
-            [result, np.zeros((len(count), 1))], axis=1
-        )  # what a column lacks is the last cell
-        smoothed = np.matmul(wide[:, kept.cells].transpose(1, 0, 2), kept.matrices)
-        result[:, kept.cells[kept.there]] = smoothed.transpose(1, 0, 2)[:, kept.there]
-        return result
+        smoothed = np.array(count, dtype=np.float64)
+        stored = self._stored_matrices
+        if stored is None:
+            for columns, cells in self._columns_by_size:
+                smoothed[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
+            return smoothed
+        padded = np.concatenate([smoothed, np.zeros((len(count), 1))], axis=1)  # the last cell is the padding
+        by_column = np.matmul(padded[:, stored.cells].transpose(1, 0, 2), stored.matrices)
+        smoothed[:, stored.cells[stored.is_cell]] = by_column.transpose(1, 0, 2)[:, stored.is_cell]
+        return smoothed
 
     @cached_property
-    def _kept(self) -> SmoothingMatrices | None:
-        """The kernels as matrices, where all classes have the same ones and they are small."""
+    def _stored_matrices(self) -> SmoothingMatrices | None:
+        """Kernel matrices, if all classes have the same bandwidths and the matrices are small; else None."""
         columns = np.flatnonzero(self._ordered > 0)
         sizes, widths = self._ordered[columns], self.bandwidths[:, columns]
         most = int(sizes.max(initial=0))
-        if not len(columns) or (widths != widths[:1]).any() or len(columns) * most**2 > MOST_KEPT:
+        if not len(columns) or (widths != widths[:1]).any() or len(columns) * most**2 > LARGEST_MATRICES:
             return None
-        there = np.arange(most) < sizes[:, None]
-        cells = np.where(there, self._first[columns][:, None] + np.arange(most), self._first[-1])
-        return SmoothingMatrices(cells, there, smoothing_matrices(widths[0], sizes))
+        is_cell = np.arange(most) < sizes[:, None]
+        cells = np.where(is_cell, self._first[columns][:, None] + np.arange(most), self._first[-1])
+        return SmoothingMatrices(cells, is_cell, smoothing_matrices(widths[0], sizes))
 
     @cached_property
-    def _runs(self) -> list[tuple[Array, Array]]:
-        """Columns with equally many ordered cells, and these, (columns, cells)."""
+    def _columns_by_size(self) -> list[tuple[Array, Array]]:
+        """Columns with equally many ordered cells, and the positions of these, (columns, cells)."""
         sizes = np.unique(self._ordered[self._ordered > 0])
-        chosen = [np.flatnonzero(self._ordered == size) for size in sizes]
+        by_size = [np.flatnonzero(self._ordered == size) for size in sizes]
         return [
             (columns, self._first[columns][:, None] + np.arange(size))
-            for columns, size in zip(chosen, sizes, strict=True)
+            for columns, size in zip(by_size, sizes, strict=True)
         ]
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
@@ -97,17 +97,17 @@ class KernelDensity(Smoothed):
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
         drawn = [counts.draw(table[classes], rng) for table in self._tables(parameters)]
-        rows = self._cells.spread(np.stack(drawn, axis=1), rng)
+        rows = self._cells.sample_within(np.stack(drawn, axis=1), rng)
         return rows if given is None else np.where(self._cells.missing(given), rows, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        gaps = self.layout.gappy or (False,) * len(self.layout.levels)
-        tables = [  # what is missing is to be guessed: that it is missing would be no guess
-            table[:, : max(table.shape[1] - gap, 1)]
-            for table, gap in zip(self._tables(parameters), gaps, strict=True)
+        has_missing_cell = self.layout.gappy or (False,) * len(self.layout.levels)
+        tables = [  # the cell for missing values is no candidate
+            table[:, : max(table.shape[1] - last_is_missing, 1)]
+            for table, last_is_missing in zip(self._tables(parameters), has_missing_cell, strict=True)
         ]
-        likely = [self._cells.middle(posterior @ table, j) for j, table in enumerate(tables)]
-        return np.where(self._cells.missing(columns), np.stack(likely, axis=1), columns)
+        estimates = [self._cells.point_estimate(posterior @ table, j) for j, table in enumerate(tables)]
+        return np.where(self._cells.missing(columns), np.stack(estimates, axis=1), columns)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Two columns with a joint kernel density."""
+"""A joint kernel density of two columns."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
-from calibayes.families.kernel.smoothed import Smoothed
+from calibayes.families.kernel.smoothed_counts import SmoothedCounts
 from calibayes.kernels.levels import counts, grid_pairs
 from calibayes.kernels.levels.smoothing import smooth
 
 
 @dataclass(frozen=True)
-class KernelPair(Smoothed):
-    """One density for each class over the cells of two columns, smoothed along both by a product of kernels.
+class KernelPair(SmoothedCounts):
+    """One density for each class over the pairs of cells of two columns, smoothed by a product of kernels.
 
     On a grid each row is counted at the four points around it, and the density is bilinear between them. A row with a
-    missing cell is not counted; its density is that of the known cell, summed over the other.
+    missing value is not counted; its density is the marginal density of the known cell.
     """
 
     _dimension: ClassVar[int] = 2
@@ -40,15 +40,16 @@ class KernelPair(Smoothed):
         return np.asarray(left[:, None] + right)
 
     def _smooth(self, count: Array) -> Array:
-        return self._along(self._along(np.asarray(count, dtype=np.float64), 0), 1)
+        return self._smooth_along(self._smooth_along(np.asarray(count, dtype=np.float64), 0), 1)
 
-    def _along(self, count: Array, axis: int) -> Array:
-        """Counts smoothed along one column."""
+    def _smooth_along(self, count: Array, axis: int) -> Array:
+        """Counts smoothed along the ordered cells of one column."""
         moved, ordered = np.moveaxis(count, axis + 1, -1), self._ordered[axis]
         if not ordered:
             return count
-        near = smooth(moved[..., :ordered], np.repeat(self.bandwidths[:, axis, None], moved.shape[1], axis=1))
-        return np.moveaxis(np.concatenate([near, moved[..., ordered:]], axis=-1), -1, axis + 1)
+        widths = np.repeat(self.bandwidths[:, axis, None], moved.shape[1], axis=1)
+        smoothed = smooth(moved[..., :ordered], widths)
+        return np.moveaxis(np.concatenate([smoothed, moved[..., ordered:]], axis=-1), -1, axis + 1)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {
@@ -63,30 +64,31 @@ class KernelPair(Smoothed):
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
         probability = np.exp(self._log_probability(parameters))
-        rows = self._cells.spread(grid_pairs.draw(probability, classes, rng), rng)
+        rows = self._cells.sample_within(grid_pairs.draw(probability, classes, rng), rng)
         if given is None:
             return rows
-        gaps = self._cells.missing(given)
+        missing = self._cells.missing(given)
         for axis in (0, 1):
-            mine = np.flatnonzero(gaps[:, axis] & ~gaps[:, 1 - axis])
-            chances = self._given_the_other(given[mine], probability, axis)
-            codes = np.zeros((len(mine), 2), dtype=np.intp)
-            codes[:, axis] = counts.draw(chances[np.arange(len(mine)), classes[mine]], rng)
-            rows[mine, axis] = self._cells.spread(codes, rng)[:, axis]
-        return np.where(gaps, rows, given)
+            conditional = np.flatnonzero(missing[:, axis] & ~missing[:, 1 - axis])
+            by_class = self._given_the_other(given[conditional], probability, axis)
+            row_probability = by_class[np.arange(len(conditional)), classes[conditional]]
+            codes = np.zeros((len(conditional), 2), dtype=np.intp)
+            codes[:, axis] = counts.draw(row_probability, rng)
+            rows[conditional, axis] = self._cells.sample_within(codes, rng)[:, axis]
+        return np.where(missing, rows, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        gaps, filled = self._cells.missing(columns), np.array(columns)
+        missing, filled = self._cells.missing(columns), np.array(columns)
         probability = np.exp(self._log_probability(parameters))
         for axis in (0, 1):
-            mine = np.flatnonzero(gaps[:, axis])
-            chances = self._given_the_other(columns[mine], probability, axis)
-            mixed = np.einsum("nk,nkc->nc", posterior[mine], chances)
-            filled[mine, axis] = self._cells.middle(mixed, axis)
+            incomplete = np.flatnonzero(missing[:, axis])
+            by_class = self._given_the_other(columns[incomplete], probability, axis)
+            averaged = np.einsum("nk,nkc->nc", posterior[incomplete], by_class)
+            filled[incomplete, axis] = self._cells.point_estimate(averaged, axis)
         return filled
 
     def _given_the_other(self, columns: Array, probability: Array, axis: int) -> Array:
-        """Probabilities of the cells of a column given the other one, where that is known, (n, k, cells)."""
+        """Probabilities of the cells of a column, given the other column where it is known, (n, k, cells)."""
         volume = np.exp(self._by_column(self._log_volume)[1 - axis])
         density = np.moveaxis(probability, axis + 1, -1) / volume[:, None]
         margin = probability.sum(axis=2 - axis)

@@ -1,9 +1,9 @@
-"""Which columns hang on which: trees and forests found in what pairs of columns tell about each other.
+"""Structure learning: trees and forests over columns of maximal mutual information.
 
-A tree is told by the parent of each column, -1 for a root. Chow and Liu (1968): of all trees the one whose edges gain
-most log likelihood is the most likely one; with the gains of all classes added up it is the tree-augmented naive Bayes
-of Friedman, Geiger and Goldszmidt (1997). Edges that gain nothing are left out. The root of each tree is its first
-column, and among edges that gain the same, those of earlier columns come first.
+A tree is given by the parent of each column, -1 for a root. Chow and Liu (1968): the tree of maximum likelihood is the
+spanning tree of maximal mutual information; with the information of all classes added up it is the tree-augmented naive
+Bayes classifier (TAN) of Friedman, Geiger and Goldszmidt (1997). Edges without information are left out. The root of
+each tree is its first column; of edges with equal information, those of earlier columns are preferred.
 """
 
 from __future__ import annotations
@@ -21,57 +21,61 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.levels.pairs import PairInformation
 
 Parents: TypeAlias = tuple[int, ...]
+"""The parent of each column, -1 for a root."""
 LEAST_INFORMATION = 1e-9
-"""Nats a row below which an edge gains nothing but rounding."""
-DIGITS = 10
-"""Digits to which gains are compared: sums in another order must not change a tree."""
+"""Mutual information in nats below which an edge is rounding error."""
+COMPARED_DIGITS = 10
+"""Digits to which gains are compared, so that a tree does not depend on the order of summation."""
 
 
 class Candidates(NamedTuple):
-    """Pairs of columns that may become edges, for some classes or for all of them."""
+    """Pairs of columns that may become edges."""
 
     d: int
     left: Array
     right: Array
     dependence: PairInformation
-    """What each pair says in each class, (k, pairs)."""
+    """Information of each pair in each class, (k, pairs)."""
 
     def pooled(self) -> PairInformation:
-        """The classes together, (pairs,): what columns tell about each other given the class."""
+        """Sums over the classes, (pairs,): the conditional mutual information given the class."""
         return PairInformation(*(part.sum(axis=0) for part in self.dependence))
 
     def by_class(self) -> list[PairInformation]:
-        """Each class alone, (pairs,)."""
+        """The information within each class, (pairs,)."""
         return [PairInformation(*parts) for parts in zip(*self.dependence, strict=True)]
 
-    def position(self, one: int, other: int) -> int:
-        """Where a pair of columns is among all."""
-        here = (self.left == min(one, other)) & (self.right == max(one, other))
-        return int(np.flatnonzero(here)[0])
+    def position(self, column: int, other: int) -> int:
+        """The position of a pair of columns among the candidates."""
+        is_pair = (self.left == min(column, other)) & (self.right == max(column, other))
+        return int(np.flatnonzero(is_pair)[0])
 
 
 class Edges(Protocol):
-    """Which pairs are worth an edge."""
+    """A criterion that selects the pairs of columns that may become edges."""
 
-    def worth(self, dependence: PairInformation) -> Array:
-        """One answer for each pair, (pairs,)."""
+    def allowed(self, dependence: PairInformation) -> Array:
+        """Whether each pair may become an edge, (pairs,) booleans."""
 
 
 @dataclass(frozen=True)
 class AllEdges:
-    """All pairs: a tree over all columns."""
+    """Allow all pairs: one tree over all columns."""
 
-    def worth(self, dependence: PairInformation) -> Array:
+    def allowed(self, dependence: PairInformation) -> Array:
         return np.ones(dependence.gain.shape, dtype=bool)
+
+    worth = allowed
 
 
 @dataclass(frozen=True)
 class InformativeEdges:
-    """Pairs whose mutual information is at least so many nats.
+    """Allow pairs with a least mutual information.
 
     Parameters
     ----------
     nats : float
+        Least mutual information, in nats.
     """
 
     nats: float
@@ -82,18 +86,20 @@ class InformativeEdges:
                 f"InformativeEdges(nats={self.nats}): the least information must be finite and not negative"
             )
 
-    def worth(self, dependence: PairInformation) -> Array:
+    def allowed(self, dependence: PairInformation) -> Array:
         return np.asarray(dependence.gain >= self.nats * dependence.weight)
+
+    worth = allowed
 
 
 @dataclass(frozen=True)
 class SignificantEdges:
-    """Pairs whose independence a G-test refutes, all pairs together at no more than this level (Bonferroni).
+    """Allow pairs for which a G-test rejects independence, with Bonferroni correction over all pairs.
 
     Parameters
     ----------
     level : float, default=0.05
-        Probability that any two independent columns are joined.
+        Probability that any pair of independent columns is allowed.
     """
 
     level: float = 0.05
@@ -102,14 +108,16 @@ class SignificantEdges:
         if not 0 < self.level < 1:
             raise ValueError(f"SignificantEdges(level={self.level}): the level must lie between 0 and 1")
 
-    def worth(self, dependence: PairInformation) -> Array:
-        some = dependence.freedom > 0
-        chance = chdtrc(np.where(some, dependence.freedom, 1.0), 2.0 * dependence.gain)
-        return np.asarray(some & (chance * len(chance) <= self.level))
+    def allowed(self, dependence: PairInformation) -> Array:
+        testable = dependence.freedom > 0
+        p_value = chdtrc(np.where(testable, dependence.freedom, 1.0), 2.0 * dependence.gain)
+        return np.asarray(testable & (p_value * len(p_value) <= self.level))
+
+    worth = allowed
 
 
 class Search(Protocol):
-    """How a structure is found."""
+    """A method of structure learning."""
 
     def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
         """The parents of the columns, class by class."""
@@ -117,44 +125,46 @@ class Search(Protocol):
 
 @dataclass(frozen=True)
 class OneTree:
-    """One tree for all classes, by what columns tell about each other given the class.
+    """One tree for all classes, of maximal conditional mutual information given the class.
 
     Parameters
     ----------
     edges : Edges
-        Which pairs are worth an edge: `AllEdges`, `InformativeEdges` or `SignificantEdges`; with the latter two it may be a forest.
+        Which pairs may become edges: `AllEdges`, `InformativeEdges` or `SignificantEdges`. The result is a forest where
+        the allowed pairs do not connect all columns.
     """
 
     edges: Edges = field(default_factory=AllEdges)
 
     def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
-        tree = spanning(candidates, candidates.pooled(), self.edges)
+        tree = spanning_forest(candidates, candidates.pooled(), self.edges)
         return (tree,) * len(candidates.dependence.gain)
 
 
 @dataclass(frozen=True)
 class PerClass:
-    """A tree for each class, by what columns tell about each other within it.
+    """A tree for each class, of maximal mutual information within the class.
 
     Parameters
     ----------
     edges : Edges
-        Which pairs are worth an edge, class by class.
+        Which pairs may become edges, class by class.
     """
 
     edges: Edges = field(default_factory=AllEdges)
 
     def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
-        return tuple(spanning(candidates, told, self.edges) for told in candidates.by_class())
+        by_class = candidates.by_class()
+        return tuple(spanning_forest(candidates, information, self.edges) for information in by_class)
 
 
-def spanning(candidates: Candidates, dependence: PairInformation, edges: Edges) -> Parents:
-    """The forest of the greatest gain over the pairs that are worth an edge."""
+def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: Edges) -> Parents:
+    """The forest of maximal total gain over the allowed pairs."""
     gain, weight = dependence.gain, dependence.weight
-    kept = np.flatnonzero(edges.worth(dependence) & (gain > LEAST_INFORMATION * weight))
-    top = gain[kept].max(initial=0.0)
-    order = kept[np.argsort(-np.round(gain[kept] / (top or 1.0), DIGITS), kind="stable")]
-    # Ranks instead of gains: no two are equal, and none is zero, which would be no edge.
+    allowed = np.flatnonzero(edges.allowed(dependence) & (gain > LEAST_INFORMATION * weight))
+    largest = gain[allowed].max(initial=0.0)
+    order = allowed[np.argsort(-np.round(gain[allowed] / (largest or 1.0), COMPARED_DIGITS), kind="stable")]
+    # Ranks instead of gains: all differ, and none is 0, which a sparse graph takes for no edge.
     ranks = np.arange(1.0, len(order) + 1)
     shape = (candidates.d, candidates.d)
     graph = sparse.coo_array((ranks, (candidates.left[order], candidates.right[order])), shape=shape)
@@ -163,7 +173,7 @@ def spanning(candidates: Candidates, dependence: PairInformation, edges: Edges) 
 
 
 def _rooted(forest: Array, d: int) -> Parents:
-    """The parent of each column when every tree hangs on its first column."""
+    """The parent of each column when the root of every tree is its first column."""
     parents = np.full(d, -1)
     reached = np.zeros(d, dtype=bool)
     for column in range(d):
@@ -174,11 +184,11 @@ def _rooted(forest: Array, d: int) -> Parents:
     return tuple(int(parent) for parent in parents)
 
 
-def from_parents_on(parents: Parents) -> tuple[int, ...]:
-    """The columns in an order in which parents come before their children, and earlier columns first."""
+def topological_order(parents: Parents) -> tuple[int, ...]:
+    """The columns by depth, so that parents come before their children; columns of equal depth in their order."""
     depth = [0] * len(parents)
     for column in range(len(parents)):
-        above = parents[column]
-        while above >= 0:
-            depth[column], above = depth[column] + 1, parents[above]
+        ancestor = parents[column]
+        while ancestor >= 0:
+            depth[column], ancestor = depth[column] + 1, parents[ancestor]
     return tuple(sorted(range(len(parents)), key=lambda column: depth[column]))

@@ -1,4 +1,4 @@
-"""Columns of levels, each hanging on one other: tree-augmented naive Bayes, forests, a tree for each class."""
+"""Tree-augmented naive Bayes over columns of levels: each column may depend on one other column."""
 
 from __future__ import annotations
 
@@ -11,50 +11,59 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts.pseudo_counts import cell_by_cell, floored
-from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_rule
+from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
+from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
-from calibayes.families.tree.branching import Branch
+from calibayes.families.tree.inference import TreeInference
 from calibayes.families.tree.pair_counts import PairCounts
-from calibayes.families.tree.rows import TreeRows
-from calibayes.families.tree.smoothing import borrowed, kernels, smoothed, widths
 from calibayes.families.tree.structures import OneTree, Parents, Search
+from calibayes.families.tree.tables import (
+    ClassTree,
+    TreeTables,
+    bandwidths_in_cells,
+    pseudo_counts,
+    smooth,
+    smoothing_matrices,
+)
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.pairs import pair_table
 from calibayes.kernels.posterior import simplex
 
 
 @dataclass(frozen=True)
-class Tree(TreeRows, PairCounts):
-    """The probabilities of each column's levels given the class and the level of the column it hangs on.
+class Tree(TreeInference, PairCounts):
+    """The probability of each level of a column given the class and the level of the column's parent.
 
-    The structure is found in the counts of all pairs of columns and then stays. A pair of cells is counted where both
-    are known; rows with missing cells have the density of their known ones, exactly. A level never seen in training
-    is a missing cell. Where cells have widths, the density is in the columns' own units.
+    `prepare` learns the structure from the counts of all pairs of columns; training does not change it. A pair of cells
+    is counted where both are known; the density of a row with missing values sums over them exactly. A level that did
+    not occur in training is a missing value. Where cells have widths, the density is in the columns' units.
 
     Parameters
     ----------
     alpha : float or (d,) array, default=0
-        Pseudo-count per level, shared out over the levels of the column's parent; 0 is maximum likelihood.
+        Pseudo-count per level, divided evenly among the levels of the column's parent; 0 is maximum likelihood.
     prior : Dirichlet, optional
         Prior by equivalent sample size, the same for each column's table, instead of ``alpha``.
     max_cells : int, default=10000
-        Pairs of columns whose table has more cells are not surveyed, and so are no edges.
+        Pairs of columns with more combinations of levels are not counted, and so cannot be edges.
     search : Search
-        `OneTree` or `PerClass`, with the edges that are worth it.
+        `OneTree` or `PerClass`, with a criterion for edges.
     back_off : float, default=0
-        Rows that a column borrows, under each level of its parent, from its own distribution in the class as the data
-        have it (Friedman, Geiger and Goldszmidt 1997).
+        Pseudo-rows added to each conditional distribution of a column, distributed as the column is in the class
+        (Friedman, Geiger and Goldszmidt 1997).
     bandwidth : Bandwidth, default=InCells(0)
-        Rule for the width of a Gaussian kernel that smooths the tables along columns whose cells lie in order.
+        Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
     """
 
     search: Search = field(default_factory=OneTree)
     back_off: float = 0.0
     bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     parents: tuple[Parents, ...] | None = field(default=None, repr=False, compare=False)
-    pseudo: Array | None = field(default=None, repr=False, compare=False)
+    """The structure, set by `prepare`: the parent of each column, class by class."""
+    prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
+    """Pseudo-counts of all cells (k, cells), set by `prepare`."""
     widths: Array | None = field(default=None, repr=False, compare=False)
+    """Bandwidths in cells (k, d), set by `prepare`."""
 
     reads = "levels"
 
@@ -62,14 +71,14 @@ class Tree(TreeRows, PairCounts):
         super().__post_init__()
         if not 0 <= self.back_off < np.inf:
             raise ValueError(f"back_off must be finite and must not be negative, got {self.back_off}")
-        check_rule(self.bandwidth)
+        check_bandwidth(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, parents=None, pseudo=None, widths=None)
+        return replace(self, layout=layout, parents=None, prepared_pseudo_counts=None, widths=None)
 
     def conjugate(self) -> Self:
-        given = np.any(self.alpha) or self.prior or self.back_off
-        return self if given else replace(self, prior=Dirichlet())
+        has_prior = np.any(self.alpha) or self.prior or self.back_off
+        return self if has_prior else replace(self, prior=Dirichlet())
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -78,93 +87,112 @@ class Tree(TreeRows, PairCounts):
         """The parent of each column, class by class."""
         return self.parents
 
-    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
-        found = replace(self, parents=self.search.parents(self.candidates(start)))
-        singles = self.singles(start)
-        return replace(
-            found, pseudo=found._borrowed(singles), widths=widths(self.bandwidth, self.layout, singles)
+    @cached_property
+    def class_trees(self) -> tuple[ClassTree, ...]:
+        """The distinct trees and the classes of each; a tree without edges before `prepare`."""
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        parents = self.parents or ((-1,) * d,) * k
+        return tuple(
+            ClassTree(
+                np.array([c for c in range(k) if parents[c] == tree]), TreeTables(tree, self.layout.levels)
+            )
+            for tree in dict.fromkeys(parents)
         )
 
-    def statistics_of(self, survey: Arrays) -> Arrays:
-        singles, levels = self.singles(survey), self.layout.levels
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
+        """This family with the structure, pseudo-counts and bandwidths learned from structure statistics."""
+        structured = replace(self, parents=self.search.parents(self.candidates(start)))
+        column_counts = self.column_counts(start)
+        return replace(
+            structured,
+            prepared_pseudo_counts=structured._count_prior(column_counts),
+            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts),
+        )
 
-        def of(branch: Branch) -> Array:
-            mine, joint = branch.classes, survey["pair"][branch.classes]
-            parents = enumerate(branch.tree.parents)
-            return branch.tree.joined(
+    def statistics_of(self, structure_statistics: Arrays) -> Arrays:
+        singles, levels = self.column_counts(structure_statistics), self.layout.levels
+
+        def of_tree(tree: ClassTree) -> Array:
+            classes, joint = tree.classes, structure_statistics["pair"][tree.classes]
+            return tree.tables.join(
                 [
-                    singles[j][mine] if p < 0 else pair_table(joint, self.pairs, levels, p, j)
-                    for j, p in parents
+                    singles[j][classes] if p < 0 else pair_table(joint, self.pairs, levels, p, j)
+                    for j, p in enumerate(tree.tables.parents)
                 ]
             )
 
-        return {"count": self._gathered(of)}
+        return {"count": self._over_trees(of_tree)}
 
-    def edges(self, survey: Arrays) -> list[tuple[int, int, float, int]]:
-        """Parent, child, mutual information in nats and class of each edge; -1 where all classes share one tree."""
-        candidates, shared = self.candidates(survey), len(self.branches) == 1
-        told = {-1: candidates.pooled()} if shared else dict(enumerate(candidates.by_class()))
+    def edges(self, structure_statistics: Arrays) -> list[tuple[int, int, float, int]]:
+        """Parent, child, mutual information in nats and class of each edge; class -1 if all share one tree."""
+        candidates, shared = self.candidates(structure_statistics), len(self.class_trees) == 1
+        information = {-1: candidates.pooled()} if shared else dict(enumerate(candidates.by_class()))
         return [
             (parent, child, float(gain[pair] / weight[pair]), c)
-            for c, (gain, weight, _) in told.items()
+            for c, (gain, weight, _) in information.items()
             for child, parent in enumerate((self.parents or ())[max(c, 0)])
             if parent >= 0
             for pair in [candidates.position(parent, child)]
         ]
 
-    def _gathered(self, of_branch: Callable[[Branch], Array]) -> Array:
-        """Tables of all classes, (k, cells); a class whose tree has fewer cells has zeros behind them."""
-        cells = max(int(branch.tree.first[-1]) for branch in self.branches)
-        whole = np.zeros((len(self.layout.classes), cells))
-        for branch in self.branches:
-            whole[branch.classes, : branch.tree.first[-1]] = of_branch(branch)
-        return whole
+    def _over_trees(self, of_tree: Callable[[ClassTree], Array]) -> Array:
+        """Cells of all classes, (k, cells), tree by tree; a class whose tree has fewer cells is padded with zeros."""
+        cells = max(int(tree.tables.first[-1]) for tree in self.class_trees)
+        result = np.zeros((len(self.layout.classes), cells))
+        for tree in self.class_trees:
+            result[tree.classes, : tree.tables.first[-1]] = of_tree(tree)
+        return result
 
-    # -- tables --------------------------------------------------------------------------------------------------
+    # -- statistics and parameters -------------------------------------------------------------------------------
 
-    def _borrowed(self, singles: list[Array] | None) -> Array:
-        """Pseudo-counts of all cells; what is borrowed from the counts of columns only where those are given."""
-        plain = [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        def of_tree(tree: ClassTree) -> Array:
+            codes = tree.tables.cell_codes(columns)
+            return counts.weighted_counts(codes, weights[:, tree.classes], tree.tables.first)
 
-        def of(branch: Branch) -> Array:
-            count = [single[branch.classes] for single in singles or plain]
-            return borrowed(branch.tree, self.pseudo_counts(self.layout.levels), count, self.back_off)
+        return {"count": self._over_trees(of_tree)}
 
-        return self._gathered(of)
+    def parameters(self, statistics: Arrays) -> Arrays:
+        def of_tree(tree: ClassTree) -> Array:
+            smoothed = self._smoothed(tree, tree.select(statistics["count"]))
+            count = smoothed + tree.select(self._pseudo_counts)
+            count = floored(count, tree.tables.distribution_sums(count))
+            return np.log(count) - np.log(tree.tables.distribution_sums(count))
+
+        return {"log_probability": self._over_trees(of_tree)}
+
+    def _count_prior(self, column_counts: list[Array] | None) -> Array:
+        """Pseudo-counts of all cells; back-off is to equal shares where no counts of columns are given."""
+        equal = [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
+
+        def of_tree(tree: ClassTree) -> Array:
+            class_counts = [count[tree.classes] for count in column_counts or equal]
+            per_level = self.pseudo_counts(self.layout.levels)
+            return pseudo_counts(tree.tables, per_level, class_counts, self.back_off)
+
+        return self._over_trees(of_tree)
 
     @cached_property
     def _pseudo_counts(self) -> Array:
-        return self._borrowed(None) if self.pseudo is None else self.pseudo
+        prepared = self.prepared_pseudo_counts
+        return self._count_prior(None) if prepared is None else prepared
 
-    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        def of(branch: Branch) -> Array:
-            codes = branch.tree.codes(columns)
-            return counts.weighted_counts(codes, weights[:, branch.classes], branch.tree.first)
-
-        return {"count": self._gathered(of)}
-
-    def parameters(self, statistics: Arrays) -> Arrays:
-        def of(branch: Branch) -> Array:
-            count = self._smoothed(branch, branch.own(statistics["count"])) + branch.own(self._pseudo_counts)
-            count = floored(count, branch.tree.sums(count))
-            return np.log(count) - np.log(branch.tree.sums(count))
-
-        return {"log_probability": self._gathered(of)}
-
-    def _smoothed(self, branch: Branch, count: Array) -> Array:
+    def _smoothed(self, tree: ClassTree, count: Array) -> Array:
         if self.widths is None or not self.widths.any():
             return count
-        kernel = self._kernels[int(branch.classes[0])]
-        return branch.tree.joined(smoothed(branch.tree.split(count), branch.tree, kernel))
+        return smooth(count, tree.tables, self._smoothing[int(tree.classes[0])])
 
     @cached_property
-    def _kernels(self) -> dict[int, list[Array | None]]:
-        """By the first class of each branch."""
-        found, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
-        return {int(b.classes[0]): kernels(b.tree, found[b.classes], ordered) for b in self.branches}
+    def _smoothing(self) -> dict[int, list[Array | None]]:
+        """Smoothing matrices of each tree, by its first class."""
+        widths, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
+        return {
+            int(tree.classes[0]): smoothing_matrices(tree.tables, widths[tree.classes], ordered)
+            for tree in self.class_trees
+        }
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return cell_by_cell(current, proposed)
+        return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"])
@@ -172,16 +200,16 @@ class Tree(TreeRows, PairCounts):
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
     ) -> GradientStep:
-        """The gradient in the log probabilities, of rows without gaps; others add the pairs that they know."""
+        """Gradient step on the log probabilities; of a row with missing values, pairs that are known contribute."""
 
-        def of(branch: Branch) -> Array:
+        def of_tree(tree: ClassTree) -> Array:
             moved = parameters["log_probability"] + rate * direction["count"]
-            tables = branch.tree.split(branch.own(moved))
-            flat = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
-            pairs = zip(flat, tables, strict=True)
-            return branch.tree.joined([table.reshape(shape.shape) for table, shape in pairs])
+            tables = tree.tables.split(tree.select(moved))
+            projected = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
+            pairs = zip(projected, tables, strict=True)
+            return tree.tables.join([flat.reshape(table.shape) for flat, table in pairs])
 
-        return GradientStep({"log_probability": self._gathered(of)}, None)
+        return GradientStep({"log_probability": self._over_trees(of_tree)}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo_counts * parameters["log_probability"]))

@@ -1,4 +1,4 @@
-"""What kernel densities share: cells, bandwidths and a pooled prior, found in the counts of the start."""
+"""Base of kernel densities: counts on cells, smoothed over neighboring cells, with a prior from pooled counts."""
 
 from __future__ import annotations
 
@@ -10,96 +10,102 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts.pseudo_counts import cell_by_cell, floored
-from calibayes.families.kernel.bandwidths import Bandwidth, Silverman, check_rule
-from calibayes.families.kernel.cells import Cells, cells_of
+from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
+from calibayes.families.kernel.bandwidths import Bandwidth, Silverman, check_bandwidth
+from calibayes.families.kernel.cells import CellEncoding, cell_encoding
+from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.levels import counts
 
 PRIOR_ROWS = 3.0
-HALF_A_ROW = 0.5
-"""What each cell of a column has in the pooled counts beside its rows: no class holds a cell for impossible. The cells of
-a pair of columns share what the cells of both have."""
+POOLED_PSEUDO_COUNT = 0.5
+"""Pseudo-count of each cell of a column in the pooled counts, so that no cell has probability 0. The cells of a pair of
+columns share the pseudo-counts of the cells of both."""
 
 
 @dataclass(frozen=True)
-class Smoothed(ABC):
+class SmoothedCounts(ABC):
     """
     Parameters
     ----------
     bandwidth : Bandwidth, default=Silverman()
-        A rule of `calibayes.families.bandwidths`.
+        A rule of `calibayes.families.kernel.bandwidths`.
     prior_rows : float, default=3
-        Rows in each class that lie as those of all classes together do: the mode of a Dirichlet prior on the smoothed
-        counts. With 0 it is the plain kernel density, whose cells have a least share of 1e-12.
+        Pseudo-rows in each class, distributed as the pooled rows of all classes: a Dirichlet prior on the smoothed
+        counts. With 0 the family is a plain kernel density, whose cells have a share of at least 1e-12.
     """
 
     bandwidth: Bandwidth = field(default_factory=Silverman)
     prior_rows: float = PRIOR_ROWS
-    layout: Layout = field(default_factory=lambda: Layout((), ()), repr=False, compare=False)
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
     bandwidths: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
-    """In cells, (k, d), once prepared."""
+    """Bandwidths in cells, (k, d), set by `prepare`."""
     pooled: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
-    """Probabilities of the cells in all classes together, once prepared."""
+    """Probabilities of the cells over all classes together, set by `prepare`."""
 
     reads: ClassVar[str] = "cells"
+    _dimension: ClassVar[int] = 1
+    """Number of columns of each density."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.prior_rows) and self.prior_rows >= 0):
             raise ValueError(f"prior_rows must be finite and must not be negative, got {self.prior_rows}")
-        check_rule(self.bandwidth)
+        check_bandwidth(self.bandwidth)
 
     @abstractmethod
     def _margins(self, count: Array) -> list[Array]:
-        """Counts on the cells of each column alone, (k, cells) each."""
+        """Marginal counts on the cells of each column, (k, cells) each."""
 
     @abstractmethod
     def _smooth(self, count: Array) -> Array:
-        """Counts, shared out among neighbors."""
+        """Counts smoothed by the kernel."""
 
     @abstractmethod
     def _totals(self, count: Array) -> Array:
-        """Sum over the cells that share one unit of probability, repeated for each of them."""
+        """Sum over the cells of each density, broadcastable to the counts."""
 
     @abstractmethod
     def _log_volumes(self) -> Array:
-        """log of the volume of each cell, as it lies in the counts of a class."""
+        """Log of the volume of each cell, in the shape of the counts of one class."""
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
+        """This family with the bandwidths and the pooled prior fixed from the counts of the data."""
         margins = self._margins(np.maximum(start["count"], 0.0))
-        volumes = self._by_column(self._log_volume)
-        found = np.zeros((len(start["count"]), len(margins)))
-        for j, (margin, volume, ordered) in enumerate(zip(margins, volumes, self._ordered, strict=True)):
-            if ordered:
-                found[:, j] = self.bandwidth.cells(margin[:, :ordered], volume[:ordered], self._dimension)
-        wide = replace(self, bandwidths=found)
-        whole = np.maximum(wide._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
-        whole = whole + HALF_A_ROW * self._first[-1] / whole.size
-        return replace(wide, pooled=whole / self._totals(whole))
-
-    _dimension: ClassVar[int] = 1
-    """Number of columns of each density."""
+        log_volumes = self._by_column(self._log_volume)
+        widths = np.zeros((len(start["count"]), len(margins)))
+        for j, (margin, volume, cells) in enumerate(zip(margins, log_volumes, self._ordered, strict=True)):
+            if cells:
+                widths[:, j] = self.bandwidth.width_in_cells(
+                    margin[:, :cells], volume[:cells], self._dimension
+                )
+        prepared = replace(self, bandwidths=widths)
+        total = np.maximum(prepared._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
+        total = total + POOLED_PSEUDO_COUNT * self._first[-1] / total.size
+        return replace(prepared, pooled=total / self._totals(total))
 
     @cached_property
     def _first(self) -> Array:
+        """Position of the first cell of each column, and the number of all cells, (d + 1,)."""
         return counts.offsets(self.layout.levels)
 
     @cached_property
     def _ordered(self) -> Array:
+        """Number of ordered cells of each column, (d,)."""
         return np.array(self.layout.ordered or (0,) * len(self.layout.levels))
 
     @cached_property
     def _log_volume(self) -> Array:
+        """Log of the width of each cell, all columns side by side."""
         return self.layout.log_volume if len(self.layout.log_volume) else np.zeros(self._first[-1])
 
     @cached_property
-    def _cells(self) -> Cells:
-        return cells_of(self.layout)
+    def _cells(self) -> CellEncoding:
+        return cell_encoding(self.layout)
 
     def _by_column(self, table: Array) -> list[Array]:
-        """The cells of each column of a table that has all of them side by side."""
+        """The cells of each column, from an array with the cells of all columns side by side."""
         return np.split(table, self._first[1:-1], axis=-1)
 
     def parameters(self, statistics: Arrays) -> Arrays:
@@ -108,13 +114,13 @@ class Smoothed(ABC):
         return {"log_density": np.log(count) - np.log(self._totals(count)) - self._log_volumes()}
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return cell_by_cell(current, proposed)
+        return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"].reshape(len(statistics["count"]), -1))
 
     def has_hidden(self, columns: Array) -> bool:
-        return False  # what is not known is not counted, whatever the parameters
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def conjugate(self) -> Self:
         return self if self.prior_rows else replace(self, prior_rows=PRIOR_ROWS)
