@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from calibayes.encoders import Dense
 from calibayes.tables.distinct import distinct_values
-from calibayes.tables.numeric import numeric_matrix
+from calibayes.tables.table import numeric_matrix
 from calibayes.tables.read import read_array, read_frame
 from calibayes.tables.text import counted, text_table
 

@@ -121,8 +121,15 @@ class Model(Protocol):
     def prepare(self, start: Trees, pooled: Trees | None = None) -> Self:
         """`Family.prepare` of the class prior and of all families."""
 
-    def has_hidden(self, block: Block) -> bool:
-        """Whether the statistics of these rows depend on the parameters, so that one update is no closed form."""
+    @property
+    def has_fused_pass(self) -> bool:
+        """Whether `fused_pass` can be used."""
+
+    def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
+        """Sums of the first pass: "statistics" (the structure statistics) and "hidden" (0 or 1).
+
+        "hidden" tells whether the statistics of these rows depend on the parameters, so that one update is no closed form.
+        """
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
 
@@ -140,8 +147,8 @@ class Model(Protocol):
     def contrast(self, block: Block, parameters: Trees) -> Array:
         """log p(x, class) up to a term that all classes share, (n, k): enough for a posterior, and cheaper."""
 
-    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> Any | None:
-        """Scores and statistics of a block in one pass (see `FusedPass`), or None if the families have no such kernel."""
+    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> Any:
+        """Scores and statistics of a block in one pass (see `FusedPass`)."""
 
     def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
         """The proposed statistics, invalid ones replaced by the current value, and how many were replaced."""
@@ -149,6 +156,16 @@ class Model(Protocol):
     def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
 
     def log_prior(self, parameters: Trees) -> float: ...
+
+
+class State(NamedTuple):
+    """What a rule moves, and the parameters that follow from it."""
+
+    value: Trees
+    """The statistics; for a rule that keeps none, the parameters themselves."""
+    parameters: Trees
+    statistics: Trees | None
+    """The statistics, None for a rule that keeps none."""
 
 
 class StepControl(Protocol):
@@ -213,20 +230,18 @@ class Rule(Protocol):
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
         """What the rule maximizes, row by row, (n,); None for a rule without an objective."""
 
-    def begin(self, model: Model, statistics: Trees) -> Trees:
+    def begin(self, model: Model, statistics: Trees) -> State:
         """The initial state, from the statistics at the start."""
 
-    def absorb(self, state: Trees, new: Trees) -> Trees:
+    def state(self, model: Model, value: Trees) -> State:
+        """The state of a given value under a model."""
+
+    def absorb(self, model: Model, state: State, new: Trees) -> State:
         """The state after the statistics of further rows were added."""
 
-    def statistics(self, state: Trees) -> Trees | None:
-        """The statistics in a state, None for a rule whose state holds none."""
-
-    def parameters(self, model: Model, state: Trees) -> Trees: ...
-
     def advance(
-        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
-    ) -> tuple[Trees, int]:
+        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[State, int]:
         """The next state and the number of statistics that kept their old value.
 
         ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``.

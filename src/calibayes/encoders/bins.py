@@ -15,8 +15,7 @@ from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
 from calibayes.kernels.levels.codes import code_type
 from calibayes.kernels.numbers import kmeans
-from calibayes.tables.numeric import numeric_matrix
-from calibayes.tables.table import Table, refuse_all_missing
+from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
 from calibayes.tables.text import counted
 
 TINY = float(np.finfo(np.float64).tiny)

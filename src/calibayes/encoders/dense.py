@@ -12,8 +12,7 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.levels import Levels
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
-from calibayes.tables.numeric import numeric_matrix
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, numeric_matrix
 
 NORMAL_QUARTILES = 1.35
 """Interquartile range of a normal distribution with standard deviation 1, to two decimals."""

@@ -11,8 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.kernels.levels.grid import TAILS, log_volumes
-from calibayes.tables.numeric import numeric_matrix
-from calibayes.tables.table import Table, refuse_all_missing
+from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
 from calibayes.tables.text import counted
 
 REACH = 5.0

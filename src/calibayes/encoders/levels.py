@@ -227,4 +227,3 @@ def _codes_of(values: Array, levels: Array, other: int = -1) -> Array:
 
 
 # Old name, until its users are renamed.
-distinct_inverse = distinct_values

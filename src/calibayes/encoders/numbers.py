@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.encoder import DataIndependent, Derived, Encoder, MissingIsValue
+from calibayes.encoders.encoder import DataIndependent
 from calibayes.kernels.numbers.independent import variances
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
-from calibayes.tables.numeric import numeric_matrix
-from calibayes.tables.table import Table, refuse_all_missing
+from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
 
 CENTER_ROWS = 512
 """Number of rows, evenly spaced, whose medians are the centers of the columns."""
@@ -142,7 +141,3 @@ def _refuse_all_nan(table: Table, indices: Sequence[int], columns: Array) -> Non
     if not is_sparse(columns):
         refuse_all_missing(table, indices, np.isnan(columns))
 
-
-# Old names and places, until their users are renamed.
-numbers = numeric_matrix
-__all__ = ["Counts", "Derived", "Encoder", "Flags", "MissingIsValue", "Numbers", "numbers"]

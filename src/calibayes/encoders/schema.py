@@ -82,8 +82,3 @@ def schema(
             reason = f"{source}: {remark}" if remark else source
             columns[j] = Column(table.names[j], kind, reason, int(table.missing_mask(j).sum()))
     return Schema(tuple(columns[j] for j in sorted(columns)))
-
-
-# Old names, until their users are renamed.
-content = content_type
-natural_kind = default_kind

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -62,7 +63,9 @@ class Serial:
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         with one_thread():
-            return total(function(load()) for load in source.parts())
+            parts = source.parts()
+            first = function(parts[0]())
+            return first if len(parts) == 1 else total(chain([first], (function(load()) for load in parts[1:])))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Engine, Model, Rule, Source, Trees
+from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
 from calibayes.kernels.posterior.logspace import Assessment
 from calibayes.kernels.threads import map_items
 from calibayes.learn.progress import Callback, Progress
@@ -28,10 +29,7 @@ def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequen
     """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
 
-        def measure_all(block: Block, active: Mapping[str, Run] = active) -> Mapping[str, Any]:
-            return dict(zip(active, _measure_runs(block, list(active.values())), strict=True))
-
-        totals = engine.total(measure_all, source)
+        totals = sum_over_blocks(partial(_measure_runs, active), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])
             answers = [call(Progress(run.updates, run.limit, entry)) for call in callbacks if entry]
@@ -66,11 +64,11 @@ def mini_batches(source: Source, size: int, seed: int) -> Sweep:
     """
     rng = np.random.default_rng(seed)
 
-    def sweep(run: Run, state: Trees, step: float) -> tuple[Trees, int]:
+    def sweep(run: Run, state: State, step: float) -> tuple[State, int]:
         frozen = 0
         for batch in source.batches(size, rng):
             block = run.view(batch)
-            sums = measure(block, run.model, run.rule, run.rule.parameters(run.model, state))
+            sums = measure(block, run.model, run.rule, state.parameters)
             share = sums["size"] / run.size
             state, frozen_now = run.rule.advance(run.model, state, sums["statistics"], step, run.size, share)
             frozen += frozen_now
@@ -79,7 +77,16 @@ def mini_batches(source: Source, size: int, seed: int) -> Sweep:
     return sweep
 
 
-def _measure_runs(block: Block, runs: Sequence[Run]) -> list[Mapping[str, Any]]:
+def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Source, engine: Engine) -> Any:
+    """The sum of a function over all blocks of a source."""
+
+    def of_block(block: Block) -> Mapping[str, Any]:
+        return function(block)
+
+    return engine.total(of_block, source)
+
+
+def _measure_runs(runs: Mapping[str, Run], block: Block) -> Mapping[str, Any]:
     """The sums of a block for each run; a large block in threads, if some are free."""
 
     def measure_run(run: Run) -> Mapping[str, Any]:
@@ -87,8 +94,10 @@ def _measure_runs(block: Block, runs: Sequence[Run]) -> list[Mapping[str, Any]]:
             run.view(block), run.model, run.rule, run.candidate.parameters, last=run.needs_no_direction
         )
 
-    large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    return map_items(measure_run, runs) if large else [measure_run(run) for run in runs]
+    is_large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
+    active = list(runs.values())
+    measured = map_items(measure_run, active) if is_large else [measure_run(run) for run in active]
+    return dict(zip(runs, measured, strict=True))
 
 
 def measure(
@@ -96,8 +105,8 @@ def measure(
 ) -> Mapping[str, Any]:
     """The sums of one block: scores of the parameters and, unless it is the last pass, statistics(X, W)."""
     g = rule.generative_weight
-    fused = model.fused_pass(block, parameters, g, NEGLIGIBLE) if g is not None and not last else None
-    if fused is not None:
+    if g is not None and not last and model.has_fused_pass:
+        fused = model.fused_pass(block, parameters, g, NEGLIGIBLE)
         return {**_sums(fused.assessment), "statistics": fused.statistics}
     # A rule without a generative part needs the posterior only.
     log_joint = (model.contrast if g == 0.0 else model.log_joint)(block, parameters)

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import combine
-from calibayes.core.protocols import Array, Model, Rule, Trees
+from calibayes.core.protocols import Array, Model, Rule, State, Trees
 
 ROUNDING = 1e-12
 """A fall of the objective by less than this share of it counts as rounding."""
@@ -53,16 +53,19 @@ def as_arrays(history: Sequence[Entry]) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Point:
-    """A state, its parameters, and the step that led to it."""
+    """A state and the step that led to it."""
 
-    state: Trees
-    parameters: Trees
+    state: State
     step: float = 0.0
     frozen: int = 0
     total_step: float = 0.0
 
+    @property
+    def parameters(self) -> Trees:
+        return self.state.parameters
 
-Sweep = Callable[["Run", Trees, float], tuple[Trees, int]]
+
+Sweep = Callable[["Run", State, float], tuple[State, int]]
 """A pass of many small updates: from a state and a step to the next state and the number of frozen statistics."""
 
 
@@ -88,7 +91,7 @@ class Run:
 
     model: Model
     rule: Rule
-    state: Trees
+    state: State
     stop: Any
     limit: int = 64
     horizon: float = math.inf
@@ -103,7 +106,7 @@ class Run:
     best_iter: int = 0
 
     def __post_init__(self) -> None:
-        self.candidate = Point(self.state, self.rule.parameters(self.model, self.state))
+        self.candidate = Point(self.state)
         self.accepted = self.best = self.candidate
         self.size = math.nan
         self._direction: Trees = {}
@@ -221,7 +224,7 @@ class Run:
         else:
             direction = combine(1.0, self._direction, -self.rule.shrink, self.added)
             state, frozen = self.rule.advance(self.model, state, direction, step, self.size, share=0.0)
-        self.candidate = Point(state, self.rule.parameters(self.model, state), step, frozen, total_step)
+        self.candidate = Point(state, step, frozen, total_step)
 
 
 def _ratio(total: float, weight: float) -> float:

@@ -10,11 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from calibayes.core.block import Block
-from calibayes.core.protocols import Engine, Model, Rule, Source, Trees
+from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
 from calibayes.kernels.posterior.logspace import log_normalize
-from calibayes.learn.loop import learn, mini_batches, problem_of
+from calibayes.learn.loop import learn, mini_batches, problem_of, sum_over_blocks
 from calibayes.learn.progress import Callback
-from calibayes.learn.run import Run
+from calibayes.learn.run import Run, as_arrays
 from calibayes.learn.starts import Data, EvenWeights, Likelihood, Start
 from calibayes.learn.stops import LastState, NoGain, NoGainBeforeTraining, Stop, ValidationLoss
 
@@ -74,6 +74,9 @@ class Trained(NamedTuple, Generic[AnyModel]):
     run: Run
     is_closed_form: bool
     """Whether the statistics are plain sums over rows."""
+    updates: int
+    history: Mapping[str, Array] | None
+    """Name -> array over the states; None if they were not measured."""
     problem: str = ""
     """Why training did not end as its stop asks and what to do; empty if it did."""
 
@@ -81,20 +84,23 @@ class Trained(NamedTuple, Generic[AnyModel]):
 def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
     """The first pass of every training."""
 
+    labels = Data()
+
     def of_block(block: Block) -> Mapping[str, Any]:
         return {
-            "statistics": model.structure_statistics(block, Data().weights(block, k)),
+            **model.data_sums(block, labels.weights(block, k)),
             "unlabeled": int((block.labels < 0).sum()),
-            "hidden": int(model.has_hidden(block)),
             "held_out": float(block.held_out.sum()),
         }
 
-    return DataSums(**engine.total(of_block, source))
+    return DataSums(**sum_over_blocks(of_block, source, engine))
 
 
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
     """Statistics of the rows with the weights of a start."""
-    total: Trees = engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
+    total: Trees = sum_over_blocks(
+        lambda block: model.statistics(block, start.weights(block, k)), source, engine
+    )
     return total
 
 
@@ -134,7 +140,8 @@ def train(
     # The scores of a closed form cost one more pass: only if someone wants them.
     if not (closed and from_data) or plan.callbacks or data.held_out:
         learn([run], source, engine, plan.callbacks)
-    return Trained(model, data, run, closed, problem_of(run))
+    history = as_arrays(run.history) if run.history else None
+    return Trained(model, data, run, closed, run.updates, history, problem_of(run))
 
 
 def _data_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
@@ -142,9 +149,10 @@ def _data_start(model: Model, data: DataSums, source: Source, engine: Engine, pl
     statistics = model.statistics_of(data.statistics)
     if plan.likelihood is None or not isinstance(plan.start, Likelihood) or not data.hidden:
         return statistics
-    run = Run(model, plan.likelihood, statistics, stop=NoGainBeforeTraining(), limit=plan.max_iter)
+    rule = plan.likelihood
+    run = Run(model, rule, rule.begin(model, statistics), stop=NoGainBeforeTraining(), limit=plan.max_iter)
     learn([run], source, engine, plan.callbacks)
-    return run.best.state
+    return run.best.state.value
 
 
 def _other_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
@@ -159,7 +167,7 @@ def _other_start(model: Model, data: DataSums, source: Source, engine: Engine, p
 
 
 def step_on_new_rows(
-    model: Model, source: Source, engine: Engine, plan: Plan, before: Trees | None, closed: bool, data: Trees
+    model: Model, source: Source, engine: Engine, plan: Plan, before: State | None, closed: bool, data: Trees
 ) -> Run:
     """One step of the rule on further rows, from the state ``before``.
 
@@ -169,8 +177,8 @@ def step_on_new_rows(
     if before is None or closed:
         added, state = None, rule.begin(model, model.statistics_of(data))
     else:
-        added = entry_statistics(model, source, engine, rule, rule.parameters(model, before))
-        state = rule.absorb(before, added)
+        added = entry_statistics(model, source, engine, rule, before.parameters)
+        state = rule.absorb(model, before, added)
     run = Run(model, rule, state, stop=LastState(), limit=int(not closed), added=added)
     if not closed:
         learn([run], source, engine, plan.callbacks)
@@ -186,5 +194,5 @@ def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, p
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 
-    total: Trees = engine.total(of_block, source)
+    total: Trees = sum_over_blocks(of_block, source, engine)
     return total

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from calibayes.core.abilities import NaturalParameters
-from calibayes.core.protocols import Model, StepControl, Trees
+from calibayes.core.protocols import Model, State, StepControl, Trees
 from calibayes.rules.steps import Fixed, step_control
 from calibayes.rules.update import Blend
 
@@ -32,19 +32,16 @@ class GD(Blend):
     def __post_init__(self) -> None:
         object.__setattr__(self, "control", step_control(self.step, Fixed(0.1)))
 
-    def begin(self, model: Model, statistics: Trees) -> Trees:
-        return model.parameters(statistics)
+    def begin(self, model: Model, statistics: Trees) -> State:
+        return self.state(model, model.parameters(statistics))
 
-    def absorb(self, state: Trees, new: Trees) -> Trees:
-        return state
+    def state(self, model: Model, value: Trees) -> State:
+        return State(value, value, None)
 
-    def statistics(self, state: Trees) -> None:
-        return None
-
-    def parameters(self, model: Model, state: Trees) -> Trees:
+    def absorb(self, model: Model, state: State, new: Trees) -> State:
         return state
 
     def advance(
-        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
-    ) -> tuple[Trees, int]:
-        return model.gradient_step(state, direction, step / size), 0
+        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[State, int]:
+        return self.state(model, model.gradient_step(state.value, direction, step / size)), 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import Conjugate, Penalized
 from calibayes.core.named_arrays import add, combine
-from calibayes.core.protocols import Array, Family, Model, StepControl, Trees
+from calibayes.core.protocols import Array, Family, Model, State, StepControl, Trees
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.rules.steps import Backtracking, Fixed, step_control
 
@@ -33,24 +33,21 @@ class Update:
     def entry_weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot
 
-    def begin(self, model: Model, statistics: Trees) -> Trees:
-        return statistics
+    def begin(self, model: Model, statistics: Trees) -> State:
+        return State(statistics, model.parameters(statistics), statistics)
 
-    def absorb(self, state: Trees, new: Trees) -> Trees:
-        total: Trees = add(state, new)
-        return total
+    def state(self, model: Model, value: Trees) -> State:
+        return self.begin(model, value)
 
-    def statistics(self, state: Trees) -> Trees | None:
-        return state
-
-    def parameters(self, model: Model, state: Trees) -> Trees:
-        return model.parameters(state)
+    def absorb(self, model: Model, state: State, new: Trees) -> State:
+        return self.begin(model, add(state.value, new))
 
     def advance(
-        self, model: Model, state: Trees, direction: Trees, step: float, size: float, share: float = 1.0
-    ) -> tuple[Trees, int]:
-        proposed = combine(1.0 - step * share * self.shrink, state, step, direction)
-        return model.keep_valid(state, proposed)
+        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+    ) -> tuple[State, int]:
+        proposed = combine(1.0 - step * share * self.shrink, state.value, step, direction)
+        statistics, frozen = model.keep_valid(state.value, proposed)
+        return self.begin(model, statistics), frozen
 
 
 class Blend(Update):

@@ -18,9 +18,6 @@ class Origin(Protocol):
     def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
         """A table of this kind from columns of shape (n,), converted to their types in training where possible."""
 
-    def made_of(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
-        """Old name of `build`."""
-
 
 @dataclass(frozen=True)
 class FromArray:
@@ -32,7 +29,9 @@ class FromArray:
             return np.stack(typed, axis=1)
         return np.stack([column.astype(object) for column in typed], axis=1)
 
-    made_of = build
+
+
+FROM_ARRAY = FromArray()
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,10 @@ class FromFrame:
             native = native.set_axis(list(self.labels), axis=1)
         return native
 
-    made_of = build
 
 
-def origin_of(table: Any) -> Origin:
-    """The kind of a table that was passed to an estimator."""
-    if not nw.dependencies.is_into_dataframe(table):
-        return FromArray()
-    frame = nw.from_native(table, eager_only=True)
+def origin_of(frame: nw.DataFrame[Any]) -> Origin:
+    """The kind of a data frame."""
     categorical = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in frame.schema.dtypes())
     return FromFrame(frame.implementation, tuple(frame.columns), categorical)
 

@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.sparse import is_sparse
-from calibayes.tables.table import Table, all_positions, missing_mask, missing_objects
+from calibayes.tables.origin import origin_of
+from calibayes.tables.table import Table, missing_objects
 
 DATES = (
     "holds dates or times, which are not supported: "
@@ -52,7 +53,7 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     if is_sparse(array):
         return Table(column_names, _canonical_csr(array))
     if array.dtype.kind != "O":
-        return Table(column_names, array)
+        return Table(column_names, array, (array.dtype,) * len(column_names))
     pairs = zip(array.T, column_names, strict=True)
     return Table(column_names, tuple(_with_inferred_type(column, name) for column, name in pairs))
 
@@ -82,7 +83,8 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
     columns = [_series_values(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
-    return Table(refuse_duplicate_names(names), _stacked_if_numeric(columns), types)
+    content = _stacked_if_numeric(columns)
+    return Table(refuse_duplicate_names(names), content, types, origin_of(wrapped))
 
 
 def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -203,20 +205,3 @@ def _parsed_number(cell: str) -> float:
     if "_" in cell:
         raise ValueError(cell)
     return float(cell)
-
-
-# Old names and places, until their users are renamed.
-__all__ = [
-    "Table",
-    "array_names",
-    "as_cells",
-    "is_frame",
-    "missing",
-    "positions",
-    "read_array",
-    "read_file",
-    "read_frame",
-]
-missing = missing_mask
-positions = all_positions
-as_cells = object_array

@@ -11,9 +11,13 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers import independent
-from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.kernels.numbers.sparse import columns_where, is_sparse
+from calibayes.tables.origin import FROM_ARRAY, Origin
 
 Result = TypeVar("Result")
+
+LARGEST = 1e100
+"""Larger absolute values are refused: sums of their squares overflow."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Table:
     content: Array | tuple[Array, ...]
     original_types: tuple[np.dtype[Any], ...] = ()
     """Types of the columns before they were stacked into one array; empty if they were not."""
+    origin: Origin = FROM_ARRAY
+    """The kind of table that was passed, so that sampled rows can be returned as the same kind."""
     distinct_cache: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
     """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
 
@@ -53,10 +59,6 @@ class Table:
     def is_numeric(self, j: int) -> bool:
         """Whether column j contains numbers; booleans are levels, not numbers."""
         return self.dtype_kind(j) in "fiu"
-
-    def numeric(self, j: int) -> bool:
-        """Old name of `is_numeric`."""
-        return self.is_numeric(j)
 
     def first_of_other_kind(self, indices: Sequence[int], kinds: str) -> int | None:
         """The first of the given columns whose type is none of these kinds, or None."""
@@ -113,10 +115,6 @@ class Table:
     def with_cache(self) -> Table:
         """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
         return replace(self, cache={})
-
-    def noting(self) -> Table:
-        """Old name of `with_cache`."""
-        return self.with_cache()
 
     def cached(self, key: Any, owner: Any, compute: Callable[[], Result]) -> Result:
         """``compute()``, or its stored result if it was called before with this key and this very owner object.
@@ -195,3 +193,54 @@ def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> 
     for j, column_missing in zip(indices, missing.T, strict=True):
         if column_missing.all():
             raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
+
+
+def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
+    """The given columns as a float matrix, (n, len(indices)), NaN where a value is missing.
+
+    float32 columns stay float32, a sparse table stays sparse. Boolean columns are accepted as 0 and 1 if ``booleans``.
+    Raises ValueError if a column is not numeric, contains infinity or values beyond 1e100, or contains NaN in a sparse
+    table.
+    """
+    table = _booleans_as_numbers(table, indices) if booleans else table
+    other = table.first_of_other_kind(indices, "fiub" if booleans else "fiu")
+    if other is not None:
+        raise ValueError(
+            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
+            "Use a categorical family, or a model for mixed columns such as NaiveBayes."
+        )
+    matrix = table.matrix(indices)
+    matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+    _refuse_large(table, indices, matrix)
+    if is_sparse(matrix) and np.isnan(matrix.data).any():
+        name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
+        raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing values")
+    return matrix
+
+
+def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:
+    """The table with object columns of booleans and missing values as 0, 1 and NaN."""
+    if not isinstance(table.content, tuple):
+        return table
+    selected = set(indices)
+    columns = [
+        np.array([np.nan if is_missing(value) else float(value) for value in column])
+        if j in selected and holds_booleans(column)
+        else column
+        for j, column in enumerate(table.content)
+    ]
+    return Table(table.names, tuple(columns))
+
+
+def _refuse_large(table: Table, indices: Sequence[int], matrix: Array) -> None:
+    """Raise ValueError if a number is infinite, or so large that its square overflows."""
+    limit = min(LARGEST, float(np.finfo(matrix.dtype).max))
+    low, high = table.value_range(matrix)
+    if -limit <= low and high <= limit:  # false if a value is missing: then each column is checked
+        return
+    too_large = columns_where(matrix, lambda values: np.abs(values) > limit)
+    if len(too_large):
+        first = indices[too_large[0]]
+        is_infinite = np.isinf(table.column(first)).any()
+        problem = "infinity" if is_infinite else f"values beyond {LARGEST:g}, whose squares overflow"
+        raise ValueError(f"column {table.names[first]!r} contains {problem}")

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.block import Block
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine, Model, Rule, Source, Trees
+from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State
 from calibayes.estimators.ensemble.member import NO_PATH, FoldContext, MemberResult, Path
 from calibayes.estimators.ensemble.path_stopping import PathStopping
 from calibayes.estimators.generative.assemble import assemble
@@ -24,6 +24,7 @@ from calibayes.learn import (
     LastState,
     MaxPasses,
     Run,
+    as_arrays,
     data_sums,
     follow_path,
     problem_of,
@@ -95,8 +96,14 @@ class PathMember:
             pass
         if problem := problem_of(run):
             warn(problem, ConvergenceWarning)
-        fitted = begin(assembly._replace(model=model), recipe.rule, data.statistics)
-        fitted = replace(fitted.after(run).measured(run), n_iter=max(run.updates, 1))
+        fitted = begin(
+            assembly._replace(model=model),
+            recipe.rule,
+            data.statistics,
+            n_iter=max(run.updates, 1),
+            history=as_arrays(run.history),
+            best_iter=run.best_iter,
+        ).after(run)
         holder = self.estimator.holding(fitted, rows.table)
         return holder.set_params(engine=engine)  # type: ignore[no-any-return]
 
@@ -111,7 +118,7 @@ class PathMember:
 
 
 def path_run(
-    model: Model, rule: Rule, state: Trees, passes: int, view: Callable[[Block], Block] = lambda block: block
+    model: Model, rule: Rule, state: State, passes: int, view: Callable[[Block], Block] = lambda block: block
 ) -> Run:
     """A run at the beginning of a path."""
     stop = AnyOf((LastState(), MaxPasses(passes)))

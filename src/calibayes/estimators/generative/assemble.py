@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +41,6 @@ def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
     specification = recipe.specify(rows, classes)
     binding = bind(specification.families, rows.table, rows.weight, rows.codes)
-    binding = replace(binding, origin=rows.origin)
     for name, family in binding.families.items():
         checks.abilities_present(recipe.rule, name, family)
     families = {name: recipe.rule.adapt(family) for name, family in binding.families.items()}

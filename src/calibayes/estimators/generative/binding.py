@@ -18,7 +18,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Counts, Flags, Numbers
 from calibayes.families.model import PRIOR
 from calibayes.kernels.numbers.sparse import columns_where
-from calibayes.tables.origin import FromArray, Origin
+from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.table import Table, all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
@@ -110,7 +110,7 @@ class ColumnBinding:
     chosen: Mapping[str, tuple[int, ...]]
     names: tuple[str, ...]
     types: tuple[np.dtype[Any], ...]
-    origin: Origin = field(default_factory=FromArray)
+    origin: Origin = FROM_ARRAY
 
     def encode(self, table: Table) -> dict[str, Array]:
         """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
@@ -185,8 +185,8 @@ def bind(
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
-    types = table.types()
-    return ColumnBinding(families, encoders, chosen, table.names, types)
+    types = table.original_types or table.types()
+    return ColumnBinding(families, encoders, chosen, table.names, types, table.origin)
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:

@@ -17,7 +17,7 @@ from calibayes.estimators.generative.recipe import Recipe
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.estimators.interface.targets import read_classes
-from calibayes.learn import LastState, Run, data_sums, problem_of, train
+from calibayes.learn import LastState, Run, as_arrays, data_sums, problem_of, train
 from calibayes.learn.train import prepared, step_on_new_rows
 from calibayes.posterior import best_temperature, log_normalize
 
@@ -34,7 +34,12 @@ def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
     temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
-    progress = {"n_iter": max(run.updates, 1), "temperature": temperature}
+    progress = {
+        "n_iter": max(trained.updates, 1),
+        "temperature": temperature,
+        "history": trained.history,
+        "best_iter": run.best_iter,
+    }
     problems = [trained.problem]
     if held is not None and recipe.options.refit:
         # To the same sum of steps as the best state: it means the same for any number of rows.
@@ -46,7 +51,7 @@ def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     for problem in filter(None, problems):
         warn(problem, ConvergenceWarning)
     fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
-    return replace(fitted.after(trained.run).measured(run), is_additive=trained.is_closed_form)
+    return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
 
 
 def _temperature(recipe: Recipe, assembly: Assembly, run: Run, rows: Rows, held: Array | None) -> float:
@@ -106,14 +111,15 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
     except ValueError as error:
         return fitted.without_parameters(str(error))
-    state = None if old is None or model.structure != structure else old.state
+    value = None if old is None or model.structure != structure else old.state
     if before is not None and before.rule.name != recipe.rule.name:
-        state = None
+        value = None
+    state = None if value is None else recipe.rule.state(model, value)
     run = step_on_new_rows(model, source, engine, plan, state, closed, total)
     if problem := problem_of(run):
         warn(problem, ConvergenceWarning)
     fitted = replace(fitted, model=model).after(run)
-    return fitted if closed else fitted.measured(run)
+    return fitted if closed else replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
 
 
 def _extended(before: Fitted, rows: Rows) -> tuple[Assembly, Fitted]:

@@ -14,7 +14,7 @@ from calibayes.estimators.generative.assemble import Assembly
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
-from calibayes.learn import Run, as_arrays
+from calibayes.learn import Run
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Fitted:
     data_statistics : mapping
         Family -> name -> array: sums over the data. For a family with a structure, the sums it was found in.
     state : mapping or None
-        The rule's state, from which training can continue.
+        The value of the rule's state, from which training can continue.
     statistics : mapping or None
         The statistics as the rule left them; None for a rule that keeps none.
     parameters : mapping or None
@@ -79,13 +79,9 @@ class Fitted:
     def after(self, run: Run) -> Fitted:
         """This model with the best state of a run."""
         state = run.best.state
-        statistics = self.rule.statistics(state)
-        return replace(self, state=state, statistics=statistics, parameters=run.best.parameters, lacking="")
-
-    def measured(self, run: Run) -> Fitted:
-        """This model with the history of a run."""
-        history = as_arrays(run.history) if run.history else None
-        return replace(self, history=history, best_iter=run.best_iter)
+        return replace(
+            self, state=state.value, statistics=state.statistics, parameters=state.parameters, lacking=""
+        )
 
     def without_parameters(self, lacking: str) -> Fitted:
         """This model while its rows are too few for parameters."""

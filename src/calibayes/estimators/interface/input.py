@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.targets import class_factors, read_target, read_weight
-from calibayes.tables.origin import FromArray, Origin, origin_of
-from calibayes.tables.read import array_names, is_frame, object_array, read_array, read_frame
+from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table
 
 
@@ -27,8 +27,6 @@ class Rows(NamedTuple):
     """Positions among the rows that were passed."""
     factor: Array | float = 1.0
     """Class weights, by which the sample weights were multiplied, (n,)."""
-    origin: Origin = FromArray()
-    """The kind of table that was passed."""
 
     def only(self, keep: Array) -> Rows:
         """The rows where ``keep`` is true, or at these positions."""
@@ -36,12 +34,7 @@ class Rows(NamedTuple):
             return self
         factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
         return Rows(
-            self.table.rows(keep),
-            self.codes[keep],
-            self.weight[keep],
-            self.positions[keep],
-            factor,
-            self.origin,
+            self.table.rows(keep), self.codes[keep], self.weight[keep], self.positions[keep], factor
         )
 
 
@@ -53,7 +46,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X
-    if is_frame(X):
+    if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)
     if isinstance(X, list):
@@ -87,7 +80,7 @@ def training_rows(
     target = read_target(y, unlabeled=unlabeled, classes=classes)
     check_consistent_length(target.codes, np.empty(table.n))
     weight = read_weight(sample_weight, table.n)
-    rows = Rows(table, target.codes, weight, np.arange(table.n), origin=origin_of(X)).only(weight > 0)
+    rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
     if class_weight is not None:
         factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
         rows = rows._replace(weight=rows.weight * factors, factor=factors)

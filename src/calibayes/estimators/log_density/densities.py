@@ -19,7 +19,7 @@ from calibayes.kernels.numbers.quantiles import standard_deviation
 LEAST_BANDWIDTH = 1e-3
 """In standard deviations of the column: below it the density would have a spike at each repeated value."""
 
-LEAST_DEVIATION = 0.1
+CONSTANT_DEVIATION = 0.1
 """Standard deviation, relative to that of the column, assumed for a column that is constant within a class."""
 
 
@@ -154,10 +154,10 @@ def learn_log_densities(
     rng = np.random.default_rng(seed)
     kernels, kept_positions = [], []
     for c in range(rows.k):
-        kept = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
-        kernels.append(_kernel((columns[kept] - center) / scale, rows.weights[kept]))
+        class_rows = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
+        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows]))
         positions = np.full(len(columns), -1)
-        positions[kept] = np.arange(len(kept))
+        positions[class_rows] = np.arange(len(class_rows))
         kept_positions.append(positions)
     none = np.zeros(0, dtype=np.int64)
     no_pairs = none.reshape(2, 0)
@@ -176,7 +176,7 @@ def _kernel(rows: Array, weights: Array) -> ProductKernel:
     """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6)."""
     n = max(float(weights.sum()), 1.0)
     bandwidth = plug_in_bandwidths(rows, weights)
-    bandwidth = np.where(bandwidth > 0, bandwidth, LEAST_DEVIATION * REFERENCE * n**-0.2)
+    bandwidth = np.where(bandwidth > 0, bandwidth, CONSTANT_DEVIATION * REFERENCE * n**-0.2)
     bandwidth = np.maximum(bandwidth, LEAST_BANDWIDTH)
     return ProductKernel(rows.T.copy(), weights, bandwidth, bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE)
 

@@ -59,7 +59,7 @@ def _of_class(
         model = model.prepare(start)
     except ValueError:
         return np.inf
-    run = Run(model, ML(), start, stop=NoGainBeforeTraining(), limit=updates)
+    run = Run(model, ML(), ML().begin(model, start), stop=NoGainBeforeTraining(), limit=updates)
     learn([run], source, engine)
     likelihood = (
         rows.weight @ model.families["columns"].log_density(columns, run.best.parameters["columns"])[:, 0]

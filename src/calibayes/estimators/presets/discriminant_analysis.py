@@ -18,9 +18,9 @@ from calibayes.estimators.interface.input import Rows, new_table
 from calibayes.estimators.interface.parameters import estimator
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
 from calibayes.families.gaussian.regularizers import Plain, Regularizer, TowardsIdentity, TowardsSphere
-from calibayes.families.gaussian.shapes import Shape
+from calibayes.families.gaussian.shape import Shape
 from calibayes.families.model import PRIOR
-from calibayes.tables.numeric import numeric_matrix
+from calibayes.tables.table import numeric_matrix
 
 
 @estimator

@@ -32,7 +32,7 @@ from calibayes.families import (
     TiedSpherical,
 )
 from calibayes.families.gaussian.regularizers import Plain, Ridge
-from calibayes.families.gaussian.shapes import Shape
+from calibayes.families.gaussian.shape import Shape
 
 SHAPES: dict[str, Callable[[], Shape]] = {
     "full": Full,
@@ -114,7 +114,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
 
     def _family(self) -> Gaussian:
         share = number("reg", self.reg, 0.0, 1.0)
-        shape = resolve("covariance", self.covariance, SHAPES, ability="settle", example="Full()")
+        shape = resolve("covariance", self.covariance, SHAPES, ability="constrain", example="Full()")
         return Gaussian(shape, prior=self.prior, regularizer=Ridge(share) if share else Plain())
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
@@ -149,7 +149,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
 
     @property
     def n_components_(self) -> Array:
-        return np.bincount(self._mixture().owner)
+        return np.bincount(self._mixture().component_classes)
 
     def _mixture(self) -> Any:
         return self.fitted_.model.families["columns"]
@@ -170,7 +170,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         mixture = self._mixture()
         form = mixture.family.shape.covariance(self.parameters_["columns"])
         matrices = np.stack([matrix if matrix.ndim == 2 else np.diag(matrix) for matrix in form])
-        return self._by_class(np.broadcast_to(matrices, (len(mixture.owner), *matrices.shape[1:])))
+        return self._by_class(np.broadcast_to(matrices, (len(mixture.component_classes), *matrices.shape[1:])))
 
 
 def _listed(given: Any, k: int) -> tuple[int, ...]:

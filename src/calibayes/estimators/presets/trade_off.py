@@ -134,17 +134,18 @@ def _path_scores(
     """Held-out log loss and error of each value and fold, (values, folds) each."""
     source, folds = shared_folds(recipe, rows, classes, masks)
     plan = recipe.plan()
-    models, states = prepare_folds(folds, source, recipe.engine, len(classes))
+    models, starts = prepare_folds(folds, source, recipe.engine, len(classes))
     results: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
     for lam in lams:
+        rule = GDT(lam=lam)
         runs = [
-            Run(model, GDT(lam=lam), state, stop=plan.stop, limit=plan.max_iter, view=fold.view)
-            for model, state, fold in zip(models, states, folds, strict=True)
+            Run(model, rule, rule.begin(model, statistics), plan.stop, plan.max_iter, view=fold.view)
+            for model, statistics, fold in zip(models, starts, folds, strict=True)
         ]
         learn(runs, source, recipe.engine, plan.callbacks)
         for problem in filter(None, map(problem_of, runs)):
             warn(problem, ConvergenceWarning)
-        states = [run.best.state for run in runs]
+        starts = [run.best.state.value for run in runs]
         entries = [run.history[run.best_iter] for run in runs]
         results["log_loss"].append([entry.validation_log_loss for entry in entries])
         results["error"].append([entry.validation_error for entry in entries])

@@ -126,7 +126,7 @@ class TreeAugmentedNB(TabularNB):
 
     def _tree(self) -> Tree:
         edges = SignificantEdges() if self.edges is None else self.edges
-        if isinstance(edges, type) or not hasattr(edges, "worth"):
+        if isinstance(edges, type) or not hasattr(edges, "allowed"):
             raise ValueError(
                 f"edges must be an object such as AllEdges(), InformativeEdges() or SignificantEdges(), got {edges!r}"
             )
