@@ -39,7 +39,7 @@ from calibayes.families import (
     TreeCovariance,
     WithinClasses,
 )
-from calibayes.families.gaussian.regularizers import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
@@ -129,7 +129,12 @@ def multinomial(**options):
     support = (rows[rows.sum(axis=1) == 4], 1.0)
     events = _events(3)
     return FamilyCase(
-        Multinomial(**options).bind(layout), events, K, support, not options, counted=events.sum(axis=1)
+        Multinomial(**options).bind(layout),
+        events,
+        K,
+        support,
+        not options,
+        counts_per_row=events.sum(axis=1),
     )
 
 
@@ -207,13 +212,13 @@ def kernel(family, encoder, **options):
         K,
         support,
         scale_free=not family.prior_rows,
-        likeliest=family.bandwidth == OverBins(0.0) and not layout.gridded,
+        maximizes_likelihood=family.bandwidth == OverBins(0.0) and not layout.gridded,
         **options,
     )
 
 
 def pair(family, encoder):
-    return kernel(family, encoder, counted=np.ones(N))
+    return kernel(family, encoder, counts_per_row=np.ones(N))
 
 
 def kernel_levels(**options):
@@ -238,7 +243,7 @@ FAMILIES = {
     "tree-threshold": tree(search=OneTree(InformativeEdges(0.1)), scale_free=True),
     "tree-test": tree(search=PerClass(SignificantEdges()), alpha=1.0),
     "tree-without-pairs": tree(max_cells=1),
-    "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), likeliest=False),
+    "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), maximizes_likelihood=False),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),
@@ -285,7 +290,7 @@ FAMILIES = {
     "mixture-ridge": mixture(Spherical(), regularizer=Ridge(1e-9)),
 }
 
-LIKELIEST = [name for name, case in FAMILIES.items() if case.likeliest]
+LIKELIEST = [name for name, case in FAMILIES.items() if case.maximizes_likelihood]
 """Those whose learner finds what is most likely, so that rules which climb end at a summit."""
 
 RULES = {

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
 from calibayes.datasets import load
-from calibayes.posterior import undecided
+from calibayes.kernels.posterior.logspace import without_negligible
 from calibayes.rules import RC, Backtracking
 from races import data, peers
 from races.race import race
@@ -61,7 +61,9 @@ def _quadratic_pass(X, y, shape, rounds, jobs):
     tiny_step = {"rule": RC(step=1e-12), "stop": None}
     calibrated = cb.QuadraticDiscriminantAnalysis(max_iter=4, n_jobs=jobs, **tiny_step)
     start = cb.QuadraticDiscriminantAnalysis(rule="ml", n_jobs=jobs).fit(X, y)
-    undecided_rows = np.count_nonzero(undecided(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0)
+    undecided_rows = np.count_nonzero(
+        without_negligible(np.eye(y.max() + 1)[y] - start.predict_proba(X)), axis=0
+    )
     bare = peers.BareProducts(X, start.parameters_["columns"]["whitener"], undecided_rows, jobs)
     plain = peers.PlainQuadratic(X, y)
     share = 100.0 * undecided_rows.sum() / (len(X) * len(undecided_rows))

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from calibayes.estimators.interface.row_order import content_hashes as digest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris, make_classification
@@ -14,7 +15,6 @@ from calibayes import BayesClassifier, PosteriorMixture, SkippedMemberWarning
 from calibayes.estimators import bar, mixing, splits
 from calibayes.estimators.ensemble.standard_members import standard_members
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.row_order import content_hashes as digest
 from calibayes.estimators.interface.splits import assign_folds as dealt
 from calibayes.estimators.interface.splits import trial
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart

@@ -4,16 +4,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from calibayes.estimators.interface.row_order import unit_weight
 from calibayes.estimators.joint_density import BACKINGS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 
 from calibayes import JointKernelClassifier
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.row_order import unit_weight
 from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.density.joint_kernel import STEPS, KernelRows
-from calibayes.kernels.density.relevance import relevance
+from calibayes.kernels.density.joint_kernel import STEPS, KernelRows, relevance
 from calibayes.tables.read import read_array
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.levels import codes, counts, flags, grid
-from calibayes.kernels.numbers import events, independent
+from calibayes.kernels.levels import counts, flags, grid
+from calibayes.kernels.numbers import events, gaussian, moments
 from calibayes.kernels.posterior import fused, logspace
 
 
@@ -228,15 +228,15 @@ CASES = {
     "scores": Case(events.scores, score_arguments),
     "totals": Case(events.totals, total_arguments),
     "log_factorials": Case(events.log_factorials, factorial_arguments),
-    "log_density": Case(independent.log_density, diagonal_arguments),
-    "power_sums": Case(independent.power_sums, power_sum_arguments),
-    "minimum_and_maximum": Case(independent.minimum_and_maximum, extent_arguments),
+    "diagonal_log_density": Case(gaussian.diagonal_log_density, diagonal_arguments),
+    "power_sums": Case(moments.power_sums, power_sum_arguments),
+    "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
     "weighted_counts": Case(counts.weighted_counts, count_arguments),
     "look_up": Case(counts.look_up, look_up_arguments),
     "fused_pass": Case(fused.fused_pass, fused_pass_arguments),
     "log_normalize": Case(logspace.log_normalize, joint_arguments),
     "first_largest": Case(logspace.first_largest, joint_arguments),
     "assess": Case(logspace.assess, assess_arguments),
-    "largest_codes": Case(codes.largest_codes, code_arguments),
-    "narrow_into": Case(codes.narrow_into, narrow_arguments),
+    "largest_codes": Case(counts.largest_codes, code_arguments),
+    "narrow_into": Case(counts.narrow_into, narrow_arguments),
 }

@@ -1,4 +1,4 @@
-"""Lanes that stop on their way go on as if they had not."""
+"""Training along a path of total step lengths, and averages of the posteriors on it."""
 
 import numpy as np
 import pytest
@@ -34,55 +34,55 @@ def lane(model, start, **options):
     return Lane(model, RC(), start, stop=ToTheEnd(), limit=60, **options)
 
 
-def test_a_path_lands_on_its_values_and_the_steps_between_keep_growing():
+def test_a_path_reaches_each_total_step_and_steps_keep_growing():
     model, start, source = problem()
     path, taus = lane(model, start, horizon=0.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-    landed = [(tau, path.accepted.tau) for tau in walk([path], source, Serial(), taus)]
-    assert landed == [(tau, tau) for tau in taus]
+    reached = [(tau, path.accepted.tau) for tau in walk([path], source, Serial(), taus)]
+    assert reached == [(tau, tau) for tau in taus]
     steps = np.array([entry.step for entry in path.history])
     assert_allclose(np.cumsum(steps), [entry.tau for entry in path.history])
-    wanted = 0.5
+    full_step = 0.5
     for step, tau in zip(steps[1:], np.cumsum(steps)[:-1], strict=True):
         room = next(t for t in taus if t > tau + 1e-12) - tau
-        assert step == pytest.approx(min(wanted, room))
-        wanted = min(1.3 * wanted, 8.0)
+        assert step == pytest.approx(min(full_step, room))
+        full_step = min(1.3 * full_step, 8.0)
     objectives = [entry.objective for entry in path.history]
     assert np.all(np.diff(objectives) >= 0)
 
 
-def test_a_single_horizon_is_as_before():
+def test_a_path_with_one_total_step_equals_learning_up_to_it():
     model, start, source = problem()
-    one, two = lane(model, start, horizon=3.0), lane(model, start, horizon=3.0)
-    learn([one], source, Serial())
-    assert list(walk([two], source, Serial(), (3.0,))) == [3.0]
-    assert one.history[-1].tau == two.history[-1].tau == 3.0
-    assert_array_equal(one.best.state["x"]["first"], two.best.state["x"]["first"])
-    two.aim(2.0)
-    assert two.done
+    learned, followed = lane(model, start, horizon=3.0), lane(model, start, horizon=3.0)
+    learn([learned], source, Serial())
+    assert list(walk([followed], source, Serial(), (3.0,))) == [3.0]
+    assert learned.history[-1].tau == followed.history[-1].tau == 3.0
+    assert_array_equal(learned.best.state["x"]["first"], followed.best.state["x"]["first"])
+    followed.aim(2.0)
+    assert followed.done
 
 
-def test_a_walk_ends_where_no_lane_moves():
+def test_a_path_ends_when_no_lane_has_updates_left():
     model, start, source = problem()
     short = Lane(model, RC(), start, stop=ToTheEnd(), limit=2, horizon=0.0)
     assert list(walk([short], source, Serial(), (0.0, 0.5, 1.0, 2.0, 4.0))) == [0.0, 0.5, 1.0]
     assert short.updates == 2
 
 
-def test_weights_of_a_mixture_are_the_best_there_are():
+def test_mixture_weights_minimize_log_loss():
     rng = np.random.default_rng(0)
     log_true, weight = np.log(rng.random((50, 3))), rng.integers(1, 4, 50).astype(float)
-    found = mixture_weights(log_true, weight)
+    member_weights = mixture_weights(log_true, weight)
     repeated = mixture_weights(np.repeat(log_true, weight.astype(int), axis=0), np.ones(int(weight.sum())))
-    assert_allclose(found, repeated, atol=1e-6)
-    loss = -weight @ np.log(np.exp(log_true) @ found)
+    assert_allclose(member_weights, repeated, atol=1e-6)
+    loss = -weight @ np.log(np.exp(log_true) @ member_weights)
     for other in rng.dirichlet(np.ones(3), 500):
         assert loss <= -weight @ np.log(np.exp(log_true) @ other) + 1e-6
     assert_array_equal(mixture_weights(np.zeros((0, 2)), np.zeros(0)), [0.5, 0.5])
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_weights_of_a_mixture_are_those_of_expectation_maximization(seed):
-    """Also where members say the same, or call rows next to impossible that others do not."""
+def test_mixture_weights_equal_those_of_expectation_maximization(seed):
+    """Also if members are equal, or if a member gives a row a probability of nearly 0."""
     rng = np.random.default_rng(seed)
     log_true = -np.abs(rng.standard_normal((80, 4))) * 10.0 ** rng.uniform(-1, 2)
     log_true[rng.random((80, 4)) < 0.1] = -800.0
@@ -92,23 +92,23 @@ def test_weights_of_a_mixture_are_those_of_expectation_maximization(seed):
     shares = np.full(4, 0.25)
     for _ in range(5000):
         shares = shares * (probability.T @ (weight / (probability @ shares))) / weight.sum()
-    found = mixture_weights(log_true, weight)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(1.0)
-    assert log_loss(log_true, found, weight) <= log_loss(log_true, shares, weight) + 1e-9
+    member_weights = mixture_weights(log_true, weight)
+    assert (member_weights >= 0).all()
+    assert member_weights.sum() == pytest.approx(1.0)
+    assert log_loss(log_true, member_weights, weight) <= log_loss(log_true, shares, weight) + 1e-9
 
 
-def test_log_odds_of_a_mixture_are_a_sum():
+def test_log_odds_of_a_mixture_are_a_weighted_sum_of_those_of_its_members():
     rng = np.random.default_rng(0)
-    said = np.log(rng.dirichlet(np.ones(3), (4, 20)))
-    said[0, 0] = np.log([1e-300, 0.5, 0.5])
-    said[1, 1] = np.log([0.4, 0.4, 0.2])
+    log_posteriors = np.log(rng.dirichlet(np.ones(3), (4, 20)))
+    log_posteriors[0, 0] = np.log([1e-300, 0.5, 0.5])
+    log_posteriors[1, 1] = np.log([0.4, 0.4, 0.2])
     weights = np.array([0.4, 0.3, 0.2, 0.1])
-    weighted = said + np.log(weights)[:, None, None]
+    weighted = log_posteriors + np.log(weights)[:, None, None]
     shares = pair_shares(weighted[:, :, 0], weighted[:, :, 1])
-    mixed = mix(said, weights)
+    mixed = mix(log_posteriors, weights)
     assert_allclose(np.exp(mixed).sum(axis=1), 1.0)
-    odds = np.sum(shares * (said[:, :, 0] - said[:, :, 1]), axis=0)
+    odds = np.sum(shares * (log_posteriors[:, :, 0] - log_posteriors[:, :, 1]), axis=0)
     assert_allclose(odds, mixed[:, 0] - mixed[:, 1], rtol=1e-9, atol=1e-12)
     assert (shares >= 0).all()
     assert shares.sum(axis=0).max() <= 1 + 1e-12

@@ -1,4 +1,4 @@
-"""Properties over inputs that nobody chose."""
+"""Properties under random inputs (hypothesis)."""
 
 from itertools import pairwise
 
@@ -18,22 +18,22 @@ from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.read import read_array
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
-quick = settings(max_examples=40, deadline=None)
+forty_examples = settings(max_examples=40, deadline=None)
 
 
-@quick
+@forty_examples
 @given(
     arrays(np.float64, (4, 3), elements=numbers),
     arrays(np.float64, (4, 3), elements=numbers),
     st.floats(-3, 3),
 )
-def test_trees_are_a_vector_space(left, right, factor):
+def test_named_arrays_are_a_vector_space(left, right, factor):
     a, b = {"x": {"y": left}}, {"x": {"y": right}}
     assert_allclose(subtract(add(a, b), b)["x"]["y"], left, atol=1e-6)
     assert_allclose(combine(factor, a, 1.0, b)["x"]["y"], add(scale(factor, a), b)["x"]["y"], atol=1e-6)
 
 
-@quick
+@forty_examples
 @given(arrays(np.float64, (5, 4), elements=st.floats(-1e5, 1e5)))
 def test_posteriors_are_probabilities(log_joint):
     log_posterior, evidence = log_normalize(log_joint)
@@ -41,24 +41,24 @@ def test_posteriors_are_probabilities(log_joint):
     assert_allclose(log_posterior + evidence[:, None], log_joint, atol=1e-6)
 
 
-@quick
+@forty_examples
 @given(arrays(np.float64, (6, 3), elements=st.floats(-50, 50)))
-def test_projections_do_not_move_again(rows):
+def test_projecting_twice_equals_projecting_once(rows):
     once = simplex.project(rows)
     assert_allclose(simplex.project(once), once, atol=1e-9)
 
 
-@quick
+@forty_examples
 @given(st.lists(st.sampled_from(["a", "b", "c", "dd", ""]), min_size=1, max_size=30))
-def test_levels_come_back_as_they_were(cells):
+def test_decoding_inverts_encoding(cells):
     table = read_array(np.array(cells, dtype=object)[:, None])
     encoder = Levels().fit(table, [0], np.ones(len(cells)))
     assert_array_equal(encoder.decode(encoder.encode(table), None)[0], cells)
 
 
-@quick
+@forty_examples
 @given(st.lists(st.floats(0, 100), min_size=12, max_size=60, unique=True), st.integers(2, 4))
-def test_values_of_weight_w_act_like_w_rows(values, times):
+def test_a_value_of_weight_w_equals_w_repeated_values(values, times):
     column = np.array(values)
     weighted, repeated = (
         KMeansBins(5).fit(read_array(rows[:, None]), [0], weight).edges[0]
@@ -70,32 +70,34 @@ def test_values_of_weight_w_act_like_w_rows(values, times):
     assert_allclose(weighted, repeated, rtol=1e-9)
 
 
-@quick
+@pytest.mark.parametrize("estimator", [cb.CategoricalNB, cb.GaussianNB, cb.BernoulliNB])
+@forty_examples
 @given(
-    st.integers(0, 10_000),
-    st.lists(st.integers(1, 59), min_size=1, max_size=4),
-    st.sampled_from(["ml", "map"]),
+    seed=st.integers(0, 10_000),
+    cuts=st.lists(st.integers(1, 59), min_size=1, max_size=4),
+    rule=st.sampled_from(["ml", "map"]),
 )
-def test_any_split_of_the_rows_gives_the_same_model(seed, cuts, rule):
+def test_partial_fit_over_any_split_equals_fit(estimator, seed, cuts, rule):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(60) % 3)
     X, weight = rng.integers(0, 4, (60, 3)) + 0.0, rng.uniform(0.1, 3.0, 60)
-    for estimator in (cb.CategoricalNB, cb.GaussianNB, cb.BernoulliNB):
-        model, edges = estimator(rule=rule), sorted({0, *cuts, 60})
-        for low, high in pairwise(edges):
-            model.partial_fit(X[low:high], y[low:high], classes=[0, 1, 2], sample_weight=weight[low:high])
-        whole = estimator(rule=rule).fit(X, y, weight)
-        assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+    model, edges = estimator(rule=rule), sorted({0, *cuts, 60})
+    for low, high in pairwise(edges):
+        model.partial_fit(X[low:high], y[low:high], classes=[0, 1, 2], sample_weight=weight[low:high])
+    expected = estimator(rule=rule).fit(X, y, weight)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:the first steps of rule 'rc':sklearn.exceptions.ConvergenceWarning")
-@quick
-@given(st.integers(0, 10_000), st.floats(0.01, 8.0))
-def test_no_step_leaves_invalid_parameters(seed, step):
+@pytest.mark.parametrize(
+    "estimator", [cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression, cb.NaiveBayes]
+)
+@forty_examples
+@given(seed=st.integers(0, 10_000), step=st.floats(0.01, 8.0))
+def test_steps_of_any_length_give_valid_parameters(estimator, seed, step):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(30) % 2)
     X = rng.normal(size=(30, 2)) * rng.uniform(0.01, 100, 2) + y[:, None]
-    for estimator in (cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression, cb.NaiveBayes):
-        model = estimator(rule=cb.rules.RC(step=step), stop=None, max_iter=8).fit(X, y)
-        assert np.isfinite(model.predict_log_proba(X)).all()
-        assert np.isfinite(model.history_["log_loss"]).all()
+    model = estimator(rule=cb.rules.RC(step=step), stop=None, max_iter=8).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert np.isfinite(model.history_["log_loss"]).all()

@@ -13,6 +13,7 @@ from calibayes import (
     LinearDiscriminantAnalysis,
     every,
 )
+from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
@@ -23,15 +24,14 @@ from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES, LIKELIEST
 from tests.laws.test_learning import run, source_of
 
-PLAIN = [name for name, case in FAMILIES.items() if not case.has_hidden]
-"""Families with nothing hidden, whose likelihood has one maximum."""
-COUNTING = [
-    name for name in FAMILIES if name.startswith(("categorical", "bernoulli", "multinomial", "kernel"))
-]
+NOTHING_HIDDEN = [name for name, case in FAMILIES.items() if not case.has_hidden]
+"""Families whose statistics do not depend on the parameters, so that the likelihood has one maximum."""
+HIDDEN = [name for name, case in FAMILIES.items() if case.has_hidden]
+COUNTING = [name for name, case in FAMILIES.items() if isinstance(case.family, CountStatistics)]
 
 
 def exact(name):
-    """The case with its prior's posterior mode taken exactly, as rules take it that climb a posterior."""
+    """The case with a prior whose posterior mode the parameters are, as rules need it that maximize a posterior."""
     return replace(FAMILIES[name], family=FAMILIES[name].family.exact())
 
 
@@ -40,7 +40,7 @@ def assert_trees_close(left, right, tolerance=1e-10):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_tm_is_calibration_with_step_one(family):
+def test_tm_equals_calibration_with_step_one(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     tm, rc = (run(case, rule, Serial(), source) for rule in (TM(), RC(step=1.0)))
     assert_trees_close(tm.candidate.state, rc.candidate.state)
@@ -48,35 +48,35 @@ def test_tm_is_calibration_with_step_one(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("start", [Data(), RandomLabels(3)], ids=["data", "random"])
-def test_trade_off_one_with_step_one_is_maximum_likelihood(family, start):
-    """Update by update: where something is hidden both are expectation maximization."""
+def test_trade_off_one_with_step_one_equals_maximum_likelihood(family, start):
+    """Update by update: both are expectation maximization if the family has hidden values."""
     case, source = exact(family), source_of(FAMILIES[family])
     gdt, ml = (run(case, rule, Serial(), source, start) for rule in (GDT(lam=1.0, step=1.0), ML()))
     assert_trees_close(gdt.candidate.parameters, ml.candidate.parameters)
 
 
-@pytest.mark.parametrize("family", PLAIN)
-def test_trade_off_one_is_maximum_likelihood(family):
+@pytest.mark.parametrize("family", NOTHING_HIDDEN)
+def test_trade_off_one_equals_maximum_likelihood(family):
     case, source = exact(family), source_of(FAMILIES[family])
     gdt, ml = (run(case, rule, Serial(), source) for rule in (GDT(lam=1.0), ML()))
     assert_trees_close(gdt.candidate.parameters, ml.candidate.parameters)
 
 
-@pytest.mark.parametrize("family", PLAIN)
+@pytest.mark.parametrize("family", NOTHING_HIDDEN)
 @pytest.mark.parametrize("step", [None, 1.0])
-def test_trade_off_one_finds_maximum_likelihood_from_anywhere(family, step):
-    """Or the mode of the posterior, where there is a prior, with step control and without."""
+def test_trade_off_one_reaches_maximum_likelihood_from_a_random_start(family, step):
+    """Or the mode of the posterior, if there is a prior; with and without step control."""
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     rule = GDT(lam=1.0, step=step)
-    end = run(exact(family), ML(), Serial(), source, updates=0)
+    ml = run(exact(family), ML(), Serial(), source, updates=0)
     gdt = run(case, rule, Serial(), source, RandomLabels(3), updates=80)
-    likelihoods = [lane.history[-1].objective for lane in (gdt, end)]
+    likelihoods = [lane.history[-1].objective for lane in (gdt, ml)]
     assert likelihoods[0] == pytest.approx(likelihoods[1], abs=1e-9)
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in PLAIN])
-def test_where_something_is_hidden_the_trade_off_of_one_ends_where_maximum_likelihood_ends(family):
-    """A place where expectation maximization moves no more; from the labels, not from anywhere."""
+@pytest.mark.parametrize("family", HIDDEN)
+def test_trade_off_one_ends_at_a_fixed_point_of_expectation_maximization(family):
+    """From the labels, not from every start: further steps hardly raise the likelihood."""
     case, source = exact(family), source_of(FAMILIES[family])
     gdt = run(case, GDT(lam=1.0), Serial(), source, updates=200)
     further = Lane(gdt.model, ML(), gdt.best.state, stop=Never(), limit=5)
@@ -103,24 +103,24 @@ def test_trade_off_zero_takes_the_direction_of_calibration(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_calibration_keeps_the_sample_size(family):
+def test_calibration_does_not_change_the_sum_of_class_counts(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     lane = run(case, RC(step=0.05), Serial(), source, updates=3)
     assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(source.weight.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("family", COUNTING)
-def test_discriminative_frequencies_grow_by_the_soft_error(family):
+def test_discriminative_frequencies_increase_class_counts_by_the_soft_error(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     lane = run(case, DFE(), Serial(), source, updates=3)
-    grown = source.weight.sum() * (1.0 + sum(entry.soft_error for entry in lane.history[:-1]))
-    assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(grown, rel=1e-10)
+    expected = source.weight.sum() * (1.0 + sum(entry.soft_error for entry in lane.history[:-1]))
+    assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("family", LIKELIEST)
 @pytest.mark.parametrize("class_alpha", [0.0, 25.0])
-def test_the_update_of_the_trade_off_ends_where_its_objective_is_highest(family, class_alpha):
-    """There lam S = s(Y) - (1 - lam) s(P), and no small move of the statistics raises the objective."""
+def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
+    """There lam S = s(Y) - (1 - lam) s(P), and no small change of the statistics raises the objective."""
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     lane = run(case, GDT(lam=0.7), Serial(), source, updates=400, class_alpha=class_alpha)
     block, end = source.parts()[0](), lane.accepted
@@ -134,13 +134,14 @@ def test_the_update_of_the_trade_off_ends_where_its_objective_is_highest(family,
 
     rng = np.random.default_rng(0)
     for _ in range(10):
-        nudge = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end.state)
-        nudged = lane.model.keep_valid(end.state, map_leaves(lambda a, b: a * _even(b), end.state, nudge))[0]
-        assert objective(nudged) < objective(end.state) + 1e-6
+        factors = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end.state)
+        changed = map_leaves(lambda a, b: a * _symmetric(b), end.state, factors)
+        valid = lane.model.keep_valid(end.state, changed)[0]
+        assert objective(valid) < objective(end.state) + 1e-6
 
 
-def _even(factors):
-    """Factors that keep a matrix symmetric."""
+def _symmetric(factors):
+    """Factors that keep matrices symmetric: the mean with the transpose."""
     return (factors + np.swapaxes(factors, 1, 2)) / 2 if factors.ndim == 3 else factors
 
 
@@ -195,27 +196,33 @@ def test_proposition_1_calibration_is_gradient_descent_for_logistic_regression()
     assert_allclose(model.history_["log_loss"], losses, rtol=1e-10)
 
 
-def test_fixed_priors_stay_fixed_under_every_rule():
+def two_classes():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 2)) + np.repeat([[0], [1]], 30, axis=0), np.repeat([0, 1], 30)
-    for rule in ("ml", "rc", "tm", "gdt", "gd", "em"):
-        model = GaussianNB(rule=rule, priors=[0.9, 0.1], stop=None, max_iter=5).fit(X, y)
-        assert_allclose(model.class_prior_, [0.9, 0.1], rtol=1e-12)
-    for estimator in (LinearDiscriminantAnalysis, GenerativeLogisticRegression):
-        loss = estimator(rule="gd", priors=[0.9, 0.1], stop=None, max_iter=30).fit(X, y).history_["log_loss"]
-        assert np.all(np.diff(loss) < 0)
+    return rng.normal(size=(60, 2)) + np.repeat([[0], [1]], 30, axis=0), np.repeat([0, 1], 30)
 
 
-def test_a_class_that_a_family_holds_keeps_its_count():
+@pytest.mark.parametrize("rule", ["ml", "rc", "tm", "gdt", "gd", "em"])
+def test_rules_do_not_change_given_priors(rule):
+    model = GaussianNB(rule=rule, priors=[0.9, 0.1], stop=None, max_iter=5).fit(*two_classes())
+    assert_allclose(model.class_prior_, [0.9, 0.1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, GenerativeLogisticRegression])
+def test_gradient_descent_lowers_the_log_loss_under_given_priors(estimator):
+    model = estimator(rule="gd", priors=[0.9, 0.1], stop=None, max_iter=30).fit(*two_classes())
+    assert np.all(np.diff(model.history_["log_loss"]) < 0)
+
+
+def test_class_prior_keeps_the_count_of_a_frozen_class():
     prior = ClassPrior().bind(Layout(("a", "b"), ()))
-    kept, frozen = prior.keep_valid(
+    valid, frozen = prior.keep_valid(
         {"count": np.array([5.0, 5.0])}, {"count": np.array([4.0, 6.0])}, np.array([True, False])
     )
-    assert_allclose(kept["count"], [5.0, 6.0])
+    assert_allclose(valid["count"], [5.0, 6.0])
     assert frozen == 1
 
 
-def test_a_lane_with_no_updates_is_its_start():
+def test_a_lane_without_updates_ends_at_its_start():
     case, source = FAMILIES["categorical"], source_of(FAMILIES["categorical"])
     lane = run(case, RC(), Serial(), source, updates=0)
     assert len(lane.history) == 1

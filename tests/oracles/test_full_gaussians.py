@@ -13,8 +13,8 @@ from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
-from calibayes.kernels.numbers import gaussian, independent, moments
-from calibayes.posterior import NEGLIGIBLE, undecided
+from calibayes.kernels.numbers import gaussian, moments
+from calibayes.kernels.posterior.logspace import NEGLIGIBLE, without_negligible
 from calibayes.rules import RC
 from calibayes.tables.sources import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
 
@@ -219,15 +219,15 @@ class TestUndecidedRows:
             [[1.0, -1e-3, NEGLIGIBLE, -NEGLIGIBLE], [1.01 * NEGLIGIBLE, -1.01 * NEGLIGIBLE, 0.0, np.nan]]
         )
         kept = np.array([[1.0, -1e-3, 0.0, 0.0], [1.01 * NEGLIGIBLE, -1.01 * NEGLIGIBLE, 0.0, np.nan]])
-        assert_array_equal(undecided(weights), kept)
+        assert_array_equal(without_negligible(weights), kept)
 
     @pytest.mark.parametrize("shape", [Full(), Tied()])
     def test_a_statistic_moves_by_less_than_the_bound(self, shape):
         x, k = rows(400, 5), 3
         family = Gaussian(shape).bind(Layout(("a", "b", "c"), tuple("vwxyz"), center=np.zeros(5)))
         weights = 10.0 ** np.random.default_rng(1).uniform(-20, -8, size=(400, k))
-        whole, left = (family.statistics(x, w) for w in (weights, undecided(weights)))
-        assert (undecided(weights) == 0).mean() > 0.5
+        whole, left = (family.statistics(x, w) for w in (weights, without_negligible(weights)))
+        assert (without_negligible(weights) == 0).mean() > 0.5
         ones = np.ones((400, k))
         most = {"count": ones.sum(axis=0), "first": ones.T @ np.abs(x), "second": np.abs(x).T @ np.abs(x)}
         classes = {"count": 1, "first": 1, "second": k if shape.tied else 1}
@@ -243,7 +243,7 @@ class TestUndecidedRows:
         model = QuadraticDiscriminantAnalysis(rule=RC(step=0.1), max_iter=20, stop=None)
         few = model.fit(x, y).statistics_["columns"]
         weights = np.eye(3)[y] - model.predict_proba(x)
-        assert 0.2 < (undecided(weights) == 0).mean() < 1.0
+        assert 0.2 < (without_negligible(weights) == 0).mean() < 1.0
         monkeypatch.setattr("calibayes.learn.measuring.NEGLIGIBLE", 0.0)
         every = model.fit(x, y).statistics_["columns"]
         for name, value in every.items():
@@ -301,16 +301,16 @@ class TestSpread:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_extent_and_variances(self, dtype):
         x = (rows(40_000, 3) * [1.0, 10.0, 0.1] + [0.0, 5.0, 1e3]).astype(dtype)
-        assert independent.extent(x) == (x.min(), x.max())
+        assert moments.extent(x) == (x.min(), x.max())
         assert_allclose(
-            independent.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
+            moments.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
         )
 
     def test_a_missing_cell_shows(self):
         x = rows(40_000, 3)
         x[-1, 1] = np.nan
-        assert np.isnan(independent.extent(x)).all()
-        assert independent.extent(np.zeros((0, 3))) == (0.0, 0.0)
+        assert np.isnan(moments.extent(x)).all()
+        assert moments.extent(np.zeros((0, 3))) == (0.0, 0.0)
 
 
 class TestContrast:

@@ -17,7 +17,7 @@ from calibayes.families import (
     Silverman,
 )
 from calibayes.kernels.levels import bandwidths
-from calibayes.kernels.levels.smoothing import smooth
+from calibayes.kernels.levels.counts import smooth
 from calibayes.tables.read import read_array
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibayes.core.abilities import Conjugate
+from calibayes.core.protocols import AdaptsFamilies
 from calibayes.encoders.clusters import Clusters
 from calibayes.estimators.ensemble.bayes import BayesClassifier
 from calibayes.estimators.generative.binding import categorical, numeric, positions
@@ -15,7 +16,7 @@ from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.estimators.presets.tabular import KernelNB, NaiveBayes
 from calibayes.estimators.presets.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
-from calibayes.families.gaussian.shapes import Shape
+from calibayes.families.gaussian.shape import Shape
 from calibayes.rules import rule_named
 from calibayes.tables.table import Table
 
@@ -73,6 +74,6 @@ def _is_valid(model: str, rule_name: str, table: Table) -> bool:
     specifications = MODELS[model]().specifications()
     families = [family for _, family, selection, *_ in specifications if positions(selection, table)]
     able = all(isinstance(family, ability) for family in families for ability in rule.needs)
-    return able and (
-        Conjugate not in rule.needs or any(rule.adapt(family) is not family for family in families)
-    )
+    if not able or not isinstance(rule, AdaptsFamilies) or Conjugate not in rule.needs:
+        return able
+    return any(rule.adapt(family) is not family for family in families)

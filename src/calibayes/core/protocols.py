@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -122,6 +122,10 @@ class Model(Protocol):
         """`Family.prepare` of the class prior and of all families."""
 
     @property
+    def is_structured(self) -> bool:
+        """Whether a family learns a structure; if not, structure statistics are the statistics."""
+
+    @property
     def has_fused_pass(self) -> bool:
         """Whether `fused_pass` can be used."""
 
@@ -175,11 +179,12 @@ class StepControl(Protocol):
     def guarded(self) -> bool:
         """Whether a step that lowers the objective is undone and tried again, shorter."""
 
-    def step(self, update: int, previous: float | None) -> float:
-        """Length of the step of an update, counted from 1, after the ``previous`` accepted one."""
+    def step(self, update: int, previous: float | None, rejections: int = 0) -> float | None:
+        """Length of the next step of an update, counted from 1; None to give up.
 
-    def retry(self, step: float, tries: int) -> float | None:
-        """Length after a rejected step, or None to give up."""
+        ``previous`` is the step of the update before (None for the first), or after ``rejections`` of this update's steps
+        the step that was rejected last.
+        """
 
 
 class Rule(Protocol):
@@ -218,9 +223,6 @@ class Rule(Protocol):
         Kernels compute such a rule's weights and objective in one pass.
         """
 
-    def adapt(self, family: Family) -> Family:
-        """The family as this rule needs it."""
-
     def weights(self, onehot: Array, posterior: Array) -> Array:
         """W(Y, P), (n, k), in units of a row: values that are tiny compared with 1 count as zero."""
 
@@ -246,6 +248,14 @@ class Rule(Protocol):
 
         ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``.
         """
+
+
+@runtime_checkable
+class AdaptsFamilies(Protocol):
+    """Optional ability of a rule: it needs families in another form, such as with a prior."""
+
+    def adapt(self, family: Family) -> Family:
+        """The family as this rule needs it."""
 
 
 class Source(Protocol):

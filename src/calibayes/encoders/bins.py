@@ -13,7 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
-from calibayes.kernels.levels.codes import code_type
+from calibayes.kernels.levels.counts import code_type
 from calibayes.kernels.numbers import kmeans
 from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
 from calibayes.tables.text import counted

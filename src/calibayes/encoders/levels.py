@@ -13,7 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import NewCodes
 from calibayes.encoders.level_weights import integer_matrix, level_weights
 from calibayes.encoders.pooling import Pooling
-from calibayes.kernels.levels.codes import as_codes, code_type
+from calibayes.kernels.levels.counts import as_codes, code_type
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted

@@ -11,9 +11,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import DataIndependent
-from calibayes.kernels.numbers.independent import variances
+from calibayes.kernels.numbers.moments import variances
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
-from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
+from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
 
 CENTER_ROWS = 512
 """Number of rows, evenly spaced, whose medians are the centers of the columns."""
@@ -28,15 +28,15 @@ class Numbers(DataIndependent):
     variance: Array = field(default_factory=lambda: np.zeros(0))
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Numbers:
-        columns = numeric_matrix(table, indices)
-        if not np.isnan(table.value_range(columns)[0]):
+        columns, has_missing = numeric_columns(table, indices)
+        if not has_missing:
             center = column_centers(columns)
             return Numbers(tuple(indices), center, variances(columns, center))
         refuse_all_missing(table, indices, np.isnan(columns))
         return Numbers(tuple(indices), column_centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
 
     def encode(self, table: Table) -> Array:
-        return numeric_matrix(table, self.indices)
+        return numeric_columns(table, self.indices).matrix
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list(encoded.T)
@@ -140,4 +140,3 @@ def _refuse_all_nan(table: Table, indices: Sequence[int], columns: Array) -> Non
     """Raise ValueError if a column is NaN in all rows; a sparse table has no missing values."""
     if not is_sparse(columns):
         refuse_all_missing(table, indices, np.isnan(columns))
-

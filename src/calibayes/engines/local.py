@@ -10,13 +10,15 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
-from calibayes.core.protocols import Source
-from calibayes.kernels.threads import map_items, ordered_map, thread_limit
+from calibayes.core.notices import collected_warnings
+from calibayes.core.protocols import Engine, Source
+from calibayes.kernels.dispatch import map_items, ordered_map, reuse_threads, thread_limit
 
 
 class _Limit:
@@ -65,7 +67,9 @@ class Serial:
         with one_thread():
             parts = source.parts()
             first = function(parts[0]())
-            return first if len(parts) == 1 else total(chain([first], (function(load()) for load in parts[1:])))
+            return (
+                first if len(parts) == 1 else total(chain([first], (function(load()) for load in parts[1:])))
+            )
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
@@ -89,12 +93,37 @@ class Threads:
             return map_items(lambda load: function(load()), source.parts())
 
 
+def chosen_engine(engine: Any, n_jobs: Any) -> Engine:
+    """The engine given, or that for ``n_jobs``: serial for one job, threads for more.
+
+    Raises ValueError if it is no engine, or ``n_jobs`` no number of jobs.
+    """
+    if engine is None:
+        return engine_for(n_jobs)
+    if isinstance(engine, type) or not hasattr(engine, "total") or not hasattr(engine, "each"):
+        raise ValueError(
+            f"engine must have the methods `total` and `each`, such as Threads(2), got {engine!r}"
+        )
+    chosen: Engine = engine
+    return chosen
+
+
 def engine_for(n_jobs: int | None) -> Serial | Threads:
     """Serial for one job, threads for more; negative numbers count from the number of cores, as in joblib."""
     number = thread_count(n_jobs)
     return Serial() if number == 1 else Threads(number)
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` means."""
+def thread_count(n_jobs: Any) -> int:
+    """Number of threads that ``n_jobs`` means. Raises ValueError unless it is a whole number other than 0, or None."""
+    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     return int(effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def computing(engine: Any, n_jobs: Any) -> Iterator[Engine]:
+    """The engine of a call. Inside, it uses ``n_jobs`` threads over blocks and BLAS one; warnings are given at the end."""
+    chosen, number = chosen_engine(engine, n_jobs), thread_count(n_jobs)
+    with collected_warnings(), one_thread(), reuse_threads(), thread_limit(number):
+        yield chosen

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from calibayes.core.abilities import (
     AllowsMissing,
+    FusedPass,
     NaturalParameters,
     PassInputs,
     PassResult,
     Penalized,
+    Sized,
     Structured,
 )
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
-from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.posterior.simplex import log_project
+
+UNBOUND = Layout((), ())
+"""No classes and no columns: the layout of a class prior or family before `bind`."""
+PRIOR = "class_prior"
+"""Name of the class prior among the families."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,6 @@ def _checked_probabilities(given: Array, k: int) -> Array:
     return np.asarray(fixed / fixed.sum())
 
 
-PRIOR = "class_prior"
-"""Name of the class prior among the families."""
-
-
 @dataclass(frozen=True)
 class Product:
     """p(class) times the product over families of p(columns of the family | class): the `Model` of the library.
@@ -124,20 +126,30 @@ class Product:
 
     prior: ClassPrior
     families: Mapping[str, Family]
+    least_cells: int = 0
+    """Least number of cells of a block of rows, once bound: as many as the largest statistics have numbers."""
+    has_fused_pass: bool = False
+    """Whether `fused_pass` can be used, once bound: there is one family, and it has such a kernel."""
+    is_structured: bool = False
+    """Whether a family learns a structure, so that statistics are part of the structure statistics."""
 
     # -- before training -----------------------------------------------------------------------------------------
 
     def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Product:
         """This model over given columns (one layout per family) and classes."""
+        families = {name: family.bind(layouts[name]) for name, family in self.families.items()}
+        sizes = [family.size for family in families.values() if isinstance(family, Sized)]
+        fused = len(families) == 1 and all(hasattr(family, "fused_pass") for family in families.values())
+        structured = any(isinstance(family, Structured) for family in families.values())
         prior = self.prior.bind(Layout(classes, ()))
-        return Product(prior, {name: family.bind(layouts[name]) for name, family in self.families.items()})
+        return Product(prior, families, max(sizes, default=0), fused, structured)
 
     def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
         """This model with default priors and structures fixed from the statistics of the data."""
         pooled = pooled or {}
         prior = self.prior.prepare(start[PRIOR])
         families = {name: f.prepare(start[name], pooled.get(name)) for name, f in self.families.items()}
-        return Product(prior, families)
+        return replace(self, prior=prior, families=families)
 
     @property
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
@@ -146,12 +158,13 @@ class Product:
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
-    def has_hidden(self, block: Block) -> bool:
-        return any(
+    def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
+        has_hidden = any(
             family.has_hidden(block.columns[name])
             for name, family in self.families.items()
             if isinstance(family, AllowsMissing)
         )
+        return {"statistics": self.structure_statistics(block, weights), "hidden": int(has_hidden)}
 
     def structure_statistics(self, block: Block, weights: Array) -> Trees:
         sums = {
@@ -223,21 +236,17 @@ class Product:
         ]
         return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
 
-    def fused_pass(
-        self, block: Block, parameters: Trees, generative: float, decided: float
-    ) -> PassResult | None:
-        """Assessment and statistics of a block in one call; None unless there is one family and it can do that."""
+    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> PassResult:
+        """Assessment and statistics of a block in one call, if `has_fused_pass`."""
         name, family = next(iter(self.families.items()))
-        if len(self.families) > 1 or not hasattr(family, "fused_pass"):
-            return None
         inputs = PassInputs(
             parameters[PRIOR]["log_probability"],
             block.labels,
             block.weight,
             block.held_out,
             generative,
-            decided,
+            negligible,
         )
-        result = family.fused_pass(block.columns[name], parameters[name], inputs)
+        result = cast(FusedPass, family).fused_pass(block.columns[name], parameters[name], inputs)
         counts = self.prior.statistics(result.classes[None])
         return PassResult(result.assessment, {PRIOR: counts, name: result.statistics}, result.classes)

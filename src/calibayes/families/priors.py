@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Layout
+from calibayes.families.gaussian.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -137,3 +138,57 @@ class Gamma:
     def pseudo_rows(self, mean: Array) -> Array:
         """Pseudo-counts of rows for columns with these means, (d,)."""
         return self.shape / mean if self.rate is None else np.full(len(mean), self.rate)
+
+
+@dataclass(frozen=True)
+class ResolvedPrior:
+    """A normal inverse Wishart prior with all its parameters, in the form of a covariance shape."""
+
+    m1: Array
+    """Equivalent sample size of the mean, (k,)."""
+    m2: Array
+    """Equivalent sample size of the covariance, (g,)."""
+    mean: Array
+    """Prior mean minus the center, (d,)."""
+    covariance: Array
+    """Prior covariance in the shape's form, (...)."""
+
+
+def resolve(
+    prior: NormalInverseWishart, shape: Shape, layout: Layout, mean: Array, variances: Array
+) -> ResolvedPrior:
+    """The prior with defaults from the training columns: their mean minus the center (d,), their variances (d,).
+
+    Raises ValueError if the prior's mean or covariance has the wrong shape.
+    """
+    k = len(layout.classes)
+    return ResolvedPrior(
+        m1=np.full(k, prior.m1),
+        m2=np.full(1 if shape.tied else k, prior.m2),
+        mean=mean if prior.mean is None else _prior_mean(prior.mean, layout),
+        covariance=_prior_covariance(prior.covariance, shape, variances),
+    )
+
+
+def _prior_mean(given: Array, layout: Layout) -> Array:
+    given, d = np.asarray(given, dtype=np.float64), len(layout.columns)
+    if given.shape != (d,):
+        raise ValueError(f"the prior mean has shape {given.shape}, expected {(d,)}")
+    return given - layout.center
+
+
+def _prior_covariance(given: Array | None, shape: Shape, variances: Array) -> Array:
+    d = len(variances)
+    if given is None:
+        # The scale of a constant column is unknown; the smallest variance of the others keeps the prior valid.
+        smallest = variances[variances > 0].min(initial=1.0)
+        given = np.where(variances > 0, variances, smallest)
+    given = np.asarray(given, dtype=np.float64)
+    if given.shape not in ((d,), (d, d)) or not np.array_equal(given, given.T):
+        raise ValueError(
+            f"the prior covariance must have shape {(d,)} or {(d, d)} and be symmetric, "
+            f"got an array of shape {given.shape}"
+        )
+    diagonal = shape.diagonal(given if given.ndim == 1 else np.diag(given))
+    covariance = given if given.shape == diagonal.shape else diagonal
+    return np.asarray(shape.constrain(covariance[None], np.ones((1, 1)))[0])

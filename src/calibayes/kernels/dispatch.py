@@ -1,4 +1,4 @@
-"""Selects the implementation of a kernel: native code (C++), NumPy, or another array library.
+"""How kernels run: native code (C++), NumPy or another array library, and threads.
 
 Twins. A kernel with a native version consists of two functions. ``native_<name>(module, ...)`` calls the extension
 module and returns NotImplemented for arrays it does not support; the NumPy function of the same arguments is the
@@ -14,14 +14,19 @@ arrays of float64 (`as_float64`) and int64 (`as_int64`).
 
 Other array libraries. A kernel without a twin can support PyTorch, CuPy and others by taking its functions from
 `namespace`.
+
+Threads. `map_items` and `map_row_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
+Ranges do not depend on the number of threads, so neither do sums.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -33,8 +38,11 @@ from array_api_compat import array_namespace
 from calibayes.core.protocols import Array
 
 ENVIRONMENT_VARIABLE = "CALIBAYES_NATIVE"
+RANGE_BYTES = 2**22
+"""Approximate size of a range of rows in bytes."""
 
 Arguments = ParamSpec("Arguments")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -169,3 +177,68 @@ def namespace(*arrays: Any) -> Any:
     if all(type(array) is np.ndarray for array in arrays):
         return array_api_compat.numpy
     return array_namespace(*arrays)
+
+
+# -- threads -------------------------------------------------------------------------------------------------------
+
+_jobs: ContextVar[int] = ContextVar("jobs", default=1)
+"""Number of threads that a loop may use."""
+_pools: ContextVar[dict[int, Executor]] = ContextVar("pools")
+"""Idle thread pools by their number of threads. Worker threads do not inherit the variable, so that no worker waits for
+a task in its own pool."""
+
+
+@contextmanager
+def thread_limit(number: int) -> Iterator[None]:
+    """Context in which loops may use up to ``number`` threads."""
+    token = _jobs.set(number)
+    try:
+        yield
+    finally:
+        _jobs.reset(token)
+
+
+@contextmanager
+def reuse_threads() -> Iterator[None]:
+    """Context in which thread pools are kept between loops: starting one takes longer than a pass over a small table."""
+    pools: dict[int, Executor] = {}
+    token = _pools.set(pools)
+    try:
+        yield
+    finally:
+        _pools.reset(token)
+        for pool in pools.values():
+            pool.shutdown()
+
+
+@contextmanager
+def thread_pool(number: int) -> Iterator[Executor]:
+    """A pool of ``number`` threads: a kept one inside `reuse_threads`, else a new one."""
+    pools = _pools.get(None)
+    if pools is None:
+        with ThreadPoolExecutor(number) as pool:
+            yield pool
+    else:
+        if number not in pools:
+            pools[number] = ThreadPoolExecutor(number)
+        yield pools[number]
+
+
+def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``function(item)`` for each item, in the order of the items, in parallel within `thread_limit`."""
+    return list(ordered_map(function, items))
+
+
+def ordered_map(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """`map_items` as an iterator, so that results need not be stored all at once."""
+    if _jobs.get() == 1 or len(items) < 2:
+        yield from map(function, items)
+    else:
+        with thread_pool(_jobs.get()) as pool:
+            yield from pool.map(function, items)
+
+
+def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
+    """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
+    size = max(RANGE_BYTES // max(row_bytes, 1), 1)
+    return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])

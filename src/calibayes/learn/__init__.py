@@ -1,31 +1,30 @@
 """Training: the only loop. It owns iteration, step control, stopping and history, and uses protocols alone."""
 
 from calibayes.learn.loop import TOTAL_STEPS, follow_path, learn, mini_batches, problem_of
-from calibayes.learn.progress import Callback, Progress
-from calibayes.learn.run import Entry, Run, as_arrays
-from calibayes.learn.starts import (
+from calibayes.learn.plan import (
+    AnyOf,
     Bootstrap,
     Data,
     EvenWeights,
-    Likelihood,
-    RandomLabels,
-    Start,
-    start_named,
-)
-from calibayes.learn.stops import (
-    AnyOf,
     LastState,
+    Likelihood,
     MaxPasses,
     Never,
     NoGain,
     Patience,
+    Plan,
+    RandomLabels,
     SoftErrorRises,
+    Start,
     Stop,
     TimeLimit,
     ValidationLoss,
+    start_named,
     stop_named,
 )
-from calibayes.learn.train import DataSums, Plan, Trained, data_sums, start_statistics, train
+from calibayes.learn.progress import Callback, Progress
+from calibayes.learn.run import Entry, Run, as_arrays
+from calibayes.learn.train import DataSums, Trained, data_sums, start_statistics, train
 
 __all__ = [
     "TOTAL_STEPS",

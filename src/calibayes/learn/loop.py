@@ -10,11 +10,17 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.posterior.logspace import Assessment
-from calibayes.kernels.threads import map_items
+from calibayes.kernels.dispatch import map_items
+from calibayes.kernels.posterior.logspace import (
+    NEGLIGIBLE,
+    Assessment,
+    assess,
+    log_normalize,
+    scores,
+    without_negligible,
+)
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep
-from calibayes.posterior import NEGLIGIBLE, assess, log_normalize, scores, without_negligible
 
 MANY_CELLS = 2**17
 """Number of cells of a block from which on runs are measured in threads."""
@@ -28,7 +34,6 @@ the same for any number of rows; the number of updates does not."""
 def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
     """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
-
         totals = sum_over_blocks(partial(_measure_runs, active), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])

@@ -112,7 +112,7 @@ class Run:
         self._direction: Trees = {}
         self._previous: float | None = None
         self._wanted = 0.0
-        self._tries = self._passes = 0
+        self._rejections = self._passes = 0
         self._began = time.perf_counter()
 
     @property
@@ -135,7 +135,7 @@ class Run:
         self.horizon = horizon
         if stopped_by_horizon and self.accepted.total_step < horizon:
             self.done = False
-            self._propose(self.rule.control.step(self.updates + 1, self._previous))
+            self._propose_next()
 
     def receive(self, totals: Mapping[str, Any]) -> Entry | None:
         """Take the sums of a pass at the candidate; returns the new entry, or None if the step was rejected."""
@@ -186,16 +186,13 @@ class Run:
         self.done = self.diverged = True
 
     def _reject(self) -> None:
-        self._tries += 1
-        step = self.rule.control.retry(self.candidate.step, self._tries)
-        if step is None:
-            self.done = self.converged = True
-        else:
-            self._propose(step)
+        self._rejections += 1
+        self._previous = self.candidate.step
+        self._propose_next()
 
     def _accept(self, entry: Entry, direction: Trees) -> None:
         self.history.append(entry)
-        self.accepted, self._direction, self._tries = self.candidate, direction, 0
+        self.accepted, self._direction, self._rejections = self.candidate, direction, 0
         # The wanted step, not one that was shortened to end at the horizon, decides the next one.
         self._previous = self._wanted or None
         if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
@@ -203,7 +200,7 @@ class Run:
         self.converged = self.stop.met(self.history)
         self.done = self.converged or self.updates >= self.limit or entry.total_step >= self.horizon
         if not self.done:
-            self._propose(self.rule.control.step(self.updates + 1, self._previous))
+            self._propose_next()
 
     def _score(self, entry: Entry) -> float:
         """The state with the lowest score is the best: by the stop, or by the rule if the stop has no criterion."""
@@ -211,6 +208,14 @@ class Run:
         if score is not None:
             return score
         return -entry.objective if self.rule.maximizes_objective else entry.soft_error
+
+    def _propose_next(self) -> None:
+        """Propose the step that the rule's control chooses; end if it gives up."""
+        step = self.rule.control.step(self.updates + 1, self._previous, self._rejections)
+        if step is None:
+            self.done = self.converged = True
+        else:
+            self._propose(step)
 
     def _propose(self, step: float) -> None:
         self._wanted, before = step, self.accepted.total_step

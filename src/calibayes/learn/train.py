@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,41 +12,22 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
 from calibayes.kernels.posterior.logspace import log_normalize
-from calibayes.learn.loop import learn, mini_batches, problem_of, sum_over_blocks
-from calibayes.learn.progress import Callback
+from calibayes.learn.loop import follow_path, learn, mini_batches, problem_of, sum_over_blocks
+from calibayes.learn.plan import (
+    AnyOf,
+    Data,
+    EvenWeights,
+    LastState,
+    Likelihood,
+    MaxPasses,
+    NoGainBeforeTraining,
+    Plan,
+    Start,
+    ValidationLoss,
+    start_named,
+    stop_named,
+)
 from calibayes.learn.run import Run, as_arrays
-from calibayes.learn.starts import Data, EvenWeights, Likelihood, Start
-from calibayes.learn.stops import LastState, NoGain, NoGainBeforeTraining, Stop, ValidationLoss
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How to train.
-
-    Attributes
-    ----------
-    rule : Rule
-    start : Start
-    stop : Stop
-    max_iter : int
-        Largest number of updates.
-    batch_size : int, optional
-        Rows of a mini-batch; by default an update uses all rows.
-    seed : int
-        Seed of the order of mini-batches.
-    callbacks : sequence of callables
-    likelihood : Rule, optional
-        Maximum likelihood, for the start `Likelihood`.
-    """
-
-    rule: Rule
-    start: Start = field(default_factory=Data)
-    stop: Stop = field(default_factory=NoGain)
-    max_iter: int = 64
-    batch_size: int | None = None
-    seed: int = 0
-    callbacks: Sequence[Callback] = ()
-    likelihood: Rule | None = None
 
 
 class DataSums(NamedTuple):
@@ -124,14 +105,15 @@ def train(
     data = data_sums(model, source, engine, k)
     closed = plan.rule.is_closed_form and not data.hidden
     model = prepared(model, data, source, engine, k)
-    from_data = isinstance(plan.start, Data)
-    start = _data_start if from_data else _other_start
+    start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop)
+    from_data = isinstance(start, Data)
+    initial = _data_start if from_data else _other_start
     most = int(not from_data) if closed else plan.max_iter
-    stop = ValidationLoss(plan.stop) if data.held_out else plan.stop
+    stop = ValidationLoss(stop) if data.held_out else stop
     run = Run(
         model,
         plan.rule,
-        plan.rule.begin(model, start(model, data, source, engine, plan, k)),
+        plan.rule.begin(model, initial(model, data, start, source, engine, plan, k)),
         stop=LastState() if closed else stop,
         limit=min(most, plan.max_iter) if horizon else 0,
         horizon=horizon or math.inf,
@@ -144,10 +126,12 @@ def train(
     return Trained(model, data, run, closed, run.updates, history, problem_of(run))
 
 
-def _data_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
+def _data_start(
+    model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
+) -> Trees:
     """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM)."""
-    statistics = model.statistics_of(data.statistics)
-    if plan.likelihood is None or not isinstance(plan.start, Likelihood) or not data.hidden:
+    statistics = initial_statistics(model, data.statistics)
+    if plan.likelihood is None or not isinstance(start, Likelihood) or not data.hidden:
         return statistics
     rule = plan.likelihood
     run = Run(model, rule, rule.begin(model, statistics), stop=NoGainBeforeTraining(), limit=plan.max_iter)
@@ -155,15 +139,22 @@ def _data_start(model: Model, data: DataSums, source: Source, engine: Engine, pl
     return run.best.state.value
 
 
-def _other_start(model: Model, data: DataSums, source: Source, engine: Engine, plan: Plan, k: int) -> Trees:
+def _other_start(
+    model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
+) -> Trees:
     """Statistics of other weights than the labels. Raises ValueError if they have no valid parameters."""
-    statistics = start_statistics(model, source, engine, plan.start, k)
+    statistics = start_statistics(model, source, engine, start, k)
     if model.keep_valid(statistics, statistics)[1]:
         raise ValueError(
             f"start={plan.start!r} gives statistics without valid parameters: give the families a prior, "
             "or start from the data"
         )
     return statistics
+
+
+def initial_statistics(model: Model, structure_statistics: Trees) -> Trees:
+    """The statistics of the data, from the sums of the first pass."""
+    return model.statistics_of(structure_statistics) if model.is_structured else structure_statistics
 
 
 def step_on_new_rows(
@@ -175,7 +166,7 @@ def step_on_new_rows(
     """
     rule = plan.rule
     if before is None or closed:
-        added, state = None, rule.begin(model, model.statistics_of(data))
+        added, state = None, rule.begin(model, initial_statistics(model, data))
     else:
         added = entry_statistics(model, source, engine, rule, before.parameters)
         state = rule.absorb(model, before, added)
@@ -196,3 +187,90 @@ def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, p
 
     total: Trees = sum_over_blocks(of_block, source, engine)
     return total
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold of a cross-validation: its model, and its view of the blocks that all folds share."""
+
+    model: Model
+    view: Callable[[Block], Block]
+    """The block with the fold's columns, training weights and held-out rows."""
+    held_out: Array
+    """The rows it holds out, (n,) booleans."""
+
+
+def prepare_folds(
+    folds: Sequence[Fold], source: Source, engine: Engine, k: int
+) -> tuple[list[Model], list[Trees]]:
+    """The prepared models of all folds and their initial statistics, from one pass."""
+    labels = Data()
+
+    def of_block(block: Block) -> Mapping[str, Any]:
+        views = [fold.view(block) for fold in folds]
+        return {
+            str(number): fold.model.data_sums(view, labels.weights(view, k))["statistics"]
+            for number, (fold, view) in enumerate(zip(folds, views, strict=True))
+        }
+
+    totals = list(sum_over_blocks(of_block, source, engine).values())
+    models = [fold.model.prepare(total) for fold, total in zip(folds, totals, strict=True)]
+    return models, [initial_statistics(model, total) for model, total in zip(models, totals, strict=True)]
+
+
+def fold_runs(
+    folds: Sequence[Fold], source: Source, engine: Engine, rule: Rule, passes: int, k: int
+) -> list[Run]:
+    """A run for each fold, at the beginning of a path of calibration steps."""
+    models, starts = prepare_folds(folds, source, engine, k)
+    return [
+        path_run(model, rule, rule.begin(model, statistics), passes, fold.view)
+        for model, statistics, fold in zip(models, starts, folds, strict=True)
+    ]
+
+
+def path_run(
+    model: Model, rule: Rule, state: State, passes: int, view: Callable[[Block], Block] = lambda block: block
+) -> Run:
+    """A run at the beginning of a path of at most so many passes."""
+    stop = AnyOf((LastState(), MaxPasses(passes)))
+    return Run(model, rule, state, stop=stop, limit=passes, horizon=0.0, view=view)
+
+
+def held_out_predictions(
+    folds: Sequence[Fold], runs: Sequence[Run], source: Source, engine: Engine, k: int
+) -> Array:
+    """log p(class | x) of the held-out rows under the current state of their fold, (n, k); NaN for a row in no fold."""
+
+    def of_block(shared: Block) -> Array:
+        predictions = np.full((len(shared.weight), k), np.nan)
+        for fold, run in zip(folds, runs, strict=True):
+            positions = np.flatnonzero(fold.held_out[shared.first : shared.first + len(shared.weight)])
+            if len(positions):
+                block = fold.view(shared)
+                columns = {name: array[positions] for name, array in block.columns.items()}
+                held_out = replace(block, columns=columns, weight=block.weight[positions])
+                # A posterior needs the joint density only up to a term that all classes share.
+                contrast = run.model.contrast(held_out, run.accepted.parameters)
+                predictions[positions] = log_normalize(contrast)[0]
+        return predictions
+
+    return np.concatenate(engine.each(of_block, source))
+
+
+def train_along(
+    model: AnyModel,
+    source: Source,
+    engine: Engine,
+    rule: Rule,
+    total_steps: Sequence[float],
+    passes: int,
+    k: int,
+) -> Trained[AnyModel]:
+    """Train a bound model along a path of calibration steps, to the last of the given sums of steps."""
+    data = data_sums(model, source, engine, k)
+    model = prepared(model, data, source, engine, k)
+    run = path_run(model, rule, rule.begin(model, initial_statistics(model, data.statistics)), passes)
+    for _ in follow_path([run], source, engine, total_steps):
+        pass
+    return Trained(model, data, run, False, run.updates, as_arrays(run.history), problem_of(run))

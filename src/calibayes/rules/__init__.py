@@ -4,8 +4,7 @@ from calibayes.rules.discriminative_frequency import DFE
 from calibayes.rules.expectation_maximization import EM
 from calibayes.rules.gradient_descent import GD
 from calibayes.rules.named import NAMES, rule_named
-from calibayes.rules.steps import Backtracking, Fixed, Schedule
-from calibayes.rules.update import GDT, MAP, ML, RC, TM
+from calibayes.rules.update import GDT, MAP, ML, RC, TM, Backtracking, Fixed, Schedule
 
 __all__ = [
     "DFE",

@@ -9,8 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.protocols import Array, StepControl
-from calibayes.rules.steps import Fixed, step_control
-from calibayes.rules.update import Update
+from calibayes.rules.update import Fixed, Update, step_control
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from calibayes.core.abilities import NaturalParameters
 from calibayes.core.protocols import Model, State, StepControl, Trees
-from calibayes.rules.steps import Fixed, step_control
-from calibayes.rules.update import Blend
+from calibayes.rules.update import Blend, Fixed, step_control
 
 
 @dataclass(frozen=True)

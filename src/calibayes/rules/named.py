@@ -20,5 +20,7 @@ def rule_named(rule: str | Rule) -> Rule:
     >>> rule_named("rc")
     RC(step=None)
     """
-    named: Rule = resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
-    return named
+    if isinstance(rule, str) and rule in NAMES:
+        return NAMES[rule]()
+    given: Rule = resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
+    return given

@@ -30,7 +30,6 @@ class FromArray:
         return np.stack([column.astype(object) for column in typed], axis=1)
 
 
-
 FROM_ARRAY = FromArray()
 
 
@@ -58,7 +57,6 @@ class FromFrame:
         if list(self.labels) != list(names) and hasattr(native, "set_axis"):
             native = native.set_axis(list(self.labels), axis=1)
         return native
-
 
 
 def origin_of(frame: nw.DataFrame[Any]) -> Origin:

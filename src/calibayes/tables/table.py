@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.numbers import independent
+from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
 from calibayes.tables.origin import FROM_ARRAY, Origin
 
@@ -41,10 +41,12 @@ class Table:
     cache: dict[Any, tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
     """Key -> (owner, result) of `cached`: fitted encoders and encoded columns that several models share; None: off."""
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.content[0]) if isinstance(self.content, tuple) else int(self.content.shape[0])
+    n: int = field(init=False, repr=False, compare=False)
+    """Number of rows."""
+
+    def __post_init__(self) -> None:
+        first = self.content[0] if isinstance(self.content, tuple) else self.content
+        object.__setattr__(self, "n", int(first.shape[0]))
 
     def column(self, j: int) -> Array:
         """Column j as a dense array, (n,)."""
@@ -105,12 +107,12 @@ class Table:
 
     def value_range(self, matrix: Array) -> tuple[float, float]:
         """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
-        return self._content_range if matrix is self.content else independent.extent(_stored_values(matrix))
+        return self._content_range if matrix is self.content else moments.extent(_stored_values(matrix))
 
     @cached_property
     def _content_range(self) -> tuple[float, float]:
         """`value_range` of all columns, computed once: several encoders need it."""
-        return independent.extent(_stored_values(self.content))
+        return moments.extent(_stored_values(self.content))
 
     def with_cache(self) -> Table:
         """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
@@ -193,6 +195,19 @@ def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> 
     for j, column_missing in zip(indices, missing.T, strict=True):
         if column_missing.all():
             raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
+
+
+class NumericColumns(NamedTuple):
+    """Columns as numbers, and whether one of them may have missing values."""
+
+    matrix: Array
+    has_missing: bool
+
+
+def numeric_columns(table: Table, indices: Sequence[int]) -> NumericColumns:
+    """`numeric_matrix`, and whether a value is missing."""
+    matrix = numeric_matrix(table, indices)
+    return NumericColumns(matrix, bool(np.isnan(table.value_range(matrix)[0])))
 
 
 def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:

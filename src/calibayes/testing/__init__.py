@@ -1,12 +1,12 @@
-"""Laws that every family must keep, for the tests of this package and of families written elsewhere.
+"""Laws that every family must satisfy, for the tests of this package and of families defined elsewhere.
 
-from calibayes.testing import FAMILY_LAWS, FamilyCase
+CASE = FamilyCase(MyFamily().bind(layout), columns, k=3)
 
-@pytest.mark.parametrize("law", FAMILY_LAWS)
-def test_law(law):
-    law(FamilyCase(family, columns, k=3))
+@pytest.mark.parametrize("law", applicable_laws(CASE), ids=str)
+def test_family_satisfies_law(law):
+    law.check(CASE)
 """
 
-from calibayes.testing.family_laws import FAMILY_LAWS, FamilyCase
+from calibayes.testing.laws import FAMILY_LAWS, FamilyCase, Law, applicable_laws
 
-__all__ = ["FAMILY_LAWS", "FamilyCase"]
+__all__ = ["FAMILY_LAWS", "FamilyCase", "Law", "applicable_laws"]

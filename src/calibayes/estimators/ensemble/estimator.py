@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine, Layout
+from calibayes.engines import computing
 from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
 from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.generative.attributes import FittedAttribute
-from calibayes.estimators.interface import checks
-from calibayes.estimators.interface.computing import chosen_engine, computing
+from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation
 from calibayes.estimators.interface.input import Rows, new_table, training_rows
@@ -82,21 +82,23 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         sample_weight : (n,) floats, optional
         """
         limit = (
-            np.inf if self.time_limit is None else checks.number("time_limit", self.time_limit, 0.0, 1e300)
+            np.inf
+            if self.time_limit is None
+            else parameters.number("time_limit", self.time_limit, 0.0, 1e300)
         )
         deadline = Deadline(limit)
-        with computing(self.n_jobs):
+        with computing(self.engine, self.n_jobs) as engine:
             reader = unfitted_copy(self)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
             rows = rows._replace(table=rows.table.with_cache())
-            folds = trial(self.cv, rows, len(np.asarray(y)), checks.seed_of(self.random_state))
+            folds = trial(self.cv, rows, len(np.asarray(y)), parameters.seed_of(self.random_state))
             members = self.members(rows, classes)
             training = EnsembleTraining(
                 members,
                 classes,
                 rows,
                 folds,
-                chosen_engine(self.engine, self.n_jobs),
+                engine,
                 self.n_jobs,
                 deadline,
                 ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members)),
@@ -107,7 +109,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         table = new_table(self, X)
-        with computing(self.n_jobs):
+        with computing(self.engine, self.n_jobs):
             return self.fitted_.average(self.fitted_.member_predictions(table))
 
     def with_priors(self, priors: Array) -> Self:

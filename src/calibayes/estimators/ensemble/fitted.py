@@ -12,7 +12,7 @@ from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.member import Path
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
 from calibayes.kernels.posterior.averaging import mix, pair_shares
-from calibayes.posterior import log_normalize
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 FREQUENCIES = "class frequencies"

@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.estimators.ensemble.path_stopping import EnsembleLoss
 from calibayes.estimators.interface.input import Rows
-from calibayes.posterior import held_out_scores
+from calibayes.kernels.posterior.logspace import held_out_scores
+
+EnsembleLoss = Callable[[Array], float | None]
+"""Held-out log loss of an ensemble with a further member, from its predictions; None without other members."""
 
 
 @dataclass(frozen=True)

@@ -2,35 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from calibayes.core.block import Block
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State
-from calibayes.estimators.ensemble.member import NO_PATH, FoldContext, MemberResult, Path
-from calibayes.estimators.ensemble.path_stopping import PathStopping
-from calibayes.estimators.generative.assemble import assemble
+from calibayes.core.protocols import Array
+from calibayes.estimators.ensemble.member import (
+    NO_PATH,
+    EnsembleLoss,
+    FoldContext,
+    MemberResult,
+    Path,
+)
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fitted import begin
-from calibayes.estimators.generative.folds import Fold, prepare_folds, shared_folds
-from calibayes.learn import (
-    TOTAL_STEPS,
-    AnyOf,
-    LastState,
-    MaxPasses,
-    Run,
-    as_arrays,
-    data_sums,
-    follow_path,
-    problem_of,
-)
-from calibayes.learn.train import prepared
-from calibayes.posterior import held_out_scores, log_normalize
+from calibayes.estimators.generative.recipe import assemble, shared_folds
+from calibayes.kernels.posterior.averaging import is_lower
+from calibayes.kernels.posterior.logspace import held_out_scores
+from calibayes.learn import TOTAL_STEPS, follow_path
+from calibayes.learn.train import fold_runs, held_out_predictions, train_along
+
+EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
+"""From the first total step on, a path ends if at two values in a row its log loss fell by less than a tenth and the
+ensemble did not improve. Earlier, or while its loss falls fast, a member may still become useful."""
+COSTLY_FROM = 1.0
+"""From this total step on, a member with slow passes must improve the ensemble at each value."""
+
+
+@dataclass
+class PathStopping:
+    """Whether to follow a path further, decided at each total step.
+
+    Parameters
+    ----------
+    ensemble_loss : callable
+    is_costly : bool
+        Whether passes take so long that the path is followed only while the ensemble improves.
+    """
+
+    ensemble_loss: EnsembleLoss
+    is_costly: bool = False
+    least: float = np.inf
+    """Lowest log loss of the member so far."""
+    ensemble: float = field(default=np.inf, init=False)
+    """Log loss of the ensemble at the total step before."""
+    idle: int = field(default=0, init=False)
+    reason: str = field(default="", init=False)
+    """Why the path ended before its lowest loss."""
+
+    def is_over(self, total_step: float, loss: float, out_of_fold: Array) -> bool:
+        """Whether the path ends here: losses fall and then rise, and the next value costs as much as all before."""
+        if not is_lower(loss, self.least):
+            return True
+        is_slow = total_step >= EARLY and not loss < (1.0 - SLOW) * self.least
+        is_useless = (self.is_costly or total_step >= EARLY / 2) and not self._improves(out_of_fold)
+        self.idle = self.idle + 1 if is_useless and is_slow else 0
+        self.least = loss
+        if is_useless and self.is_costly and total_step >= COSTLY_FROM:
+            self.reason = "its passes are slow and the ensemble did not improve"
+        elif self.idle >= PATIENCE:
+            self.reason = "its log loss fell slowly and the ensemble did not improve"
+        return bool(self.reason)
+
+    def _improves(self, out_of_fold: Array) -> bool:
+        """Whether the ensemble is better than at the total step before."""
+        loss = self.ensemble_loss(out_of_fold)
+        if loss is None:
+            return True
+        before, self.ensemble = self.ensemble, loss
+        return bool(is_lower(loss, before))
 
 
 @dataclass(frozen=True)
@@ -60,17 +103,13 @@ class PathMember:
         best_predictions = np.full((len(rows.codes), k), np.nan)
         if not context.held_out:
             return MemberResult(best_predictions, NO_PATH)
-        recipe = self.estimator.recipe()
+        recipe = self.estimator.recipe(context.engine)
         source, folds = shared_folds(recipe, rows, context.classes, context.held_out, context.training)
-        models, states = prepare_folds(folds, source, context.engine, k)
-        runs = [
-            path_run(model, recipe.rule, recipe.rule.begin(model, state), self.passes, fold.view)
-            for model, state, fold in zip(models, states, folds, strict=True)
-        ]
+        runs = fold_runs(folds, source, context.engine, recipe.rule, self.passes, k)
         stopping = PathStopping(context.ensemble_loss, self.is_costly)
         evaluated: list[tuple[float, float, float]] = []
         for total_step in follow_path(runs, source, context.engine, self.total_steps):
-            predictions = _held_out_predictions(folds, runs, source, context.engine, best_predictions.shape)
+            predictions = held_out_predictions(folds, runs, source, context.engine, k)
             loss, error = held_out_scores(predictions, rows.codes, rows.weight)
             if not evaluated or loss < min(entry[1] for entry in evaluated):
                 best_predictions = predictions
@@ -84,26 +123,22 @@ class PathMember:
         return MemberResult(best_predictions, Path(steps, losses, errors, best, stopping.reason))
 
     def train(self, context: FoldContext, path: Path) -> GenerativeEstimator:
-        recipe, rows, engine = self.estimator.recipe(), context.rows, context.engine
-        k = len(context.classes)
+        rows, engine = context.rows, context.engine
+        recipe = self.estimator.recipe(engine)
         assembly = assemble(recipe, rows, context.classes)
-        source = assembly.source(rows)
-        data = data_sums(assembly.model, source, engine, k)
-        model: Any = prepared(assembly.model, data, source, engine, k)
-        state = recipe.rule.begin(model, model.statistics_of(data.statistics))
-        run = path_run(model, recipe.rule, state, self.passes)
-        for _ in follow_path([run], source, engine, [t for t in self.total_steps if t <= path.stop]):
-            pass
-        if problem := problem_of(run):
-            warn(problem, ConvergenceWarning)
+        steps = [total_step for total_step in self.total_steps if total_step <= path.stop]
+        k, source = len(context.classes), assembly.source(rows)
+        trained = train_along(assembly.model, source, engine, recipe.rule, steps, self.passes, k)
+        if trained.problem:
+            warn(trained.problem, ConvergenceWarning)
         fitted = begin(
-            assembly._replace(model=model),
+            assembly._replace(model=trained.model),
             recipe.rule,
-            data.statistics,
-            n_iter=max(run.updates, 1),
-            history=as_arrays(run.history),
-            best_iter=run.best_iter,
-        ).after(run)
+            trained.data.statistics,
+            n_iter=max(trained.updates, 1),
+            history=trained.history,
+            best_iter=trained.run.best_iter,
+        ).after(trained.run)
         holder = self.estimator.holding(fitted, rows.table)
         return holder.set_params(engine=engine)  # type: ignore[no-any-return]
 
@@ -115,32 +150,3 @@ class PathMember:
     def uncalibrated(self, trained: GenerativeEstimator) -> GenerativeEstimator:
         """A trained estimator where its path began."""
         return trained.holding(trained.fitted_.uncalibrated())
-
-
-def path_run(
-    model: Model, rule: Rule, state: State, passes: int, view: Callable[[Block], Block] = lambda block: block
-) -> Run:
-    """A run at the beginning of a path."""
-    stop = AnyOf((LastState(), MaxPasses(passes)))
-    return Run(model, rule, state, stop=stop, limit=passes, horizon=0.0, view=view)
-
-
-def _held_out_predictions(
-    folds: Sequence[Fold], runs: Sequence[Run], source: Source, engine: Engine, shape: tuple[int, ...]
-) -> Array:
-    """log p(class | x) of the held-out rows under the current state of their fold, (n, k); NaN for a row in no fold."""
-
-    def of_block(shared: Block) -> tuple[int, Array]:
-        predictions = np.full((len(shared.weight), shape[1]), np.nan)
-        for fold, run in zip(folds, runs, strict=True):
-            positions = np.flatnonzero(fold.held_out[shared.first : shared.first + len(shared.weight)])
-            if len(positions):
-                block = fold.view(shared)
-                columns = {name: array[positions] for name, array in block.columns.items()}
-                held_out = replace(block, columns=columns, weight=block.weight[positions])
-                # A posterior needs the joint density only up to a term that all classes share.
-                contrast = run.model.contrast(held_out, run.accepted.parameters)
-                predictions[positions] = log_normalize(contrast)[0]
-        return shared.first, predictions
-
-    return np.concatenate([part for _, part in sorted(engine.each(of_block, source), key=lambda p: p[0])])

@@ -17,6 +17,7 @@ from calibayes.estimators.ensemble.member import Member, RefitMember
 from calibayes.estimators.ensemble.path_member import PathMember
 from calibayes.estimators.generative.binding import every, is_family
 from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.families import (
@@ -176,7 +177,7 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
 
 def _has_path(estimator: GenerativeEstimator) -> bool:
     """Whether it is trained by full updates from the statistics of the data, so that a sum of steps says how far."""
-    options = estimator.recipe().options
+    options = TrainingOptions() if estimator.training is None else estimator.training
     start = estimator.default_start if options.start is None else options.start
     is_plain = start == "data" and options.batch_size is None and options.validation_fraction is None
     return is_plain and not rule_named(estimator.rule).is_closed_form

@@ -11,8 +11,8 @@ import numpy as np
 from calibayes.core.abilities import CountStatistics, Movable
 from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Array, Engine, Layout, Trees
-from calibayes.estimators.generative.assemble import Assembly, layouts_of, recoded
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.recipe import Assembly, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums

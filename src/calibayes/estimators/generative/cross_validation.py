@@ -14,18 +14,16 @@ from calibayes.core.abilities import Recodable
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.protocols import Array, Trees
 from calibayes.decision import tempered
-from calibayes.engines import one_thread
-from calibayes.estimators.generative.assemble import Assembly, assemble, layouts_of, recoded
+from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.generative.recipe import Recipe
-from calibayes.estimators.interface.checks import whole_number
-from calibayes.estimators.interface.input import training_rows
+from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
+from calibayes.estimators.interface.input import distinct, training_rows
+from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.interface.splits import shuffled_folds
-from calibayes.estimators.interface.targets import distinct
 from calibayes.families import Product
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
+from calibayes.kernels.posterior.logspace import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
-from calibayes.posterior import assess, log_normalize
 from calibayes.tables.sources import ArraySource
 
 LEAST_COUNT = 1e-9
@@ -86,7 +84,7 @@ def cross_validate_closed_form(
     if not isinstance(estimator, GenerativeEstimator):
         raise ValueError(f"a {type(estimator).__name__} is no generative estimator of this package")
     reader = clone(estimator)
-    recipe = reader.recipe()
+    recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
     _refuse(recipe, reader.class_weight)
     classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
     fold = _fold_numbers(y, cv, groups)[rows.positions]

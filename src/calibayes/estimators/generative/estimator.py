@@ -14,23 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
-from calibayes.engines import thread_count
+from calibayes.engines import chosen_engine, computing
 from calibayes.estimators.generative import arithmetic, explain, predict, sample
 from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
-from calibayes.estimators.interface import checks
-from calibayes.estimators.interface.computing import chosen_engine, computing
+from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.input import Rows, new_table, set_names, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.kernels.threads import reuse_threads, thread_limit
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop
-from calibayes.posterior import log_normalize
 from calibayes.rules import rule_named
 from calibayes.tables.table import Table
 
@@ -78,14 +76,14 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """The kind of each column, if the estimator chooses it."""
         return None
 
-    def recipe(self) -> Recipe:
+    def recipe(self, engine: Engine) -> Recipe:
         """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
-        checks.whole_number("max_iter", self.max_iter, 0)
+        parameters.whole_number("max_iter", self.max_iter, 0)
         options = TrainingOptions() if self.training is None else self.training
         if not isinstance(options, TrainingOptions):
             raise ValueError(f"training must be TrainingOptions() or None, got {self.training!r}")
         options.check()
-        callbacks = checks.listed_callbacks(options.callbacks)
+        callbacks = parameters.listed_callbacks(options.callbacks)
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
         return Recipe(
@@ -94,7 +92,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             stop=self.stop,
             max_iter=self.max_iter,
             options=options,
-            engine=chosen_engine(self.engine, self.n_jobs),
+            engine=engine,
             random_state=self.random_state,
             callbacks=callbacks,
             describe=self.describe,
@@ -120,8 +118,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             None, NaN or NA is a missing label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with computing(self.n_jobs):
-            reader, recipe = unfitted_copy(self), self.recipe()
+        with computing(self.engine, self.n_jobs) as engine:
+            reader, recipe = unfitted_copy(self), self.recipe(engine)
             classes, rows = training_rows(
                 reader, X, y, sample_weight, self.class_weight, unlabeled=recipe.rule.uses_unlabeled
             )
@@ -138,8 +136,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
         enough rows, predictions raise ValueError with what is lacking.
         """
-        with computing(self.n_jobs):
-            recipe, before = self.recipe(), getattr(self, "fitted_", None)
+        with computing(self.engine, self.n_jobs) as engine:
+            recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
             if isinstance(self.class_weight, str):
                 raise ValueError(
                     "class_weight='balanced' needs all rows at once: give weights to partial_fit instead"
@@ -198,7 +196,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         which is no smaller: use the threshold for rows that are as complete as these.
         """
         scores = np.sort(self.score_samples(X))
-        rank = int(np.floor(checks.number("share", share, 0.0, 1.0) * (len(scores) + 1)))
+        rank = int(np.floor(parameters.number("share", share, 0.0, 1.0) * (len(scores) + 1)))
         return float(scores[min(rank, len(scores)) - 1]) if rank >= 1 else -np.inf
 
     def with_priors(self, priors: Array) -> Self:
@@ -254,7 +252,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             The kind of table that the model was fitted to. Columns that no family models are missing.
         y : (n_samples,) array
         """
-        fitted, n = self._learned(), checks.whole_number("n_samples", n_samples, 1)
+        fitted, n = self._learned(), parameters.whole_number("n_samples", n_samples, 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         return sample.sample(fitted, n, y, given or {}, rng)
 
@@ -274,8 +272,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def _of_table(self, function: Any, X: Any) -> Any:
         """A function of the fitted model, a table and an engine."""
-        fitted, table, engine = self._learned(), new_table(self, X), chosen_engine(self.engine, self.n_jobs)
-        with reuse_threads(), thread_limit(thread_count(self.n_jobs)):
+        fitted, table = self._learned(), new_table(self, X)
+        with computing(self.engine, self.n_jobs) as engine:
             return function(fitted, table, engine)
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:

@@ -11,15 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Trees
-from calibayes.estimators.generative.assemble import Assembly, assemble, layouts_of, recoded
 from calibayes.estimators.generative.fitted import Fitted, begin
-from calibayes.estimators.generative.recipe import Recipe
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
+from calibayes.estimators.interface.input import Rows, read_classes
 from calibayes.estimators.interface.splits import hold_out
-from calibayes.estimators.interface.targets import read_classes
+from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import LastState, Run, as_arrays, data_sums, problem_of, train
 from calibayes.learn.train import prepared, step_on_new_rows
-from calibayes.posterior import best_temperature, log_normalize
 
 
 def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:

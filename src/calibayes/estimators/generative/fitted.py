@@ -10,8 +10,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Rule, Trees
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.assemble import Assembly
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.recipe import Assembly
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run

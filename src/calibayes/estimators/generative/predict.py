@@ -10,10 +10,10 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import most_probable, tempered
-from calibayes.estimators.generative.assemble import encoded_source
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.recipe import encoded_source
 from calibayes.families import Product
-from calibayes.posterior import log_normalize
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 Joint: TypeAlias = Callable[[Product, Block, Trees], Array]

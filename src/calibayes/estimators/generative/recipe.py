@@ -1,4 +1,4 @@
-"""What to train and how: the values that a preset's parameters stand for."""
+"""What to train and how, and the bound model that follows from it and the training rows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from calibayes.core.protocols import Array, Engine, Rule
+from calibayes.core.abilities import Recodable
+from calibayes.core.block import Block
+from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Trees
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.interface import checks
+from calibayes.estimators.generative.binding import ColumnBinding, bind
+from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows
-from calibayes.families import ClassPrior
-from calibayes.learn import Plan, Start, Stop, start_named, stop_named
+from calibayes.families import ClassPrior, Product
+from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback
+from calibayes.learn.train import Fold
 from calibayes.rules import ML
+from calibayes.tables.sources import ArraySource
 from calibayes.tables.table import Table
 
 
@@ -62,16 +66,16 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     def check(self) -> None:
         """Raises ValueError if an option is invalid."""
         if self.batch_size is not None:
-            checks.whole_number("batch_size", self.batch_size, 1)
+            parameters.whole_number("batch_size", self.batch_size, 1)
         if self.validation_fraction is not None:
-            checks.open_fraction("validation_fraction", self.validation_fraction)
+            parameters.open_fraction("validation_fraction", self.validation_fraction)
         if not isinstance(self.temperature, str):
-            checks.number("temperature", self.temperature, 1e-6, 1e6)
+            parameters.number("temperature", self.temperature, 1e-6, 1e6)
         elif self.temperature != "auto":
             raise ValueError(f"temperature must be a number or 'auto', got {self.temperature!r}")
         elif self.validation_fraction is None:
             raise ValueError("temperature='auto' needs held-out rows: set validation_fraction")
-        checks.listed_callbacks(self.callbacks)
+        parameters.listed_callbacks(self.callbacks)
 
 
 class Specification(NamedTuple):
@@ -132,15 +136,123 @@ class Recipe:
 
     def plan(self, seed: int = 0) -> Plan:
         """How to train, with a seed for random starts and mini-batches."""
-        start = self.default_start if self.options.start is None else self.options.start
-        stop: Stop = stop_named(self.stop)
         return Plan(
             rule=self.rule,
-            start=start_named(start, seed),
-            stop=stop,
+            start=self.default_start if self.options.start is None else self.options.start,
+            stop=self.stop,
+            seed=seed,
             max_iter=self.max_iter,
             batch_size=self.options.batch_size,
-            seed=seed,
             callbacks=self.callbacks,
             likelihood=None if self.rule.is_closed_form else ML(),
         )
+
+
+class Assembly(NamedTuple):
+    """A model bound to columns, and how they are encoded."""
+
+    binding: ColumnBinding
+    model: Product
+    classes: Array
+    schema: Schema | None = None
+    notes: Mapping[str, Any] = {}
+
+    def source(self, rows: Rows, held_out: Array | None = None) -> ArraySource:
+        """The encoded rows; ``held_out`` (n,) booleans are those that do not train."""
+        if held_out is None:
+            weight, validation = rows.weight, np.zeros(len(rows.codes))
+        else:
+            weight, validation = rows.weight * ~held_out, rows.weight * held_out
+        return encoded_source(self.binding, self.model, rows.table, rows.codes, weight, validation)
+
+
+def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
+    """Fit the encoders to the rows and bind the families to their columns."""
+    specification = recipe.specify(rows, classes)
+    binding = bind(specification.families, rows.table, rows.weight, rows.codes)
+    for name, family in binding.families.items():
+        parameters.abilities_present(recipe.rule, name, family)
+    families = dict(binding.families)
+    if isinstance(recipe.rule, AdaptsFamilies):
+        families = {name: recipe.rule.adapt(family) for name, family in families.items()}
+    layouts, names = layouts_of(binding, classes)
+    model = Product(specification.class_prior, families).bind(layouts, names)
+    schema = recipe.describe(binding, rows.table)
+    return Assembly(binding, model, classes, schema, specification.notes)
+
+
+def layouts_of(binding: ColumnBinding, classes: Array) -> tuple[dict[str, Layout], tuple[str, ...]]:
+    """The layouts of all families and the names of the classes."""
+    names = tuple(str(name) for name in classes)
+    return binding.layouts(names), names
+
+
+def encoded_source(
+    binding: ColumnBinding, model: Product, table: Table, codes: Array, weight: Array, held_out: Array
+) -> ArraySource:
+    """Encoded rows in blocks of a size that suits the model."""
+    return ArraySource(
+        binding.encode(table),
+        codes,
+        weight,
+        held_out,
+        k=len(model.prior.layout.classes),
+        least_cells=model.least_cells,
+    )
+
+
+def recoded(
+    families: Mapping[str, Family],
+    statistics: Trees,
+    moved: Mapping[str, Sequence[Array]],
+    layouts: Mapping[str, Layout],
+) -> Trees:
+    """Statistics after levels were given new codes."""
+    changed = {
+        name: family.recode(statistics[name], moved[name], layouts[name].levels)
+        for name, family in families.items()
+        if name in moved and isinstance(family, Recodable)
+    }
+    return {**statistics, **changed}
+
+
+def shared_folds(
+    recipe: Recipe,
+    rows: Rows,
+    classes: Array,
+    held_out: Sequence[Array],
+    training: Sequence[Rows] | None = None,
+) -> tuple[ArraySource, list[Fold]]:
+    """One source with each fold's encoding of all rows, and the folds. Encoders are fitted to training rows alone.
+
+    ``training`` are the training rows of each fold, if they are known already.
+    """
+    training = [rows.only(~mask) for mask in held_out] if training is None else training
+    columns: dict[str, Array] = {}
+    folds = []
+    for position, (mask, fold_rows) in enumerate(zip(held_out, training, strict=True)):
+        assembly = assemble(recipe, fold_rows, classes)
+        encoded = assembly.binding.encode(rows.table)
+        columns |= {f"{position}/{name}": array for name, array in encoded.items()}
+        names = tuple(assembly.model.families)
+        folds.append(Fold(assembly.model, _view(f"{position}/", names, mask), mask))
+    nothing = np.zeros(len(rows.codes))
+    return ArraySource(columns, rows.codes, rows.weight, nothing, k=len(classes)), folds
+
+
+def _view(prefix: str, names: Sequence[str], held_out: Array) -> Callable[[Block], Block]:
+    """A block's columns of one fold; held-out rows have no training weight, training rows no validation weight.
+
+    The blocks are the same in every pass, so that their weights are computed once.
+    """
+    weights: dict[tuple[int, int], tuple[Array, Array]] = {}
+
+    def view(block: Block) -> Block:
+        key = block.first, len(block.weight)
+        if key not in weights:
+            mask = held_out[block.first : block.first + len(block.weight)]
+            weights[key] = block.weight * ~mask, block.weight * mask
+        columns = {name: block.columns[prefix + name] for name in names}
+        return Block(columns, block.labels, *weights[key], block.first)
+
+    return view

@@ -13,7 +13,7 @@ from calibayes.encoders.encoder import Encoder, MissingIsValue
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.predict import log_joint
 from calibayes.families.model import PRIOR
-from calibayes.posterior import log_normalize
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table, missing_mask
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
-from calibayes.estimators.interface.checks import number
+from calibayes.estimators.interface.parameters import number
 
 
 class Decisions:

@@ -1,11 +1,21 @@
-"""Estimators as dataclasses: fields are constructor parameters, the model's own first, those of training last."""
+"""Constructor parameters: estimators as dataclasses, and checks made in `fit`.
+
+Each check raises ValueError with what was given and what is expected.
+"""
 
 from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from calibayes.core.protocols import Rule
+from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
 
@@ -29,8 +39,11 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
 
 def unfitted_copy(model: Any) -> Any:
     """A copy of an estimator with its constructor parameters alone."""
-    blank = copy.copy(model)
-    blank.__dict__ = {name: getattr(model, name) for name in model.get_params(deep=False)}
+    blank, parameters = copy.copy(model), model.get_params(deep=False)
+    # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks).
+    blank.__dict__ = {
+        name: value for name, value in vars(model).items() if name in parameters or name.startswith("_")
+    }
     return blank
 
 
@@ -38,3 +51,57 @@ def adopt(model: Estimator, state: dict[str, Any]) -> Estimator:
     """Replace all attributes of an estimator in one assignment, so that a failed call changes nothing."""
     model.__dict__ = state
     return model
+
+
+WHOLE = (int, np.integer)
+REAL = (int, float, np.integer, np.floating)
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    if type(value) is bool or not isinstance(value, WHOLE) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float, most: float) -> float:
+    if not isinstance(value, REAL) or not least <= value <= most:
+        raise ValueError(f"{name} must be a number between {least:g} and {most:g}, got {value!r}")
+    return float(value)
+
+
+def open_fraction(name: str, value: Any) -> float:
+    if not isinstance(value, REAL) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, both excluded, got {value!r}")
+    return float(value)
+
+
+def jobs(value: Any) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, WHOLE) or value == 0:
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {value!r}")
+    return int(value)
+
+
+def listed_callbacks(value: Any) -> list[Callback]:
+    if value is None:
+        return []
+    if not isinstance(value, Sequence) or not all(callable(call) for call in value):
+        raise ValueError(f"callbacks must be a list of functions, got {value!r}")
+    return list(value)
+
+
+def abilities_present(rule: Rule, name: str, family: Any) -> None:
+    """Raises ValueError if a family lacks an ability that the rule needs."""
+    for need in rule.needs:
+        if not isinstance(family, need):
+            ability = (need.__doc__ or need.__name__).strip().rstrip(".").lower()
+            raise ValueError(
+                f"rule {rule.name!r} needs families with {ability}, which {name!r} ({type(family).__name__}) lacks: "
+                "choose another rule, or another family for these columns"
+            )
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed drawn from ``random_state``; None always gives the same one."""
+    return int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))

@@ -31,7 +31,7 @@ class ProgressReporter:
         self._name, self._parts, self._interval = name, parts, interval
         self._enabled = sys.stderr.isatty() if verbose is None else bool(verbose)
         self._began = self._last = time.monotonic()
-        self._part, self._label = 0, ""
+        self._part, self._label, self._has_bar = 0, "", False
 
     @property
     def enabled(self) -> bool:
@@ -66,13 +66,14 @@ class ProgressReporter:
 
     def close(self) -> None:
         """End the line of the bar."""
-        if self._enabled and sys.stderr.isatty():
+        if self._has_bar:
             print(file=sys.stderr, flush=True)
 
     def _write(self, text: str, done: float) -> None:
         if not sys.stderr.isatty():
             print(f"[{self._name}] {text}", file=sys.stderr, flush=True)
             return
+        self._has_bar = True
         filled, columns = round(BAR_WIDTH * done), shutil.get_terminal_size().columns
         line = f"[{self._name}] {'#' * filled}{'.' * (BAR_WIDTH - filled)} {100 * done:3.0f} %  {text}"
         print(f"\r{line[: columns - 1].ljust(columns - 1)}", end="", file=sys.stderr, flush=True)

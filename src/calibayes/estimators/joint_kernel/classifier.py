@@ -12,13 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.engines import one_thread, thread_count
-from calibayes.estimators.interface import checks
+from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.input import Rows, new_table, set_names, training_rows
+from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
-from calibayes.estimators.interface.row_order import expand_counts
-from calibayes.estimators.interface.targets import class_frequencies
+from calibayes.estimators.interface.splits import expand_counts
 from calibayes.estimators.joint_kernel.density import (
     PRIOR_ROWS,
     JointDensity,
@@ -28,7 +27,7 @@ from calibayes.estimators.joint_kernel.density import (
     smoothing_scores,
 )
 from calibayes.kernels.density.joint_kernel import STEPS
-from calibayes.kernels.threads import thread_limit
+from calibayes.kernels.dispatch import thread_limit
 
 LEFT_OUT_ROWS = 1000
 """Number of rows, each left out in turn, that bandwidth and smoothing are chosen on."""
@@ -101,9 +100,9 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep rows, weight columns, choose bandwidth and smoothing."""
-        most = None if self.kept_rows is None else checks.whole_number("kept_rows", self.kept_rows, 1)
+        most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
         steps, prior_rows = self._candidates()
-        reader, seed = unfitted_copy(self), checks.seed_of(self.random_state)
+        reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
         with collected_warnings(), one_thread(), self._threads():
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
             class_frequencies(rows.codes, rows.weight / rows.weight.max(), classes)  # every class has some
@@ -123,16 +122,16 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         """Bandwidth steps and numbers of pseudo-rows to choose from."""
         steps, prior_rows = list(range(STEPS)), PRIOR_ROWS.tolist()
         if self.bandwidth_step is not None:
-            steps = [checks.whole_number("bandwidth_step", self.bandwidth_step, 0)]
+            steps = [parameters.whole_number("bandwidth_step", self.bandwidth_step, 0)]
             if not steps[0] < STEPS:
                 raise ValueError(f"bandwidth_step must be below {STEPS}, got {self.bandwidth_step}")
         if self.prior_rows is not None:
-            prior_rows = [checks.number("prior_rows", self.prior_rows, 0.0, 1e9)]
+            prior_rows = [parameters.number("prior_rows", self.prior_rows, 0.0, 1e9)]
         return steps, prior_rows
 
     def _threads(self) -> AbstractContextManager[None]:
         """``n_jobs`` threads; by default those of the caller."""
-        checks.jobs(self.n_jobs)
+        thread_count(self.n_jobs)
         return nullcontext() if self.n_jobs is None else thread_limit(thread_count(self.n_jobs))
 
     def _smoothing(self) -> Smoothing:

@@ -11,10 +11,9 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.row_order import expand_counts, unit_weight
+from calibayes.estimators.interface.splits import expand_counts, unit_weight
 from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.density.joint_kernel import ClassSums, KernelRows, posteriors, steps_up_to
-from calibayes.kernels.density.relevance import relevance
+from calibayes.kernels.density.joint_kernel import ClassSums, KernelRows, posteriors, relevance, steps_up_to
 from calibayes.tables.table import Table
 
 PRIOR_ROWS = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])

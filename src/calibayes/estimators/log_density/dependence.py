@@ -11,7 +11,7 @@ from calibayes.core.notices import collected_warnings
 from calibayes.core.resolve import resolve
 from calibayes.dependence import HSIC, Dependence, Measure, MutualInformation, Pearson, Permuted, Spearman
 from calibayes.engines import one_thread
-from calibayes.estimators.interface.checks import whole_number
+from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.log_density.densities import class_dependence
 from calibayes.estimators.log_density.numeric_rows import labeled_numbers, unlabeled_numbers
 from calibayes.estimators.log_density.report import progress_reports

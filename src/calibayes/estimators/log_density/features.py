@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.engines import one_thread
-from calibayes.estimators.interface.checks import seed_of
-from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.parameters import adopt, estimator, seed_of, unfitted_copy
 from calibayes.estimators.log_density.numeric_rows import labeled_numbers
 from calibayes.estimators.log_density.recipe import WithPairs, new_features, training_features
 from calibayes.estimators.log_density.report import progress_reports

@@ -12,11 +12,17 @@ from sklearn.utils.metaestimators import available_if
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.engines import one_thread
-from calibayes.estimators.interface.checks import REAL, WHOLE, seed_of, whole_number
-from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.input import Rows, class_factors
+from calibayes.estimators.interface.parameters import (
+    REAL,
+    WHOLE,
+    adopt,
+    estimator,
+    seed_of,
+    unfitted_copy,
+    whole_number,
+)
 from calibayes.estimators.interface.splits import stratified_subset
-from calibayes.estimators.interface.targets import class_factors
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.estimators.log_density.losses import LOSSES, LinearModel, Loss, predicted_codes
 from calibayes.estimators.log_density.numeric_rows import labeled_numbers

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 from calibayes.core.protocols import Array
-from calibayes.posterior import log_normalize
+from calibayes.kernels.posterior.logspace import log_normalize
 
 ITERATIONS = 5000
 SVC_ITERATIONS = 1_000_000

@@ -8,16 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.numbers import numbers
-from calibayes.estimators.interface.input import Rows, read_table, training_rows
-from calibayes.estimators.interface.targets import read_weight
+from calibayes.estimators.interface.input import Rows, read_table, read_weight, training_rows
 from calibayes.estimators.log_density.densities import LabeledNumbers
-from calibayes.tables.read import Table
-
-
-def numeric_matrix(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """All columns as numbers, (n, d). Raises ValueError, naming the column, if a value is missing."""
-    return complete_matrix(read_table(estimator, X, reset=reset))
+from calibayes.tables.table import Table, numeric_matrix
 
 
 def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, LabeledNumbers, Rows]:
@@ -41,7 +34,7 @@ def unlabeled_numbers(estimator: Any, X: Any, sample_weight: Any) -> tuple[Seque
 
 def complete_matrix(table: Table) -> Array:
     """All columns as numbers, (n, d). Raises ValueError, naming the column, if a value is missing."""
-    matrix = numbers(table, range(len(table.names)), booleans=True).astype(np.float64)
+    matrix = numeric_matrix(table, range(len(table.names)), booleans=True).astype(np.float64)
     incomplete = np.isnan(matrix).any(axis=0)
     if incomplete.any():
         name = table.names[int(np.argmax(incomplete))]

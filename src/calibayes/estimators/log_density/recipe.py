@@ -13,9 +13,8 @@ from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
 from calibayes.dependence import BestFraction, Dependence, Selection, SignificantPairs, TopFraction
 from calibayes.engines import one_thread
-from calibayes.estimators.interface.checks import number, whole_number
 from calibayes.estimators.interface.input import new_table
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.log_density.densities import (
     LabeledNumbers,
     LogDensities,

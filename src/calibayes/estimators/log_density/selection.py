@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.checks import WHOLE
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.parameters import WHOLE
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.estimators.log_density.losses import Loss, wrong_classes
 from calibayes.estimators.log_density.reduction import reduce_features

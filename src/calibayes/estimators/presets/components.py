@@ -13,10 +13,10 @@ from calibayes.encoders.clusters import Clusters
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.families import ClassPrior, Gaussian, Mixture, Product
+from calibayes.kernels.posterior.logspace import held_out_scores
 from calibayes.learn import data_sums, learn
+from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.learn.run import Run
-from calibayes.learn.stops import NoGainBeforeTraining
-from calibayes.posterior import held_out_scores
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Rule
+from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, class_prior_of
-from calibayes.estimators.interface.checks import number
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number
 from calibayes.estimators.presets.naive_bayes import CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
 from calibayes.families.model import PRIOR
@@ -104,8 +103,8 @@ class ComplementNB(CountingNB):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Complement(**self.smoothing(), norm=self.norm), every)]
 
-    def recipe(self) -> Recipe:
-        recipe = super().recipe()
+    def recipe(self, engine: Engine) -> Recipe:
+        recipe = super().recipe(engine)
         if not recipe.rule.is_closed_form:
             raise ValueError(
                 f"ComplementNB has a closed form only: use rule='ml' or 'map', not {recipe.rule.name!r}"

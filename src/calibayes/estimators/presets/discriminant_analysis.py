@@ -13,12 +13,11 @@ from calibayes.core.protocols import Array
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Specification
-from calibayes.estimators.interface.checks import number, whole_number
 from calibayes.estimators.interface.input import Rows, new_table
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families.gaussian.regularizers import Plain, Regularizer, TowardsIdentity, TowardsSphere
-from calibayes.families.gaussian.shape import Shape
+from calibayes.families.gaussian.shape import Regularizer, Shape
+from calibayes.families.gaussian.shapes import Plain, TowardsIdentity, TowardsSphere
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import numeric_matrix
 

@@ -11,13 +11,19 @@ from sklearn.base import clone
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
 from calibayes.encoders.clusters import Clusters
+from calibayes.engines import chosen_engine
 from calibayes.estimators.generative.attributes import Note
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.recipe import Specification, class_prior_of
-from calibayes.estimators.interface.checks import WHOLE, number, seed_of, whole_number
-from calibayes.estimators.interface.computing import chosen_engine
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import estimator, unfitted_copy
+from calibayes.estimators.interface.parameters import (
+    WHOLE,
+    estimator,
+    number,
+    seed_of,
+    unfitted_copy,
+    whole_number,
+)
 from calibayes.estimators.presets import components
 from calibayes.estimators.presets.discriminant_analysis import GaussianPreset
 from calibayes.families import (
@@ -31,8 +37,8 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
 )
-from calibayes.families.gaussian.regularizers import Plain, Ridge
 from calibayes.families.gaussian.shape import Shape
+from calibayes.families.gaussian.shapes import Plain, Ridge
 
 SHAPES: dict[str, Callable[[], Shape]] = {
     "full": Full,
@@ -170,7 +176,9 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         mixture = self._mixture()
         form = mixture.family.shape.covariance(self.parameters_["columns"])
         matrices = np.stack([matrix if matrix.ndim == 2 else np.diag(matrix) for matrix in form])
-        return self._by_class(np.broadcast_to(matrices, (len(mixture.component_classes), *matrices.shape[1:])))
+        return self._by_class(
+            np.broadcast_to(matrices, (len(mixture.component_classes), *matrices.shape[1:]))
+        )
 
 
 def _listed(given: Any, k: int) -> tuple[int, ...]:

@@ -12,8 +12,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.interface.checks import number
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number
 from calibayes.families import (
     Bernoulli,
     Categorical,
@@ -23,7 +22,7 @@ from calibayes.families import (
     Gaussian,
     NormalInverseWishart,
 )
-from calibayes.families.gaussian.regularizers import VarianceSmoothing
+from calibayes.families.gaussian.shapes import VarianceSmoothing
 from calibayes.families.model import PRIOR
 from calibayes.kernels.levels.counts import offsets
 

@@ -14,8 +14,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.interface.checks import number, whole_number
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import (
     ColumnKinds,
     KindChoices,

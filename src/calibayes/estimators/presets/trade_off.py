@@ -13,16 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.generative.folds import prepare_folds, shared_folds
-from calibayes.estimators.generative.recipe import Recipe
-from calibayes.estimators.interface.checks import number, seed_of
-from calibayes.estimators.interface.computing import computing
+from calibayes.estimators.generative.recipe import Recipe, shared_folds
 from calibayes.estimators.interface.input import Rows, training_rows
-from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.estimators.presets.naive_bayes import GaussianNB
-from calibayes.learn import Run, learn, problem_of
+from calibayes.learn import Run, learn, problem_of, stop_named
+from calibayes.learn.train import prepare_folds
 from calibayes.rules import GDT
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_")
@@ -82,10 +81,10 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
-        with computing(base.n_jobs):
+        with computing(base.engine, base.n_jobs) as engine:
             classes, rows = training_rows(base, X, y, sample_weight, base.class_weight)
             masks = held_out_masks(self.cv, rows, len(np.asarray(y)), seed_of(self.random_state))
-            results = _path_scores(base.set_params(rule=GDT()).recipe(), rows, classes, masks, lams)
+            results = _path_scores(base.set_params(rule=GDT()).recipe(engine), rows, classes, masks, lams)
             lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
             trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)
         names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
@@ -139,7 +138,14 @@ def _path_scores(
     for lam in lams:
         rule = GDT(lam=lam)
         runs = [
-            Run(model, rule, rule.begin(model, statistics), plan.stop, plan.max_iter, view=fold.view)
+            Run(
+                model,
+                rule,
+                rule.begin(model, statistics),
+                stop_named(plan.stop),
+                plan.max_iter,
+                view=fold.view,
+            )
             for model, statistics, fold in zip(models, starts, folds, strict=True)
         ]
         learn(runs, source, recipe.engine, plan.callbacks)

@@ -11,8 +11,7 @@ from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.interface.checks import number, whole_number
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import KindChoices, OfKind, check_kinds, kinds_schema, specifications
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS, TabularNB

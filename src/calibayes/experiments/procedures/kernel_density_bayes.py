@@ -53,8 +53,8 @@ class KernelDensityBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         d, k = len(densities.varying), len(self.classes_)
         joint = np.empty((len(logs), k))
         for c in range(k):
-            class_pairs = np.flatnonzero(densities.labels == c)
+            class_pairs = np.flatnonzero(densities.pair_codes == c)
             degree = np.bincount(densities.pairs[:, class_pairs].ravel(), minlength=d)  # Lemma 1 of the paper
             joint[:, c] = logs[:, c * d : (c + 1) * d] @ (1.0 - degree)
-            joint[:, c] += logs[:, densities.singles + class_pairs].sum(axis=1) + self.log_prior_[c]
+            joint[:, c] += logs[:, densities.n_univariate + class_pairs].sum(axis=1) + self.log_prior_[c]
         return self.classes_[joint.argmax(axis=1)]

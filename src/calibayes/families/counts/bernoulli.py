@@ -10,7 +10,7 @@ from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
 from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import flags
-from calibayes.kernels.numbers import missing, sparse
+from calibayes.kernels.numbers import moments, sparse
 from calibayes.kernels.posterior import simplex
 
 
@@ -79,6 +79,6 @@ class Bernoulli(PseudoCounts):
         return self.layout.columns
 
     def terms(self, columns: Array, parameters: Arrays) -> Array:
-        known, ones = missing.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
+        known, ones = moments.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
         return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero

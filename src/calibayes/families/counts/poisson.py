@@ -9,8 +9,8 @@ import numpy as np
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.counts.pseudo_counts import LEAST_SHARE, floored
+from calibayes.families.model import UNBOUND
 from calibayes.families.priors import Gamma
-from calibayes.families.unbound import UNBOUND
 from calibayes.kernels.numbers import events, sparse
 from calibayes.kernels.posterior.simplex import LARGEST_LOG
 

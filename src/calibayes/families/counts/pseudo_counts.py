@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.families.model import UNBOUND
 from calibayes.families.priors import Dirichlet
-from calibayes.families.unbound import UNBOUND
 
 LEAST_SHARE = 1e-12
 """Smallest share of a cell in its column, so that the log probability of an empty cell is finite."""

@@ -10,12 +10,11 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.gaussian.regularizers import Plain, Regularizer, ResolvedPrior, resolve
-from calibayes.families.gaussian.shape import Expected, Shape
-from calibayes.families.gaussian.shapes import Full
+from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
+from calibayes.families.gaussian.shapes import Full, Plain
 from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
-from calibayes.families.priors import NormalInverseWishart, WithinClasses
-from calibayes.families.unbound import UNBOUND
+from calibayes.families.model import UNBOUND
+from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve
 
 ROUNDING = 1e-14
 """Scatter below this share of the second moment is rounding error and counts as 0."""

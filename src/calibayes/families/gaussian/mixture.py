@@ -21,7 +21,7 @@ from calibayes.core.abilities import (
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.gaussian.gaussian import Gaussian
 from calibayes.families.gaussian.shapes import Diagonal
-from calibayes.families.unbound import UNBOUND
+from calibayes.families.model import UNBOUND
 from calibayes.kernels.numbers import clusters
 from calibayes.kernels.posterior import components
 

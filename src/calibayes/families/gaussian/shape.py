@@ -1,4 +1,4 @@
-"""The protocol of covariance shapes.
+"""The protocols of covariance shapes and of regularizers.
 
 All shapes are estimated from the same sums, count, first and second moments, and differ in the form of the second
 moments: (g, d, d) matrices or (g, d) variances, where g is the number of classes k, or 1 for a tied shape.
@@ -6,7 +6,7 @@ moments: (g, d, d) matrices or (g, d) variances, where g is the number of classe
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 from calibayes.core.protocols import Array, Arrays
 
@@ -107,3 +107,13 @@ class Shape(Protocol):
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         """Log density of an inverse Wishart prior with equivalent sample sizes (g,) and a prior covariance (...)."""
+
+
+class Regularizer(Protocol):
+    """A transformation of the estimated covariance, (g, ...)."""
+
+    def prepare(self, variances: Array) -> Self:
+        """This regularizer with what depends on the variances of the training columns, (d,)."""
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        """The regularized covariance, in the same form."""

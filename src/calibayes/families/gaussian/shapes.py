@@ -1,16 +1,15 @@
-"""Shapes of a Gaussian's covariance: matrices, variances or one variance, per class or tied."""
+"""Shapes of a Gaussian's covariance (matrices, variances or one variance, per class or tied) and its regularizers."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.gaussian.shape import Expected, Shape
-from calibayes.kernels.numbers import gaussian, independent, missing, moments
-
-__all__ = ["Diagonal", "Full", "Shape", "Spherical", "Tied", "TiedDiagonal", "TiedSpherical"]
+from calibayes.kernels.numbers import gaussian, missing, moments
 
 
 class Full:
@@ -35,24 +34,18 @@ class Full:
     ) -> tuple[Array, Array, Array]:
         if self.has_hidden(columns):
             return self.moments(np.subtract(columns, center, dtype=np.float64), weights, expected)
-        pooled = moments.sum_over_classes(weights) if self.tied else weights
-        first = moments.first_about(columns, center, weights)
-        return moments.zeroth(weights), first, moments.outer_about(columns, center, pooled)
+        return moments.up_to_second(columns, center, weights, pool_second=self.tied)
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
         if not self.has_hidden(x):
             return self.moments_about(x, np.zeros(x.shape[1]), weights, expected)
-        count = moments.zeroth(weights)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
         parts = [
             missing.expected_moments(x, weight, mean, covariance)
             for weight, mean, covariance in zip(weights.T, expected.mean, covariances, strict=True)
         ]
-        return (
-            count,
-            np.stack([first for first, _ in parts]),
-            self.pool(np.stack([second for _, second in parts])),
-        )
+        first, second = zip(*parts, strict=True)
+        return moments.zeroth(weights), np.stack(first), self.pool(np.stack(second))
 
     def freedom(self, d: int) -> int:
         return d * (d + 1) // 2
@@ -79,8 +72,6 @@ class Full:
     def constrain(self, covariance: Array, size: Array) -> Array:
         return covariance
 
-    settle = constrain  # older name
-
     def pivots(self, covariance: Array) -> Array:
         return np.stack([gaussian.pivots(matrix) for matrix in covariance])
 
@@ -89,16 +80,13 @@ class Full:
         return {"covariance": covariance, "whitener": whitener, "log_determinant": log_determinant}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        mean = parameters["mean"]
+        mean, covariance = parameters["mean"], parameters["covariance"]
         if not self.has_hidden(x):
-            factors = (parameters[name] for name in ("covariance", "whitener", "log_determinant"))
+            factors = covariance, parameters["whitener"], parameters["log_determinant"]
             return gaussian.full_gaussian(x, mean, *factors)
-        covariances = np.broadcast_to(
-            parameters["covariance"], (len(mean), *parameters["covariance"].shape[1:])
-        )
-        return np.stack(
-            [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)], axis=1
-        )
+        covariances = np.broadcast_to(covariance, (len(mean), *covariance.shape[1:]))
+        densities = [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)]
+        return np.stack(densities, axis=1)
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
         if not self.tied or np.isnan(np.min(x, initial=np.inf)):
@@ -172,7 +160,7 @@ class Diagonal(Full):
     def moments_about(
         self, columns: Array, center: Array, weights: Array, expected: Expected
     ) -> tuple[Array, Array, Array]:
-        count, first, second = independent.power_sums(columns, center, weights)
+        count, first, second = moments.power_sums(columns, center, weights)
         return count, first, self.pool(second)
 
     def has_hidden(self, x: Array) -> bool:
@@ -197,7 +185,7 @@ class Diagonal(Full):
         return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
-        return independent.log_density(x, parameters["mean"], parameters["variance"])
+        return gaussian.diagonal_log_density(x, parameters["mean"], parameters["variance"])
 
     def _precision_times(self, parameters: Arrays, vectors: Array) -> Array:
         return np.asarray(vectors / parameters["variance"][0])
@@ -284,3 +272,77 @@ class TiedSpherical(Spherical):
     """One variance for all classes and columns."""
 
     tied = True
+
+
+# -- regularizers --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plain:
+    """No regularization."""
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        return covariance
+
+
+@dataclass(frozen=True)
+class VarianceSmoothing:
+    """Add a share of the largest variance of all columns to every variance (GaussianNB's ``var_smoothing``)."""
+
+    share: float = 1e-9
+    epsilon: float = field(default=0.0, compare=False)
+
+    def prepare(self, variances: Array) -> Self:
+        return replace(self, epsilon=self.share * float(variances.max()))
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        ones = np.ones(covariance.shape[1])
+        return np.asarray(covariance + self.epsilon * shape.diagonal(ones))
+
+
+@dataclass(frozen=True)
+class TowardsIdentity:
+    """``(1 - share) * covariance + share * I`` (QuadraticDiscriminantAnalysis's ``reg_param``)."""
+
+    share: float
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        identity = shape.diagonal(np.ones(covariance.shape[1]))
+        return np.asarray((1.0 - self.share) * covariance + self.share * identity)
+
+
+@dataclass(frozen=True)
+class TowardsSphere:
+    """``(1 - share) * covariance + share * mean variance * I`` (LinearDiscriminantAnalysis's ``shrinkage``)."""
+
+    share: float
+
+    def prepare(self, variances: Array) -> Self:
+        return self
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        variances = shape.variances(covariance)
+        averages = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
+        spheres = np.stack([shape.diagonal(average) for average in averages])
+        return np.asarray((1.0 - self.share) * covariance + self.share * spheres)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Add a share of each column's training variance to its variance; for a spherical shape, of their average."""
+
+    share: float = 1e-6
+    variances: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+
+    def prepare(self, variances: Array) -> Self:
+        return replace(self, variances=variances)
+
+    def apply(self, covariance: Array, shape: Shape) -> Array:
+        ridge = shape.constrain(shape.diagonal(self.share * self.variances)[None], np.ones((1, 1)))
+        return np.asarray(covariance + ridge)

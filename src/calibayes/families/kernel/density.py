@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.kernel.smoothed_counts import SmoothedCounts
 from calibayes.kernels.levels import counts
-from calibayes.kernels.levels.smoothing import smooth, smoothing_matrices
+from calibayes.kernels.levels.counts import smooth, smoothing_matrices
 
 LARGEST_MATRICES = 2**22
 """Most elements of smoothing matrices that are stored: 32 MiB."""

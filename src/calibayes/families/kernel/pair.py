@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families.kernel.smoothed_counts import SmoothedCounts
 from calibayes.kernels.levels import counts, grid_pairs
-from calibayes.kernels.levels.smoothing import smooth
+from calibayes.kernels.levels.counts import smooth
 
 
 @dataclass(frozen=True)

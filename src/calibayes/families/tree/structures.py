@@ -1,4 +1,4 @@
-"""Structure learning: trees and forests over columns of maximal mutual information.
+"""Structure learning: counts of pairs of columns, and trees and forests of maximal mutual information.
 
 A tree is given by the parent of each column, -1 for a root. Chow and Liu (1968): the tree of maximum likelihood is the
 spanning tree of maximal mutual information; with the information of all classes added up it is the tree-augmented naive
@@ -9,6 +9,7 @@ each tree is its first column; of edges with equal information, those of earlier
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -17,7 +18,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.special import chdtrc
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Arrays
+from calibayes.families.counts.pseudo_counts import PseudoCounts
+from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.pairs import PairInformation
 
 Parents: TypeAlias = tuple[int, ...]
@@ -26,6 +29,8 @@ LEAST_INFORMATION = 1e-9
 """Mutual information in nats below which an edge is rounding error."""
 COMPARED_DIGITS = 10
 """Digits to which gains are compared, so that a tree does not depend on the order of summation."""
+LARGEST_TABLES = 2**27
+"""Most cells in the tables of all pairs and classes: one gigabyte."""
 
 
 class Candidates(NamedTuple):
@@ -51,6 +56,65 @@ class Candidates(NamedTuple):
         return int(np.flatnonzero(is_pair)[0])
 
 
+@dataclass(frozen=True)
+class PairCounts(PseudoCounts):
+    """Counts of all columns and of all pairs of columns: the sums from which a tree structure is learned.
+
+    Parameters
+    ----------
+    max_cells : int, default=10000
+        Pairs of columns with more combinations of levels are not counted, and so cannot be edges.
+    """
+
+    max_cells: int = 10_000
+
+    @property
+    def pairs(self) -> pairs.Pairs:
+        """The pairs of columns that are counted. Raises ValueError if their tables do not fit into memory."""
+        counted = pairs.column_pairs(self.layout.levels, self.max_cells)
+        cells = len(self.layout.classes) * int(counted.first[-1])
+        if cells > LARGEST_TABLES:
+            raise ValueError(
+                f"the tables of {len(counted.left)} pairs of columns have {cells:.3g} cells over all classes, "
+                f"more than {LARGEST_TABLES:.3g}: fewer bins, pooled levels or a smaller max_cells help"
+            )
+        return counted
+
+    def structure_statistics(self, columns: Array, weights: Array) -> Arrays:
+        """Counts of levels of each column, (k, cells), and of pairs of levels of each pair, (k, cells of pairs)."""
+        levels = self.layout.levels
+        return {
+            "single": counts.weighted_counts(columns, weights, counts.offsets(levels)),
+            "pair": pairs.weighted_pairs(columns, weights, levels, self.pairs),
+        }
+
+    def candidates(self, structure_statistics: Arrays) -> Candidates:
+        """The counted pairs of columns and the mutual information of each."""
+        counted = self.pairs
+        information = pairs.pair_information(structure_statistics["pair"], counted, self.layout.levels)
+        return Candidates(len(self.layout.columns), counted.left, counted.right, information)
+
+    def column_counts(self, structure_statistics: Arrays) -> list[Array]:
+        """The counts of each column, (k, levels)."""
+        return np.split(structure_statistics["single"], counts.offsets(self.layout.levels)[1:-1], axis=1)
+
+    def occurrences(self, structure_statistics: Arrays) -> Array:
+        return np.asarray(structure_statistics["single"].sum(axis=0))
+
+    def recode(self, structure_statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        """A pair that now has too many cells is dropped; one that was not counted before has counts of 0."""
+        single, pair = structure_statistics["single"], structure_statistics["pair"]
+        old, new = self.pairs, pairs.column_pairs(tuple(levels), self.max_cells)
+        counted = {(i, j) for i, j in zip(old.left.tolist(), old.right.tolist(), strict=True)}
+        recoded = np.zeros((len(pair), int(new.first[-1])))
+        for number, (i, j) in enumerate(zip(new.left.tolist(), new.right.tolist(), strict=True)):
+            if (i, j) in counted:
+                table = pairs.pair_table(pair, old, self.layout.levels, i, j)
+                moved = counts.recode_table(table, (codes[i], codes[j]), (levels[i], levels[j]))
+                recoded[:, new.first[number] : new.first[number + 1]] = moved.reshape(len(recoded), -1)
+        return {"single": counts.recode_counts(single, codes, levels), "pair": recoded}
+
+
 class Edges(Protocol):
     """A criterion that selects the pairs of columns that may become edges."""
 
@@ -64,8 +128,6 @@ class AllEdges:
 
     def allowed(self, dependence: PairInformation) -> Array:
         return np.ones(dependence.gain.shape, dtype=bool)
-
-    worth = allowed
 
 
 @dataclass(frozen=True)
@@ -89,8 +151,6 @@ class InformativeEdges:
     def allowed(self, dependence: PairInformation) -> Array:
         return np.asarray(dependence.gain >= self.nats * dependence.weight)
 
-    worth = allowed
-
 
 @dataclass(frozen=True)
 class SignificantEdges:
@@ -112,8 +172,6 @@ class SignificantEdges:
         testable = dependence.freedom > 0
         p_value = chdtrc(np.where(testable, dependence.freedom, 1.0), 2.0 * dependence.gain)
         return np.asarray(testable & (p_value * len(p_value) <= self.level))
-
-    worth = allowed
 
 
 class Search(Protocol):

@@ -14,11 +14,10 @@ from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
 from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
-from calibayes.families.tree.inference import TreeInference
-from calibayes.families.tree.pair_counts import PairCounts
-from calibayes.families.tree.structures import OneTree, Parents, Search
+from calibayes.families.tree.structures import OneTree, PairCounts, Parents, Search
 from calibayes.families.tree.tables import (
     ClassTree,
+    TreeInference,
     TreeTables,
     bandwidths_in_cells,
     pseudo_counts,

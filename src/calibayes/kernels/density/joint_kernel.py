@@ -1,7 +1,8 @@
 """Gaussian kernel classifier over all columns: sums of kernels by class at several bandwidths, and posteriors from them.
 
 Bandwidth step s has the squared bandwidth ``square / 2**s``: each step is narrower by sqrt(2), and its kernels are the
-squares of those of the step before. Step 0 is the widest.
+squares of those of the step before. Step 0 is the widest. `relevance`, the mutual information of each column with the
+class, is the measure by which columns are scaled before distances are computed.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
-from calibayes.kernels.threads import map_row_ranges
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.levels.counts import offsets, weighted_counts
+from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile, sort_columns
 
 STEPS = 15
 """Number of bandwidth steps."""
@@ -26,6 +29,10 @@ MOST_EXPONENT = 600.0
 """Largest exponent of the inverse of a kernel, to avoid overflow: beyond it only wider kernels matter."""
 LARGER_RANGES = 4
 """Ranges of rows are larger than usual by this factor: products of matrices with few rows are slow."""
+BINS, FEW_VALUES = 10, 20
+"""Number of quantile bins of a column in `relevance`; at most `FEW_VALUES` distinct values have a bin each instead."""
+RELEVANCE_CELLS = 2**18
+"""Cells for which `relevance` is computed at a time."""
 
 
 class KernelRows(NamedTuple):
@@ -206,19 +213,62 @@ def kernel_sums(
     return sums, nearest
 
 
-# Old names, for modules that still use them.
-Votes = ClassSums
-joined = concatenate
-path_to = steps_up_to
-votes_by_columns = class_sums_by_columns
+# -- relevance of columns ------------------------------------------------------------------------------------------
 
 
-def votes(
-    rows: Array,
-    kept: KernelRows,
-    square: float,
-    steps: Sequence[int] = range(STEPS),
-    own: Array | None = None,
-) -> ClassSums:
-    """`class_sums` under its old name and argument names."""
-    return class_sums(rows, kept, square, steps, own)
+def relevance(x: Array, shares: Array, rows: float) -> Array:
+    """Mutual information in nats of the binned values of each column and the class, less its bias, (d,); at least 0.
+
+    ``x`` (n, d) has no missing values; ``shares`` (n, k) is the weight of each row in each class; ``rows`` is the number
+    of rows that all weights together represent. The bias, (bins - 1) (classes - 1) / (2 rows), is the expectation for
+    an independent column.
+
+    >>> labels = np.eye(2)[np.arange(200) % 2]
+    >>> relevance(np.stack([np.arange(200) % 2, np.arange(200)], axis=1), labels, 200).round(2).tolist()
+    [0.69, 0.0]
+    """
+    step = max(RELEVANCE_CELLS // max(len(x), 1), 1)
+    parts = [
+        _block_relevance(x[:, start : start + step], shares, rows) for start in range(0, x.shape[1], step)
+    ]
+    return np.concatenate(parts)
+
+
+def _block_relevance(x: Array, shares: Array, rows: float) -> Array:
+    weight = shares.sum(axis=1)
+    edges = _bin_edges(x, weight)
+    bins = np.zeros(x.shape, dtype=np.int64)
+    for edge in edges:
+        bins += x > edge
+    column_starts = offsets((len(edges) + 1,) * x.shape[1])
+    joint = weighted_counts(bins, shares, column_starts) / weight.sum()
+    classes, marginal = shares.sum(axis=0) / weight.sum(), joint.sum(axis=0)
+    first = column_starts[:-1]
+    information = (
+        np.add.reduceat(xlogy(joint, joint).sum(axis=0), first)
+        - np.add.reduceat(xlogy(marginal, marginal), first)
+        - xlogy(classes, classes).sum()
+    )
+    sizes = np.add.reduceat(marginal > 0, first, dtype=np.int64)
+    bias = (sizes - 1) * ((classes > 0).sum() - 1) / (2 * rows)
+    return np.asarray(np.maximum(information - bias, 0.0))
+
+
+def _bin_edges(x: Array, weight: Array) -> Array:
+    """Upper edges of the bins of each column, (edges, d), inf for unused ones.
+
+    All distinct values but the largest if they are few, else quantiles.
+    """
+    low, high = x.min(axis=0), x.max(axis=0)
+    edges = np.full((FEW_VALUES - 1, x.shape[1]), np.inf)
+    edges[0] = low
+    several = np.flatnonzero(~((x == low) | (x == high)).all(axis=0))
+    ranked, cumulative = sort_columns(np.ascontiguousarray(x[:, several].T), weight)
+    distinct = np.diff(ranked, axis=1, prepend=-np.inf) > 0
+    few = distinct.sum(axis=1) <= FEW_VALUES
+    for line in np.flatnonzero(few):
+        values = ranked[line, distinct[line]][:-1]
+        edges[: len(values), several[line]] = values
+    for part in range(1, BINS):
+        edges[part - 1, several[~few]] = inverse_cdf_quantile(ranked[~few], cumulative[~few], part / BINS)
+    return edges[: max(int(np.isfinite(edges).any(axis=1).sum()), 1)]

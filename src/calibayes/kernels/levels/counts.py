@@ -1,5 +1,6 @@
-"""Columns of levels: weighted counts and sums of table entries.
+"""Columns of levels: their integer codes, weighted counts, smoothing of counts over ordered levels, sums of table entries.
 
+The code of a level is its number from 0 on, in the narrowest signed type that holds all of them and -1 (missing).
 Tables hold the cells of all columns side by side: level v of column j is cell ``first[j] + v`` where ``first`` is
 `offsets` of the numbers of levels. A code that is negative, or not below the number of levels, has no cell.
 """
@@ -13,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, row_major, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
 
 MOST_CELLS = 2**27
 """Largest number of cells of all columns that native code supports."""
+NO_LEVEL = 2**31
+"""Reported as the largest code of a column that contains a value which cannot be a code."""
+CODE_TYPES = (np.int8, np.int16, np.int32)
 
 
 @lru_cache(maxsize=256)
@@ -116,3 +120,130 @@ def recode_counts(table: Array, codes: Sequence[Array], levels: Sequence[int]) -
         for column, code, size in zip(tables, codes, levels, strict=True)
     ]
     return np.concatenate(parts, axis=1)
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------
+
+
+def code_type(levels: int) -> type[np.signedinteger]:
+    """The narrowest type for the codes of this many levels and -1."""
+    return next(kind for kind in CODE_TYPES if levels <= np.iinfo(kind).max + 1)
+
+
+def native_largest_codes(module: Any, codes: Array) -> Any:
+    if not is_matrix(codes, "iu"):
+        return NotImplemented
+    largest = np.zeros(codes.shape[1], dtype=np.uint64)
+    module.top(row_major(codes), largest)
+    # Native code compares without sign: a negative code of a narrow type is above the largest positive one.
+    limit = min(int(np.iinfo(codes.dtype).max), NO_LEVEL - 1)
+    return np.where(largest > limit, NO_LEVEL, largest).astype(np.int64)
+
+
+def native_narrow_into(module: Any, out: Array, codes: Array, levels: Array) -> Any:
+    if not is_matrix(codes, "iu") or not out.flags.c_contiguous:
+        return NotImplemented
+    largest = np.zeros(codes.shape[1], dtype=np.uint64)
+    module.narrow(row_major(codes), np.ascontiguousarray(levels, dtype=np.uint32), out, largest)
+    return np.where(largest > NO_LEVEL - 1, NO_LEVEL, largest).astype(np.int64)
+
+
+@twin(native_largest_codes)
+def largest_codes(codes: Array) -> Array:
+    """Largest code of each column of codes (n, d), (d,); `NO_LEVEL` if one is negative or above 2**31 - 1."""
+    wide = codes.astype(np.int64)
+    return np.where((wide < 0) | (wide >= NO_LEVEL), NO_LEVEL, wide).max(axis=0, initial=0)
+
+
+@twin(native_narrow_into)
+def narrow_into(out: Array, codes: Array, levels: Array) -> Array:
+    """Write codes (n, d) into ``out`` (n, d), -1 for those outside the levels (d,); return `largest_codes` of the input."""
+    wide = codes.astype(np.int64)
+    out[...] = np.where((wide >= 0) & (wide < levels), wide, -1)
+    return largest_codes.numpy(codes)
+
+
+def column_maxima(codes: Array) -> Array:
+    """`largest_codes` of a table of any number of rows, in parallel, (d,)."""
+    return np.max(
+        map_row_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes), axis=0
+    )
+
+
+def as_codes(integers: Array, levels: Array) -> Array:
+    """Integers (n, d) as codes, -1 for those outside the levels (d,). Copies only if necessary."""
+    kind = code_type(int(levels.max(initial=1)))
+    if integers.dtype.itemsize == np.dtype(kind).itemsize and (column_maxima(integers) < levels).all():
+        return integers.view(kind)
+    return narrow(integers, levels, kind)[0]
+
+
+def narrow(integers: Array, levels: Array, kind: type[np.signedinteger]) -> tuple[Array, Array]:
+    """Codes (n, d) of a given type, -1 outside the levels (d,), and the largest code of each input column, (d,)."""
+    out = np.empty(integers.shape, dtype=kind)
+    maxima = map_row_ranges(
+        lambda rows: narrow_into(out[rows], integers[rows], levels), len(integers), integers[:1].nbytes
+    )
+    return out, np.max(maxima, axis=0)
+
+
+def codes_and_maxima(integers: Array) -> tuple[Array, Array] | None:
+    """Integers (n, d) as int8 or int16 codes and the largest of each column, (d,); None if one is negative or too large."""
+    for kind in CODE_TYPES[:2]:
+        limits = np.full(integers.shape[1], np.iinfo(kind).max + 1)
+        if integers.dtype.itemsize == np.dtype(kind).itemsize:
+            codes, maxima = integers.view(kind), column_maxima(integers)
+        else:
+            codes, maxima = narrow(integers, limits, kind)
+        if (maxima < limits).all():
+            return codes, maxima
+    return None
+
+
+FARTHEST = 8.0
+"""Distance in bandwidths beyond which the kernel is set to 0: there it is 1e-14 of its maximum."""
+
+
+def smooth(table: Array, bandwidth: Array) -> Array:
+    """A table (..., cells) smoothed along its last axis by a Gaussian kernel of given bandwidths (...) in cells.
+
+    The kernel of each cell is normalized over the existing cells, so sums are preserved; bandwidth 0 changes nothing.
+    Neighbors are added distance by distance. A Fourier transform would be faster, but its rounding error is relative to
+    the largest cell, and the logarithm of a small cell matters as much as that of a large one.
+    """
+    kernel = _kernel(np.asarray(bandwidth, dtype=np.float64), table.shape[-1])
+    normalized = table / _kernel_sums(kernel)
+    result, contribution = normalized.copy(), np.empty_like(normalized)
+    for gap in range(1, 1 + np.flatnonzero(kernel.any(axis=tuple(range(kernel.ndim - 1))))[-1]):
+        np.multiply(normalized, kernel[..., gap, None], out=contribution)
+        result[..., gap:] += contribution[..., :-gap]
+        result[..., :-gap] += contribution[..., gap:]
+    return np.asarray(result)
+
+
+def smoothing_matrices(bandwidth: Array, cells: Array) -> Array:
+    """Matrices (d, most, most) for d tables of ``cells`` (d,) cells and bandwidths (d,): ``table @ matrix`` is `smooth`.
+
+    ``most`` is the largest number of cells; entries beyond the cells of a table are 0.
+    """
+    most = int(cells.max(initial=0))
+    result = np.zeros((len(cells), most, most))
+    gap = np.abs(np.arange(most)[:, None] - np.arange(most))
+    for matrix, width, size in zip(result, np.asarray(bandwidth, dtype=np.float64), cells, strict=True):
+        kernel = _kernel(width, int(size))
+        matrix[:size, :size] = kernel[gap[:size, :size]] / _kernel_sums(kernel)[:, None]
+    return result
+
+
+def _kernel(bandwidth: Array, cells: int) -> Array:
+    """Unnormalized kernel at each distance, 1 at distance 0, (..., cells)."""
+    gap = np.arange(cells)
+    scaled = np.minimum(gap / np.where(bandwidth > 0, bandwidth, 1.0)[..., None], 2.0 * FARTHEST)
+    near = (scaled <= FARTHEST) & ((bandwidth[..., None] > 0) | (gap == 0))
+    return np.where(near, np.exp(-0.5 * scaled**2), 0.0)
+
+
+def _kernel_sums(kernel: Array) -> Array:
+    """Sum over all existing cells of the kernel centered at each cell, (..., cells)."""
+    one_side = np.cumsum(kernel, axis=-1)
+    return np.asarray(one_side + one_side[..., ::-1] - kernel[..., :1])

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cython_blas, lapack
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import namespace
+from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, row_major, twin
 from calibayes.kernels.numbers.moments import CenteringBuffer, row_blocks
 
 LOG_TWO_PI = math.log(2 * math.pi)
@@ -196,6 +196,31 @@ def diagonal_gaussian(x: Array, mean: Array, variance: Array) -> Array:
     constant = -0.5 * (xp.sum(xp.log(variance), axis=1) + x.shape[1] * LOG_TWO_PI)
     squares = [xp.sum((x - mean[c, :]) ** 2 / variance[c, :], axis=1) for c in range(mean.shape[0])]
     return constant - 0.5 * xp.stack(squares, axis=1)
+
+
+def marginal_diagonal(x: Array, mean: Array, variance: Array) -> Array:
+    """Log density of the known cells of each row under independent Gaussians (k, d), (n, k)."""
+    terms = [
+        np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1)
+        for m, v in zip(mean, variance, strict=True)
+    ]
+    return np.asarray(-0.5 * np.stack(terms, axis=1))
+
+
+def native_diagonal_log_density(module: Any, x: Array, mean: Array, variance: Array) -> Any:
+    if not is_matrix(x, "f") or not len(mean) or x.shape[1] == 0:
+        return NotImplemented
+    out = np.empty((len(x), len(mean)))
+    module.diagonal_gaussian(row_major(x), as_float64(mean), as_float64(variance), out)
+    return out
+
+
+@twin(native_diagonal_log_density)
+def diagonal_log_density(x: Array, mean: Array, variance: Array) -> Array:
+    """Log density of the known cells under independent Gaussians with means and variances (k, d), (n, k)."""
+    x = np.asarray(x, dtype=np.float64)
+    density = marginal_diagonal if np.isnan(x).any() else diagonal_gaussian
+    return np.asarray(density(x, mean, variance))
 
 
 def full_gaussian(x: Array, mean: Array, covariance: Array, whitener: Array, log_determinant: Array) -> Array:

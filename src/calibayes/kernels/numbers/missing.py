@@ -10,12 +10,6 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
 
 
-def known_and_filled(x: Array) -> tuple[Array, Array]:
-    """1.0 for known and 0.0 for missing cells, and the cells with 0 for missing ones, (n, d) each."""
-    known = ~np.isnan(x)
-    return known.astype(np.float64), np.where(known, x, 0.0)
-
-
 def patterns(x: Array) -> Iterator[tuple[Array, Array]]:
     """For each pattern of missing values in x (n, d): the mask of known columns (d,) and the positions of its rows."""
     masks, group = np.unique(~np.isnan(x), axis=0, return_inverse=True)
@@ -67,12 +61,3 @@ def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
             log_determinant = 2.0 * np.sum(np.log(np.diag(factor)))
             result[rows] = -0.5 * (np.sum(white**2, axis=0) + log_determinant + known.sum() * LOG_TWO_PI)
     return result
-
-
-def marginal_diagonal(x: Array, mean: Array, variance: Array) -> Array:
-    """Log density of the known cells of each row under independent Gaussians (k, d), (n, k)."""
-    terms = [
-        np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1)
-        for m, v in zip(mean, variance, strict=True)
-    ]
-    return np.asarray(-0.5 * np.stack(terms, axis=1))

@@ -1,4 +1,7 @@
-"""Weighted sums of powers of numbers: x (n, d), weights (n, k) of any sign."""
+"""Columns of numbers x (n, d): weighted sums of powers for weights (n, k) of any sign, range and variances.
+
+NaN is a missing value in functions over known cells; other functions take no NaN.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import namespace
+from calibayes.kernels.dispatch import as_float64, is_matrix, map_row_ranges, namespace, row_major, twin
 
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""
@@ -112,3 +115,72 @@ def _absolute_outer(x: Array, center: Array, weight: Array, rows: Array, out: Ar
     if not (scale == 1.0).all():
         centered *= scale[:, None]
     return np.matmul(centered.T, centered, out=out)
+
+
+def up_to_second(
+    x: Array, center: Array, weights: Array, *, pool_second: bool = False
+) -> tuple[Array, Array, Array]:
+    """Weighted sums of 1, (k,), of x - center, (k, d), and of its outer products, (k, d, d).
+
+    With ``pool_second`` the outer products are summed over the classes, (1, d, d).
+    """
+    second_weights = sum_over_classes(weights) if pool_second else weights
+    first_moments = first_about(x, center, weights)
+    return zeroth(weights), first_moments, outer_about(x, center, second_weights)
+
+
+def known_and_filled(x: Array) -> tuple[Array, Array]:
+    """1.0 for known and 0.0 for missing cells, and the cells with 0 for missing ones, (n, d) each."""
+    known = ~np.isnan(x)
+    return known.astype(np.float64), np.where(known, x, 0.0)
+
+
+def native_power_sums(module: Any, x: Array, center: Array, weights: Array) -> Any:
+    if not is_matrix(x, "f") or not is_matrix(weights, "fiub") or x.shape[1] == 0 or weights.shape[1] == 0:
+        return NotImplemented
+    out = np.empty((3, weights.shape[1], x.shape[1]))
+    module.power_sums(row_major(x), as_float64(center), as_float64(weights), out)
+    return out[0], out[1], out[2]
+
+
+@twin(native_power_sums)
+def power_sums(x: Array, center: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Weighted sums over the known cells of 1, x - center and (x - center)^2, (k, d) each; weights (n, k) of any sign."""
+    known, filled = known_and_filled(np.asarray(x, dtype=np.float64) - center)
+    return first(known, weights), first(filled, weights), squares(filled, weights)
+
+
+def native_minimum_and_maximum(module: Any, x: Array) -> Any:
+    if not is_matrix(x, "f") or not x.size:
+        return NotImplemented
+    return module.ends(row_major(x))
+
+
+@twin(native_minimum_and_maximum)
+def minimum_and_maximum(x: Array) -> tuple[float, float]:
+    """Smallest and largest number of x (n, d), not empty; both NaN if there is a NaN."""
+    blocks = (x[rows] for rows in row_blocks(*x.shape))
+    low, high = np.transpose([(np.min(block), np.max(block)) for block in blocks])
+    return float(np.min(low)), float(np.max(high))
+
+
+def extent(x: Array) -> tuple[float, float]:
+    """`minimum_and_maximum` of x (n,) or (n, d) in parallel; 0 and 0 if x is empty."""
+    if not x.size:
+        return 0.0, 0.0
+    x = x.reshape(-1, 1) if x.ndim == 1 else x
+    low, high = np.transpose(map_row_ranges(lambda rows: minimum_and_maximum(x[rows]), len(x), x[:1].nbytes))
+    return float(np.min(low)), float(np.max(high))
+
+
+def variances(x: Array, near: Array) -> Array:
+    """Variance of each column, (d,), of rows (n, d) without missing values.
+
+    Sums are taken about ``near`` (d,), a point close to the means, so that little precision is lost.
+    """
+
+    def range_sums(rows: slice) -> Array:
+        return np.stack(power_sums(x[rows], near, np.ones((len(x[rows]), 1))))
+
+    _, first_sum, second_sum = np.sum(map_row_ranges(range_sums, len(x), x[:1].nbytes), axis=0)[:, 0]
+    return np.maximum(second_sum / len(x) - (first_sum / len(x)) ** 2, 0.0)

@@ -6,6 +6,7 @@ A sparse table has no missing values, and only `as_dense` makes it dense. In a d
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,15 +14,12 @@ from scipy import sparse
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers import moments
 
+is_sparse: Callable[[Any], bool] = sparse.issparse
+"""Whether a table is a SciPy sparse array or matrix. SciPy's annotation would narrow an array to a type without shape."""
 MOST_CELLS = 2 * 10**8
 """Largest number of cells that `as_dense` writes out."""
 ROUNDING = 1e-12
 """A difference of sums below this share of their weights counts as 0."""
-
-
-def is_sparse(x: Array) -> bool:
-    """Whether a table is a SciPy sparse array or matrix."""
-    return bool(sparse.issparse(x))
 
 
 def as_dense(x: Array, copies: int = 1) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import nnls
 
@@ -18,6 +20,15 @@ LEAST_RATIO = 1e-3
 """Least ratio of a row's probability after a step to that before: the quadratic model is poor beyond it."""
 SUFFICIENT_INCREASE = 1e-4
 """Share of the linearly predicted gain that a step must achieve (Armijo condition)."""
+
+
+LEAST_IMPROVEMENT = 1e-3
+"""Relative difference below which a held-out log loss is not lower than another."""
+
+
+def is_lower(loss: float, before: Any) -> Any:
+    """Whether a log loss is lower than another by more than noise."""
+    return loss < (1.0 - LEAST_IMPROVEMENT) * before
 
 
 def mixture_weights(log_true: Array, weight: Array, pseudo_weight: float = 0.0) -> Array:
