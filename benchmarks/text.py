@@ -107,19 +107,19 @@ def models():
     from sklearn.linear_model import LogisticRegression
 
     import calibayes as cb
-    from calibayes.learn import ToTheEnd
+    from calibayes.learn import LastState
     from calibayes.rules import GDT
 
     return {
         "MultinomialNB, ml": cb.MultinomialNB(rule="ml"),
         "MultinomialNB, rc": cb.MultinomialNB(),
         "MultinomialNB, rc, validation_fraction=0.2": cb.MultinomialNB(
-            validation_fraction=0.2, random_state=0
+            training=cb.TrainingOptions(validation_fraction=0.2), random_state=0
         ),
-        "MultinomialNB, rc, 20 updates": cb.MultinomialNB(max_iter=20, stop=ToTheEnd()),
+        "MultinomialNB, rc, 20 updates": cb.MultinomialNB(max_iter=20, stop=LastState()),
         "MultinomialNB, GDT(0.5)": cb.MultinomialNB(rule=GDT(0.5)),
         "MultinomialNB, GDT(0.5), validation_fraction=0.2": cb.MultinomialNB(
-            rule=GDT(0.5), validation_fraction=0.2, random_state=0
+            rule=GDT(0.5), training=cb.TrainingOptions(validation_fraction=0.2), random_state=0
         ),
         "ComplementNB": cb.ComplementNB(),
         "PoissonNB, ml": cb.PoissonNB(rule="ml"),

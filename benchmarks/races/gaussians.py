@@ -100,7 +100,7 @@ def logistic(name, table, rounds, jobs):
 
     rule = RC(step=Backtracking(growth=1.5, most=8.0))
     ours = cb.LinearDiscriminantAnalysis(
-        rule=rule, stop=None, max_iter=2_000, n_jobs=jobs, callbacks=[reached]
+        rule=rule, stop=None, max_iter=2_000, n_jobs=jobs, training=cb.TrainingOptions(callbacks=[reached])
     )
     ours.fit(X, y)
     if ours.history_["log_loss"].min() > target_loss:

@@ -55,5 +55,5 @@ class Stopwatch:
 def one_pass(model, X, y) -> Duration:
     """The duration of one pass of an estimator with a fixed number of updates."""
     stopwatch = Stopwatch()
-    model.set_params(callbacks=[stopwatch]).fit(X, y)
+    model.set_params(training=cb.TrainingOptions(callbacks=[stopwatch])).fit(X, y)
     return stopwatch.shortest()

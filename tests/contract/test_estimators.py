@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.families import Categorical, Full, Gaussian, Spherical, TreeCovariance
-from calibayes.learn import MaxPasses, NoGain, Patience, TimeLimit, ToTheEnd
+from calibayes.learn import LastState, MaxPasses, NoGain, Patience, TimeLimit
 from calibayes.rules import GDT, RC
 from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
@@ -58,8 +58,8 @@ class TestEveryEstimator:
     def test_rows_can_be_added_and_taken_away(self, estimator):
         X, y = table()
         model = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)
-        family = model._model
-        blocks = model._bound.encode(model._read(X[:50], reset=False))
+        family = model.fitted_.model
+        blocks = model.fitted_.binding.encode(model._read(X[:50], reset=False))
         from calibayes.core.block import Block
         from calibayes.core.named_arrays import add, subtract
 
@@ -126,7 +126,7 @@ class TestEveryIterativeEstimator:
             {"start": "random"},
             {"start": "bootstrap"},
             {"validation_fraction": 0.2, "refit": False},
-            {"batch_size": 32, "stop": ToTheEnd()},
+            {"batch_size": 32, "stop": LastState()},
         ],
     )
     def test_a_seed_fixes_the_result(self, estimator, options):
@@ -241,7 +241,9 @@ def test_minus_one_is_an_ordinary_label():
 
 def test_validation_rows_choose_the_state():
     X, y = table(300)
-    model = cb.QuadraticDiscriminantAnalysis(validation_fraction=0.3, random_state=0, refit=False).fit(X, y)
+    model = cb.QuadraticDiscriminantAnalysis(
+        training=cb.TrainingOptions(validation_fraction=0.3, refit=False), random_state=0
+    ).fit(X, y)
     assert model.best_iter_ == np.argmin(model.history_["validation_log_loss"])
     again = cb.QuadraticDiscriminantAnalysis(validation_fraction=0.3, random_state=0).fit(X, y)
     assert again.best_iter_ == model.best_iter_
@@ -276,7 +278,7 @@ def test_callbacks_see_progress_and_can_stop(capsys):
         seen.append(progress.entry.log_loss)
         return progress.update == 4
 
-    model = cb.GaussianNB(callbacks=[enough], stop=None, verbose=1).fit(X, y)
+    model = cb.GaussianNB(training=cb.TrainingOptions(callbacks=[enough]), stop=None, verbose=1).fit(X, y)
     assert model.n_iter_ == 4
     assert_array_equal(model.history_["log_loss"], seen)
     assert "[GaussianNB] update 4/64" in capsys.readouterr().err
@@ -288,12 +290,14 @@ def test_an_interrupted_fit_leaves_an_estimator_that_can_be_fitted():
     def interrupt(progress):
         raise KeyboardInterrupt
 
-    model = cb.GaussianNB(callbacks=[interrupt])
+    model = cb.GaussianNB(training=cb.TrainingOptions(callbacks=[interrupt]))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-    assert model.set_params(callbacks=None, rule="ml").fit(X, y).score(X, y) > 0.4
+    assert (
+        model.set_params(training=cb.TrainingOptions(callbacks=None), rule="ml").fit(X, y).score(X, y) > 0.4
+    )
 
 
 def test_class_weight_is_sample_weight():
@@ -356,7 +360,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
         def interrupt(progress):
             raise KeyboardInterrupt
 
-        model.set_params(callbacks=[interrupt])
+        model.set_params(training=cb.TrainingOptions(callbacks=[interrupt]))
         with pytest.raises(KeyboardInterrupt):
             model.fit(X[:, :2] + 1, np.where(y == "x", "p", "q"))
         assert_array_equal(model.predict_log_proba(X), expected)
@@ -398,7 +402,9 @@ def test_expectation_maximization_returns_its_end(stop):
     labels = np.where(np.arange(400) % 5 == 0, y, None)
     model = cb.GaussianNB(rule="em", stop=stop, max_iter=10).fit(X, labels)
     assert model.best_iter_ == 10
-    plain = cb.GaussianNB(rule="ml", start="bootstrap", stop=stop, random_state=2).fit(X, y)
+    plain = cb.GaussianNB(
+        rule="ml", training=cb.TrainingOptions(start="bootstrap"), stop=stop, random_state=2
+    ).fit(X, y)
     assert_allclose(plain.theta_, cb.GaussianNB(rule="ml").fit(X, y).theta_, rtol=1e-10)
 
 
@@ -425,17 +431,22 @@ def test_refit_trains_as_the_validation_run_did():
         "stop": None,
         "rule": RC(step=0.2),
     }
-    full, batches = (cb.GaussianNB(batch_size=size, **options).fit(X, y) for size in (None, 16))
+    full, batches = (
+        cb.GaussianNB(training=cb.TrainingOptions(batch_size=size), **options).fit(X, y)
+        for size in (None, 16)
+    )
     assert not np.array_equal(full.predict_proba(X), batches.predict_proba(X))
 
 
 def test_validation_rows_shape_no_bins():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 1)), np.arange(200) % 2
-    kept = cb.NaiveBayes(validation_fraction=0.5, refit=False, random_state=0).fit(X, y)
+    kept = cb.NaiveBayes(
+        training=cb.TrainingOptions(validation_fraction=0.5, refit=False), random_state=0
+    ).fit(X, y)
     whole = cb.NaiveBayes(validation_fraction=0.5, random_state=0).fit(X, y)
     assert not np.array_equal(
-        kept._bound.encoders["kernel"].edges[0], whole._bound.encoders["kernel"].edges[0]
+        kept.fitted_.binding.encoders["kernel"].edges[0], whole.fitted_.binding.encoders["kernel"].edges[0]
     )
 
 
@@ -460,13 +471,13 @@ def test_one_far_value_leaves_the_other_classes_alone():
 def test_rows_as_lists_keep_their_types():
     rows = [["a", 1.5, 1], ["b", 2.5, 0], ["a", 3.5, 1], ["b", 0.5, 0]] * 5
     model = cb.NaiveBayes(rule="ml").fit(rows, [0, 1, 0, 1] * 5)
-    assert model._bound.chosen == {"kernel": (1, 2), "categorical": (0,)}
+    assert model.fitted_.binding.chosen == {"kernel": (1, 2), "categorical": (0,)}
 
 
 def test_declared_categories_are_levels():
     frame = pd.DataFrame({"a": pd.Categorical(np.arange(120) % 12), "b": np.arange(120) % 7})
     model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(120) % 2)
-    assert model._bound.chosen == {"kernel": (1,), "categorical": (0,)}
+    assert model.fitted_.binding.chosen == {"kernel": (1,), "categorical": (0,)}
 
 
 def test_targets_keep_their_type():

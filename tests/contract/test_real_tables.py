@@ -96,7 +96,7 @@ class TestDecisions:
         }
         wide = np.repeat(X, 8, axis=1)  # the same column eight times: naive Bayes is far too sure
         plain = cb.GaussianNB(**options).fit(wide, y)
-        model = cb.GaussianNB(temperature="auto", **options).fit(wide, y)
+        model = cb.GaussianNB(training=cb.TrainingOptions(temperature="auto"), **options).fit(wide, y)
         assert model.temperature_ > 2
         fresh, labels = table(600, seed=0)[0][:50], table(600, seed=0)[1][:50]
         codes = np.searchsorted(model.classes_, labels)
@@ -106,7 +106,7 @@ class TestDecisions:
         ]
         assert losses[0] < losses[1]
         with pytest.raises(ValueError, match="give validation_fraction"):
-            cb.GaussianNB(temperature="auto").fit(X, y)
+            cb.GaussianNB(training=cb.TrainingOptions(temperature="auto")).fit(X, y)
 
     def test_costs_pay_on_held_out_rows(self, data_file):
         """Missing an illness costs five times as much as a false alarm."""
@@ -460,7 +460,10 @@ class TestWhatIsNoSum:
 
     def test_folds_of_a_tempered_model_are_tempered(self):
         X, y = table()
-        model, splitter = cb.GaussianNB(rule="ml", temperature=2.0), StratifiedKFold(4)
+        model, splitter = (
+            cb.GaussianNB(rule="ml", training=cb.TrainingOptions(temperature=2.0)),
+            StratifiedKFold(4),
+        )
         quick = cb.cross_validate_closed_form(model, X, y, cv=splitter)
         train, test = next(splitter.split(X, y))
         assert_allclose(
@@ -497,7 +500,7 @@ class TestShiftedPriors:
 
     def test_temperature_does_not_weaken_the_shift(self):
         X, y = table()
-        model = cb.GaussianNB(rule="ml", temperature=3.0).fit(X, y)
+        model = cb.GaussianNB(rule="ml", training=cb.TrainingOptions(temperature=3.0)).fit(X, y)
         shares = np.array([np.mean(y == label) for label in model.classes_])
         new = np.array([0.8, 0.1, 0.1])
         moved = model.with_priors(new).predict_log_proba(X) - model.predict_log_proba(X)

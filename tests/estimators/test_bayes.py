@@ -177,8 +177,8 @@ class TestDecisions:
 class TestDensity:
     def test_it_is_that_of_the_kernel_member_before_calibration(self, fitted):
         X, _ = frame(seed=1)
-        family = next(iter(fitted.density_._bound.families.items()))
-        encoder = fitted.density_._bound.encoders[family[0]]
+        family = next(iter(fitted.density_.fitted_.binding.families.items()))
+        encoder = fitted.density_.fitted_.binding.encoders[family[0]]
         plain = cb.GenerativeClassifier(families=[(*family, cb.every, encoder)], rule="ml").fit(*frame())
         assert_allclose(fitted.score_samples(X), plain.score_samples(X), rtol=1e-9)
 
@@ -271,7 +271,7 @@ class TestTraining:
         assert set(model.skipped_) == {"tied", "full", "kernel"}
         with pytest.warns(SkippedMemberWarning, match="time limit"):
             model = BayesClassifier(families=["tied", "full"], time_limit=0.0).fit(X, y)
-        assert model.paths_["tied"].tau.tolist() == [0.0]
+        assert model.paths_["tied"].total_step.tolist() == [0.0]
 
     def test_what_costs_too_much_is_left_out_and_said(self, monkeypatch):
         X, y = frame()
@@ -312,8 +312,8 @@ class TestTraining:
         model = BayesClassifier().fit(X, y)
         assert list(model.paths_) == ["near", "tied", "kernel", "full"]
         path = model.paths_["full"]
-        assert 1.0 <= path.tau[-1] < 8.0
-        assert f"full was not taken beyond tau {path.tau[-1]:g}: {path.ended}" in model.summary()
+        assert 1.0 <= path.total_step[-1] < 8.0
+        assert f"full was not taken beyond tau {path.total_step[-1]:g}: {path.ended}" in model.summary()
 
     def test_members_that_hardly_count_do_not_count(self):
         rng = np.random.default_rng(0)
@@ -393,7 +393,7 @@ class TestTraining:
         model = BayesClassifier(families=["full", "tied"]).fit(X, y)
         assert model.weights_["tied"] == 0.0
         assert list(model.models_) == ["full"]
-        assert model.paths_["tied"].tau[-1] <= 8.0
+        assert model.paths_["tied"].total_step[-1] <= 8.0
 
 
 def folds_of(X, y, weight, count=5):
@@ -495,7 +495,7 @@ class TestFolds:
 
 def test_the_summary_tells_weights_taus_and_what_was_left_out(fitted):
     text = fitted.summary()
-    assert text.splitlines()[0].split() == ["member", "weight", "tau", "log", "loss", "error"]
+    assert text.splitlines()[0].split() == ["member", "weight", "total_step", "log", "loss", "error"]
     assert f"{fitted.weights_['tied']:.3f}" in text
     assert "class frequencies" in text
     fitted = pickle.loads(pickle.dumps(fitted))

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from calibayes.estimators.interface.row_order import unit_weight
-from calibayes.estimators.joint_density import BACKINGS
+from calibayes.estimators.joint_density import PRIOR_ROWS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 
@@ -130,7 +130,7 @@ class TestEstimator:
 
     def test_what_was_left_out_is_forgotten_where_nothing_is(self):
         X, y = load_iris(return_X_y=True)
-        model = JointKernelClassifier().fit(X, y).set_params(narrowing=3, backing=0.1).fit(X, y)
+        model = JointKernelClassifier().fit(X, y).set_params(bandwidth_step=3, prior_rows=0.1).fit(X, y)
         assert not hasattr(model, "left_out_log_loss_")
 
     @pytest.mark.parametrize("weight", [5e-324, 1e-3, 7.0, 1e307])
@@ -147,10 +147,10 @@ class TestEstimator:
         found = JointKernelClassifier().fit(X * 1e-250, y).predict_proba(np.full((1, 4), 1e99))
         assert np.isfinite(found).all()
 
-    @pytest.mark.parametrize("backing", [0.0, 0.01, 10.0])
+    @pytest.mark.parametrize("prior_rows", [0.0, 0.01, 10.0])
     def test_nothing_is_certain_far_from_all_rows(self, backing):
         X, y = load_iris(return_X_y=True)
-        model = JointKernelClassifier(narrowing=9, backing=backing).fit(X, y)
+        model = JointKernelClassifier(bandwidth_step=9, prior_rows=backing).fit(X, y)
         assert model.predict_proba([[1e90, 1.0, 1.0, 1.0], [0.0, 1e9, 0.0, 0.0]]).min() > 1e-3
 
     def test_it_finds_what_no_line_tells_apart(self):
@@ -162,17 +162,17 @@ class TestEstimator:
         model = JointKernelClassifier().fit(X, y)
         losses, density = model.left_out_log_loss_, model.density_
         least = losses.min(axis=1)
-        backing = BACKINGS.tolist().index(model.backing_)
+        backing = PRIOR_ROWS.tolist().index(model.prior_rows_)
         assert least[backing] <= least.min() / (1 - 1e-3)
         assert (least[backing + 1 :] > least.min() / (1 - 1e-3)).all()
-        assert model.narrowing_ == np.argmin(losses[backing])
+        assert model.bandwidth_step_ == np.argmin(losses[backing])
         told = told_by_hand(
             density.kept.rows,
             density.kept,
             density.square,
             density.prior,
-            model.backing_,
-            model.narrowing_,
+            model.prior_rows_,
+            model.bandwidth_step_,
             np.arange(150),
         )
         log_loss = -np.mean(np.log(told[np.arange(150), density.codes]))
@@ -180,10 +180,10 @@ class TestEstimator:
 
     def test_one_of_both_may_be_given(self):
         X, y = load_iris(return_X_y=True)
-        narrow = JointKernelClassifier(narrowing=4).fit(X, y)
-        assert (narrow.narrowing_, narrow.left_out_log_loss_.shape) == (4, (8, 15))
-        backed = JointKernelClassifier(backing=0.5).fit(X, y)
-        assert (backed.backing_, backed.left_out_log_loss_.shape) == (0.5, (1, 15))
+        narrow = JointKernelClassifier(bandwidth_step=4).fit(X, y)
+        assert (narrow.bandwidth_step_, narrow.left_out_log_loss_.shape) == (4, (8, 15))
+        backed = JointKernelClassifier(prior_rows=0.5).fit(X, y)
+        assert (backed.prior_rows_, backed.left_out_log_loss_.shape) == (0.5, (1, 15))
 
     def test_rows_that_were_seen_before_are_known_again_where_near_ones_tell_little(self):
         """Some contents come again, always with the same label; of others, next to them, nothing can be known."""
@@ -219,7 +219,7 @@ class TestEstimator:
         many = np.random.default_rng(0).integers(0, 3, 150)
         weighted = JointKernelClassifier().fit(X, y, sample_weight=many)
         repeated = JointKernelClassifier().fit(np.repeat(X, many, axis=0), np.repeat(y, many))
-        assert weighted.narrowing_ == repeated.narrowing_
+        assert weighted.bandwidth_step_ == repeated.bandwidth_step_
         assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
 
     def test_class_weights_count_by_their_ratio(self):
@@ -268,7 +268,7 @@ class TestEstimator:
         rng = np.random.default_rng(0)
         y = np.arange(25_000) % 2
         X = rng.normal(size=(25_000, 2)) + 3.0 * y[:, None]
-        model = JointKernelClassifier(narrowing=6, backing=1.0).fit(X, y)
+        model = JointKernelClassifier(bandwidth_step=6, prior_rows=1.0).fit(X, y)
         assert 20_000 <= len(model.density_.codes) <= 20_002
         assert model.score(X[:500], y[:500]) > 0.95
 
@@ -288,7 +288,13 @@ class TestEstimator:
 
     @pytest.mark.parametrize(
         "options",
-        [{"narrowing": -1}, {"narrowing": STEPS}, {"backing": -1}, {"backing": "few"}, {"kept_rows": 0}],
+        [
+            {"bandwidth_step": -1},
+            {"bandwidth_step": STEPS},
+            {"prior_rows": -1},
+            {"prior_rows": "few"},
+            {"kept_rows": 0},
+        ],
     )
     def test_bad_options_are_refused(self, options):
         X, y = load_iris(return_X_y=True)

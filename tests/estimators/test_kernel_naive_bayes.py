@@ -129,7 +129,7 @@ def test_naive_bayes_is_kernel_naive_bayes_unless_numbers_are_cut():
     X, y = table()
     assert_array_equal(cb.NaiveBayes().fit(X, y).predict_proba(X), cb.KernelNB().fit(X, y).predict_proba(X))
     cut = cb.NaiveBayes(discretize="kmeans").fit(X, y)
-    assert list(cut._bound.families) == ["binned"]
+    assert list(cut.fitted_.binding.families) == ["binned"]
 
 
 def test_mixed_columns():
@@ -156,8 +156,8 @@ def test_a_bandwidth_in_the_columns_units():
         for given in (0.05, FixedWidth(0.05))
     )
     assert_array_equal(narrow.predict_proba(X), named.predict_proba(X))
-    grid = narrow._bound.encoders["kernel"]
-    assert_allclose(narrow._model.families["kernel"].bandwidths * grid.step, 0.05)
+    grid = narrow.fitted_.binding.encoders["kernel"]
+    assert_allclose(narrow.fitted_.model.families["kernel"].bandwidths * grid.step, 0.05)
 
 
 def test_levels_that_come_later():

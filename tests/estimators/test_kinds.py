@@ -86,7 +86,7 @@ def test_kinds_are_families_over_their_columns(given):
     assert not hasattr(expected, "schema_")
     for estimator in (cb.NaiveBayes, cb.GenerativeClassifier):
         model = estimator(kinds=given).fit(X, y)
-        assert model._bound.chosen == {"gaussian": (0,), "categorical": (1, 4), "bernoulli": (2, 3)}
+        assert model.fitted_.binding.chosen == {"gaussian": (0,), "categorical": (1, 4), "bernoulli": (2, 3)}
         assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-10)
         assert model.schema_["smokes"] == ("smokes", "bernoulli", "given", 0)
 
@@ -94,7 +94,7 @@ def test_kinds_are_families_over_their_columns(given):
 def test_numbers_in_bins_beside_gaussians():
     X, y = table()
     model = cb.GenerativeClassifier(kinds={"age": "binned"}).fit(X, y)
-    assert isinstance(model._bound.encoders["binned"], KMeansBins)
+    assert isinstance(model.fitted_.binding.encoders["binned"], KMeansBins)
     assert model.sample(5, random_state=0)[0].shape == (5, 5)
 
 
@@ -103,7 +103,7 @@ def test_a_kind_of_ones_own_is_one_entry(monkeypatch):
     monkeypatch.setitem(kinds.KINDS, "full", wide)
     X, y = table()
     model = cb.NaiveBayes(kinds={"age": "full", "zip": "full"}).fit(X.dropna(), y[10:])
-    assert model._bound.chosen["full"] == (0, 1)
+    assert model.fitted_.binding.chosen["full"] == (0, 1)
 
 
 @pytest.mark.parametrize("estimator", [cb.NaiveBayes, cb.GenerativeClassifier])
@@ -144,7 +144,7 @@ class TestDiscretise:
         X, y = table()
         for name in ("kmeans", "quantile", "uniform"):
             model = cb.NaiveBayes(discretize=name, n_bins=3).fit(X[["age"]], y)
-            assert model._bound.encoders["binned"].layout()["levels"] == (3,)
+            assert model.fitted_.binding.encoders["binned"].layout()["levels"] == (3,)
 
     def test_unlabeled_rows(self):
         X, y = table()
@@ -152,7 +152,7 @@ class TestDiscretise:
         some = np.where(known, y, None)
         model = cb.NaiveBayes(discretize="mdl", rule="em").fit(X, some)
         labeled = cb.NaiveBayes(discretize="mdl").fit(X[known], y[known])
-        left, right = (m._bound.encoders["binned"].edges[0] for m in (model, labeled))
+        left, right = (m.fitted_.binding.encoders["binned"].edges[0] for m in (model, labeled))
         assert_array_equal(left[1:-1], right[1:-1])
 
     @pytest.mark.parametrize("discretize", ["log", 5, QuantileBins])

@@ -180,7 +180,7 @@ def test_an_empty_component_stays_where_it_is():
     model = MDA(n_components=2, covariance="diagonal", rule="ml", prior=NormalInverseWishart(1.0, 1.0)).fit(
         X, y
     )
-    family, parameters = model._model.families["columns"], model.parameters_["columns"]
+    family, parameters = model.fitted_.model.families["columns"], model.parameters_["columns"]
     start = family.statistics(X, np.eye(2)[(y == "b").astype(int)], parameters)
     empty = {
         name: np.where(np.arange(4).reshape(-1, *[1] * (v.ndim - 1)) == 1, 0.0, v)
@@ -199,7 +199,7 @@ def test_an_empty_component_stays_where_it_is():
 def test_a_class_is_held_only_with_all_its_components():
     X, y = clumps()
     model = MDA(n_components=2, covariance="full", rule="ml").fit(X, y)
-    family, start = model._model.families["columns"], model.statistics_["columns"]
+    family, start = model.fitted_.model.families["columns"], model.statistics_["columns"]
     for lost, held in (((0,), [False, False]), ((0, 1), [True, False])):
         sign = np.where(np.isin(np.arange(4), lost), -1.0, 1.0)
         proposed = {name: v * sign.reshape(-1, *[1] * (v.ndim - 1)) for name, v in start.items()}
@@ -252,7 +252,7 @@ def test_beside_columns_of_levels():
         ("sizes", Mixture(Gaussian(Tied(), prior="auto")), cb.numeric),
         ("kinds", cb.families.Categorical(alpha=1.0), cb.categorical),
     ]
-    model = cb.GenerativeClassifier(families=families, start="likelihood").fit(
+    model = cb.GenerativeClassifier(families=families, training=cb.TrainingOptions(start="likelihood")).fit(
         penguins.columns, penguins.target
     )
     assert model.score(penguins.columns, penguins.target) > 0.98

@@ -54,7 +54,7 @@ class TestExactArithmetic:
         trees = set()
         for rows in (slice(0, 90), slice(90, 96), slice(96, 200), slice(200, None)):
             parts.partial_fit(X[rows], y[rows], classes=["x", "y", "z"])
-            trees.add(parts._model.structure)
+            trees.add(parts.fitted_.model.structure)
         assert len(trees) > 1  # further rows changed the tree
         assert parts.edges_ == whole.edges_
         close(parts.parameters_, whole.parameters_)
@@ -75,7 +75,7 @@ class TestExactArithmetic:
         X, y = words(gaps=gaps)
         whole = cb.TreeAugmentedNB(rule=rule, **options).fit(X, y)
         north, south = (clone(whole).fit(X[rows], y[rows]) for rows in (slice(0, 90), slice(90, None)))
-        assert north._model.structure != whole._model.structure
+        assert north.fitted_.model.structure != whole.fitted_.model.structure
         close(north.merge(south).parameters_, whole.parameters_)
         close(whole.forget(X[:90], y[:90]).parameters_, south.parameters_)
 
@@ -177,7 +177,10 @@ def test_gaussian_trees_are_exact_in_parts(search):
     model = cb.GenerativeClassifier(families=families, rule="ml")
     whole = clone(model).fit(X, y)
     parts = clone(model).partial_fit(X[:40], y[:40], classes=[0, 1])
-    assert parts._model.families["columns"].shape.parents != whole._model.families["columns"].shape.parents
+    assert (
+        parts.fitted_.model.families["columns"].shape.parents
+        != whole.fitted_.model.families["columns"].shape.parents
+    )
     parts.partial_fit(X[40:], y[40:])
     assert_allclose(parts.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-8, atol=1e-8)
     rest = clone(model).fit(X[40:], y[40:])

@@ -15,9 +15,9 @@ from calibayes.families import ClassPrior, Product
 from calibayes.learn import (
     Bootstrap,
     Data,
-    Lane,
     Never,
     RandomLabels,
+    Run,
     learn,
     mini_batches,
     start_statistics,
@@ -52,14 +52,14 @@ def source_of(case, rows=None):
 
 
 def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha=0.0, **options):
-    """A lane after the given number of updates."""
+    """A run_ after the given number of updates."""
     prior = ClassPrior(alpha=class_alpha).bind(Layout(CLASSES, ()))
     model = Product(prior, {"x": rule.adapt(case.family)})
     model = model.prepare(survey(model, source, engine, Data(), case.k))
     begin = start_statistics(model, source, engine, start, case.k)
-    lane = Lane(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options)
-    learn([lane], source, engine)
-    return lane
+    run_ = Run(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options)
+    learn([run_], source, engine)
+    return run_
 
 
 # Gradient descent diverges on columns that are not standardized, with a warning.
@@ -101,11 +101,11 @@ def test_blocks_of_any_size_give_the_same_result(family, rule, start):
 def test_parameters_stay_finite_and_valid_from_any_start(family, rule):
     case = FAMILIES[family]
     for start in STARTS.values():
-        lane = run(case, RULES[rule], Serial(), source_of(case), start, updates=12)
+        run_ = run(case, RULES[rule], Serial(), source_of(case), start, updates=12)
         assert_trees_equal(
-            map_leaves(np.isfinite, lane.best.parameters), map_leaves(lambda _: True, lane.best.parameters)
+            map_leaves(np.isfinite, run_.best.parameters), map_leaves(lambda _: True, run_.best.parameters)
         )
-        assert all(0.0 <= entry.error <= 1.0 and entry.soft_error >= 0.0 for entry in lane.history)
+        assert all(0.0 <= entry.error <= 1.0 and entry.soft_error >= 0.0 for entry in run_.history)
 
 
 def objectives(case, rule, source, updates):
@@ -160,14 +160,14 @@ def test_lanes_trained_together_equal_lanes_trained_alone():
     case = FAMILIES["gaussian-Full"]
     source = source_of(case)
     alone = [run(case, RULES[rule], Serial(), source) for rule in ("rc", "gdt")]
-    together = [Lane(lane.model, lane.rule, lane.state, stop=Never(), limit=6) for lane in alone]
+    together = [Run(run_.model, run_.rule, run_.state, stop=Never(), limit=6) for run_ in alone]
     learn(together, source, Serial())
     for expected, actual in zip(alone, together, strict=True):
         assert_trees_equal(expected.best.parameters, actual.best.parameters)
 
 
 def test_lanes_can_train_on_different_rows():
-    """Cross-validation in one pass: each lane trains on the rows outside its fold and is scored on its fold."""
+    """Cross-validation in one pass: each run_ trains on the rows outside its fold and is scored on its fold."""
     case = FAMILIES["gaussian-Full"]
     source = source_of(case)
     fold = np.arange(source.n) % 3
@@ -179,23 +179,23 @@ def test_lanes_can_train_on_different_rows():
 
         return split
 
-    lanes = []
+    runs = []
     for number in range(3):
         training = ArraySource(
             source.columns, source.labels, source.weight * (fold != number), source.weight * (fold == number)
         )
         alone = run(case, RULES["rc"], Serial(), training)
-        lanes.append((alone, Lane(alone.model, alone.rule, alone.state, limit=6, view=view(number))))
-    learn([lane for _, lane in lanes], source, Serial())
-    for alone, lane in lanes:
-        assert_trees_equal(lane.best.parameters, alone.best.parameters)
-        assert lane.history[-1].validation_log_loss == alone.history[-1].validation_log_loss
+        runs.append((alone, Run(alone.model, alone.rule, alone.state, limit=6, view=view(number))))
+    learn([run_ for _, run_ in runs], source, Serial())
+    for alone, run_ in runs:
+        assert_trees_equal(run_.best.parameters, alone.best.parameters)
+        assert run_.history[-1].validation_log_loss == alone.history[-1].validation_log_loss
 
 
 def test_the_sum_of_steps_ends_at_the_horizon():
     case = FAMILIES["categorical-alpha"]
-    lane = run(case, RULES["rc"], Serial(), source_of(case), updates=100, horizon=2.5)
-    assert lane.history[-1].tau == pytest.approx(2.5, abs=1e-12)
+    run_ = run(case, RULES["rc"], Serial(), source_of(case), updates=100, horizon=2.5)
+    assert run_.history[-1].total_step == pytest.approx(2.5, abs=1e-12)
 
 
 def test_a_run_that_has_not_converged_warns_once():
@@ -204,10 +204,10 @@ def test_a_run_that_has_not_converged_warns_once():
     case = FAMILIES["gaussian-Tied"]
     source = source_of(case)
     start = run(case, RULES["rc"], Serial(), source, updates=0)
-    lane = Lane(start.model, start.rule, start.state, stop=NoGain(1e-9), limit=2)
+    run_ = Run(start.model, start.rule, start.state, stop=NoGain(1e-9), limit=2)
     with pytest.warns(ConvergenceWarning, match="still rising after 2 updates") as caught:
-        learn([lane], source, Serial())
+        learn([run_], source, Serial())
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learn([Lane(start.model, start.rule, start.state, stop=Never(), limit=2)], source, Serial())
+        learn([Run(start.model, start.rule, start.state, stop=Never(), limit=2)], source, Serial())

@@ -14,7 +14,7 @@ from calibayes.kernels.posterior.averaging import (
     mixture_weights,
     pair_shares,
 )
-from calibayes.learn import Data, Lane, ToTheEnd, learn, survey, walk
+from calibayes.learn import Data, LastState, Run, learn
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource
 
@@ -30,17 +30,17 @@ def problem():
     return model.prepare(start), start, source
 
 
-def lane(model, start, **options):
-    return Lane(model, RC(), start, stop=ToTheEnd(), limit=60, **options)
+def run_(model, start, **options):
+    return Run(model, RC(), start, stop=LastState(), limit=60, **options)
 
 
 def test_a_path_reaches_each_total_step_and_steps_keep_growing():
     model, start, source = problem()
-    path, taus = lane(model, start, horizon=0.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-    reached = [(tau, path.accepted.tau) for tau in walk([path], source, Serial(), taus)]
+    path, taus = run_(model, start, horizon=0.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+    reached = [(tau, path.accepted.total_step) for tau in walk([path], source, Serial(), taus)]
     assert reached == [(tau, tau) for tau in taus]
     steps = np.array([entry.step for entry in path.history])
-    assert_allclose(np.cumsum(steps), [entry.tau for entry in path.history])
+    assert_allclose(np.cumsum(steps), [entry.total_step for entry in path.history])
     full_step = 0.5
     for step, tau in zip(steps[1:], np.cumsum(steps)[:-1], strict=True):
         room = next(t for t in taus if t > tau + 1e-12) - tau
@@ -52,18 +52,18 @@ def test_a_path_reaches_each_total_step_and_steps_keep_growing():
 
 def test_a_path_with_one_total_step_equals_learning_up_to_it():
     model, start, source = problem()
-    learned, followed = lane(model, start, horizon=3.0), lane(model, start, horizon=3.0)
+    learned, followed = run_(model, start, horizon=3.0), run_(model, start, horizon=3.0)
     learn([learned], source, Serial())
     assert list(walk([followed], source, Serial(), (3.0,))) == [3.0]
-    assert learned.history[-1].tau == followed.history[-1].tau == 3.0
+    assert learned.history[-1].total_step == followed.history[-1].total_step == 3.0
     assert_array_equal(learned.best.state["x"]["first"], followed.best.state["x"]["first"])
-    followed.aim(2.0)
+    followed.set_horizon(2.0)
     assert followed.done
 
 
 def test_a_path_ends_when_no_lane_has_updates_left():
     model, start, source = problem()
-    short = Lane(model, RC(), start, stop=ToTheEnd(), limit=2, horizon=0.0)
+    short = Run(model, RC(), start, stop=LastState(), limit=2, horizon=0.0)
     assert list(walk([short], source, Serial(), (0.0, 0.5, 1.0, 2.0, 4.0))) == [0.0, 0.5, 1.0]
     assert short.updates == 2
 

@@ -18,7 +18,7 @@ from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior
-from calibayes.learn import Data, Lane, Never, NoGain, RandomLabels, learn
+from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
 from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES, LIKELIEST
@@ -70,7 +70,7 @@ def test_trade_off_one_reaches_maximum_likelihood_from_a_random_start(family, st
     rule = GDT(lam=1.0, step=step)
     ml = run(exact(family), ML(), Serial(), source, updates=0)
     gdt = run(case, rule, Serial(), source, RandomLabels(3), updates=80)
-    likelihoods = [lane.history[-1].objective for lane in (gdt, ml)]
+    likelihoods = [run_.history[-1].objective for run_ in (gdt, ml)]
     assert likelihoods[0] == pytest.approx(likelihoods[1], abs=1e-9)
 
 
@@ -79,7 +79,7 @@ def test_trade_off_one_ends_at_a_fixed_point_of_expectation_maximization(family)
     """From the labels, not from every start: further steps hardly raise the likelihood."""
     case, source = exact(family), source_of(FAMILIES[family])
     gdt = run(case, GDT(lam=1.0), Serial(), source, updates=200)
-    further = Lane(gdt.model, ML(), gdt.best.state, stop=Never(), limit=5)
+    further = Run(gdt.model, ML(), gdt.best.state, stop=Never(), limit=5)
     learn([further], source, Serial())
     gain = further.history[-1].objective - gdt.history[-1].objective
     assert 0 <= gain + 1e-12 < NoGain().tolerance / 10
@@ -105,16 +105,16 @@ def test_trade_off_zero_takes_the_direction_of_calibration(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_calibration_does_not_change_the_sum_of_class_counts(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
-    lane = run(case, RC(step=0.05), Serial(), source, updates=3)
-    assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(source.weight.sum(), rel=1e-12)
+    run_ = run(case, RC(step=0.05), Serial(), source, updates=3)
+    assert run_.candidate.state["class_prior"]["count"].sum() == pytest.approx(source.weight.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("family", COUNTING)
 def test_discriminative_frequencies_increase_class_counts_by_the_soft_error(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
-    lane = run(case, DFE(), Serial(), source, updates=3)
-    expected = source.weight.sum() * (1.0 + sum(entry.soft_error for entry in lane.history[:-1]))
-    assert lane.candidate.state["class_prior"]["count"].sum() == pytest.approx(expected, rel=1e-10)
+    run_ = run(case, DFE(), Serial(), source, updates=3)
+    expected = source.weight.sum() * (1.0 + sum(entry.soft_error for entry in run_.history[:-1]))
+    assert run_.candidate.state["class_prior"]["count"].sum() == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("family", LIKELIEST)
@@ -122,21 +122,21 @@ def test_discriminative_frequencies_increase_class_counts_by_the_soft_error(fami
 def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
     """There lam S = s(Y) - (1 - lam) s(P), and no small change of the statistics raises the objective."""
     case, source = FAMILIES[family], source_of(FAMILIES[family])
-    lane = run(case, GDT(lam=0.7), Serial(), source, updates=400, class_alpha=class_alpha)
-    block, end = source.parts()[0](), lane.accepted
-    sums = measure(block, lane.model, lane.rule, end.parameters)["statistics"]
+    run_ = run(case, GDT(lam=0.7), Serial(), source, updates=400, class_alpha=class_alpha)
+    block, end = source.parts()[0](), run_.accepted
+    sums = measure(block, run_.model, run_.rule, end.parameters)["statistics"]
     assert_allclose(sums["class_prior"]["count"], 0.7 * end.state["class_prior"]["count"], rtol=1e-4)
 
     def objective(state):
-        parameters = lane.model.parameters(state)
-        total = measure(block, lane.model, lane.rule, parameters, last=True)["objective"]
-        return total + lane.rule.shrink * lane.model.log_prior(parameters)
+        parameters = run_.model.parameters(state)
+        total = measure(block, run_.model, run_.rule, parameters, last=True)["objective"]
+        return total + run_.rule.shrink * run_.model.log_prior(parameters)
 
     rng = np.random.default_rng(0)
     for _ in range(10):
         factors = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end.state)
         changed = map_leaves(lambda a, b: a * _symmetric(b), end.state, factors)
-        valid = lane.model.keep_valid(end.state, changed)[0]
+        valid = run_.model.keep_valid(end.state, changed)[0]
         assert objective(valid) < objective(end.state) + 1e-6
 
 
@@ -224,8 +224,8 @@ def test_class_prior_keeps_the_count_of_a_frozen_class():
 
 def test_a_lane_without_updates_ends_at_its_start():
     case, source = FAMILIES["categorical"], source_of(FAMILIES["categorical"])
-    lane = run(case, RC(), Serial(), source, updates=0)
-    assert len(lane.history) == 1
-    again = Lane(lane.model, lane.rule, lane.state, stop=Never(), limit=0)
+    run_ = run(case, RC(), Serial(), source, updates=0)
+    assert len(run_.history) == 1
+    again = Run(run_.model, run_.rule, run_.state, stop=Never(), limit=0)
     learn([again], source, Serial())
-    assert_trees_close(again.best.parameters, lane.best.parameters)
+    assert_trees_close(again.best.parameters, run_.best.parameters)

@@ -100,11 +100,11 @@ def test_tau_and_weights_are_those_of_least_held_out_log_loss():
     said = []
     for name, tied, diagonal in (("tied", True, 0.1), ("full", False, 0.5)):
         path = ours.paths_[name]
-        found = np.zeros((len(path.tau), len(y), 3))
+        found = np.zeros((len(path.total_step), len(y), 3))
         for train, test in folds:
             z = standardized(x, train)
             model = PlainGaussian(z[train], y[train], 3, tied, 50.0 if tied else 20.0 * x.shape[1], diagonal)
-            for number, tau in enumerate(path.tau):
+            for number, tau in enumerate(path.total_step):
                 statistics = walk(model, z[train], y[train], tau)
                 found[number, test] = model.log_posterior(z[test], statistics)
         losses = -found[:, np.arange(len(y)), y].mean(axis=1)

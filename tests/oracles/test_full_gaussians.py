@@ -271,7 +271,9 @@ class TestPasses:
         assert model.best_iter_ == 0
 
     def test_a_closed_form_that_is_watched_has_a_history(self):
-        model = QuadraticDiscriminantAnalysis(rule="ml", callbacks=[lambda progress: None])
+        model = QuadraticDiscriminantAnalysis(
+            rule="ml", training=cb.TrainingOptions(callbacks=[lambda progress: None])
+        )
         assert len(model.fit(rows(60, 3), np.arange(60) % 2).history_["error"]) == 1
 
     def test_blocks_are_no_smaller_than_the_statistics(self):

@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.utils import get_tags
 
 import calibayes as cb
-from calibayes.learn import ToTheEnd
+from calibayes.learn import LastState
 from tests.contract.test_scikit_learn import GENERATIVE
 
 
@@ -53,7 +53,7 @@ def plain_em(X, y, *, tied, passes=400):
 def test_full_gaussians_reach_the_maximum_of_the_likelihood(tied):
     X, y = gappy()
     estimator = cb.LinearDiscriminantAnalysis if tied else cb.QuadraticDiscriminantAnalysis
-    model = estimator(rule="ml", prior=None, max_iter=400, stop=ToTheEnd()).fit(X, y)
+    model = estimator(rule="ml", prior=None, max_iter=400, stop=LastState()).fit(X, y)
     means, covariances = plain_em(X, y, tied=tied)
     assert_allclose(model.means_, means, atol=1e-8)
     assert_allclose(model.covariance_, covariances[0] if tied else covariances, atol=1e-8)

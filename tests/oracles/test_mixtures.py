@@ -18,7 +18,7 @@ from calibayes.experiments.procedures.data_entry import Cleaning
 from calibayes.experiments.procedures.subsample_trials import SubsampleTrials
 from calibayes.experiments.published_tables import published_table
 from calibayes.families import Diagonal, Full, Gaussian, Mixture, Spherical
-from calibayes.learn import NoGain, ToTheEnd
+from calibayes.learn import LastState, NoGain
 from calibayes.rules import GDT
 
 COUNTS = (2, 3)
@@ -38,7 +38,7 @@ def clumps(n=150, seed=0):
 
 def fit_clone(shape, updates, X, y):
     families = [("x", Mixture(Gaussian(shape)), every, Clusters(COUNTS))]
-    return GenerativeClassifier(families=families, rule="ml", max_iter=updates, stop=ToTheEnd()).fit(X, y)
+    return GenerativeClassifier(families=families, rule="ml", max_iter=updates, stop=LastState()).fit(X, y)
 
 
 def theirs(kind, start, own, X, updates):
@@ -70,7 +70,7 @@ def test_expectation_maximization_is_that_of_scikit_learn(kind, updates):
     X, y = clumps()
     shape, form = KINDS[kind]
     start, end = fit_clone(shape, 0, X, y).parameters_["x"], fit_clone(shape, updates, X, y)
-    ours, joint = end.parameters_["x"], end._model.families["x"].log_density(X, end.parameters_["x"])
+    ours, joint = end.parameters_["x"], end.fitted_.model.families["x"].log_density(X, end.parameters_["x"])
     for c, own in enumerate((slice(0, 2), slice(2, 5))):
         other = theirs(kind, start, own, X[y == c], updates)
         assert_allclose(np.exp(ours["log_weight"][own]), other.weights_, atol=1e-6)

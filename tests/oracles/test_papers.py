@@ -50,13 +50,13 @@ class KnownVariance:
 
 def toy(updates):
     """The toy after some updates with step 0.5, whichever state is the best."""
-    from calibayes.learn import ToTheEnd
+    from calibayes.learn import LastState
 
     model = GenerativeClassifier(
         families=[("x", KnownVariance(), every)],
         priors=[0.5, 0.5],
         rule=RC(step=0.5),
-        stop=ToTheEnd(),
+        stop=LastState(),
         max_iter=updates,
     )
     return model.fit([[0.0], [1.0], [4.0]], [1, 2, 2])

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+
+def fitted_of(model: Any) -> Any:
+    """The fitted value of an estimator. Raises NotFittedError, which is an AttributeError, if there is none."""
+    check_is_fitted(model, "fitted_")
+    return model.fitted_
+
 
 class FittedAttribute:
     """An attribute of an estimator with the value of a field of its ``fitted_``.
@@ -20,7 +28,7 @@ class FittedAttribute:
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None:
             return self
-        value = getattr(model.fitted_, self.field)
+        value = getattr(fitted_of(model), self.field)
         if value is None:
             raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
         return value
@@ -30,7 +38,7 @@ class OptionalAttribute(FittedAttribute):
     """The same, with None as a value."""
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        return self if model is None else getattr(model.fitted_, self.field)
+        return self if model is None else getattr(fitted_of(model), self.field)
 
 
 class Note(FittedAttribute):
@@ -39,6 +47,7 @@ class Note(FittedAttribute):
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None:
             return self
-        if self.field not in model.fitted_.notes:
+        notes = fitted_of(model).notes
+        if self.field not in notes:
             raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
-        return model.fitted_.notes[self.field]
+        return notes[self.field]

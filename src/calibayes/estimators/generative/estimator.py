@@ -169,7 +169,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
         if self.costs is not None:
             return super().predict(X)
-        return np.asarray(self.classes_[self._of_table(predict.most_probable_classes, X)])
+        codes = self._of_table(predict.most_probable_classes, X)
+        return np.asarray(self.classes_[codes])
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""

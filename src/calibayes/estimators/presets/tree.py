@@ -10,6 +10,7 @@ from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
+from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import KindChoices, OfKind, check_kinds, kinds_schema, specifications
@@ -149,7 +150,7 @@ class TreeAugmentedNB(TabularNB):
     @property
     def edges_(self) -> list[Edge]:
         """The edges, the most informative first."""
-        fitted = self.fitted_
+        fitted = fitted_of(self)
         fitted.learned()
         family = fitted.model.families.get(TREE)
         if not isinstance(family, Tree):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.presets.discriminant_analysis import QuadraticDiscriminantAnalysis
 from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.estimators.presets.trade_off import TradeOffCV
@@ -12,7 +13,7 @@ from calibayes.experiments.procedures.data_entry import DataEntry
 from calibayes.experiments.tables_and_figures.split_study import SplitStudy
 from calibayes.experiments.tables_and_figures.split_table import SplitTable
 from calibayes.experiments.tables_and_figures.win_count_table import WinCountTable
-from calibayes.families import Dirichlet, NormalInverseWishart
+from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.rules import DFE, GD, RC
 
 NAME = "rc-generative-2025"
@@ -39,8 +40,12 @@ ENTRIES = (
 STOPPED: dict[str, Any] = {"stop": "soft_error", "max_iter": 63}
 """Stop at the first update that increases the soft error, at the latest after 64 iterations (the start is the first)."""
 LIKELIHOOD: dict[str, Any] = {"alpha": 0.0, "discretize": "kmeans"}
-POSTERIOR: dict[str, Any] = {"discretize": "kmeans", "prior": Dirichlet(size=1.0), "class_alpha": 1.0}
-CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "class_alpha": 1.0}
+POSTERIOR: dict[str, Any] = {
+    "discretize": "kmeans",
+    "prior": Dirichlet(size=1.0),
+    "priors": ClassPrior(alpha=1.0),
+}
+CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "priors": ClassPrior(alpha=1.0)}
 CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
 NAIVE_BAYES = {
@@ -60,7 +65,7 @@ QUADRATIC = {
     "MAP RC": QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
     "MAP GD": QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
     "validated RC": QuadraticDiscriminantAnalysis(
-        rule=CALIBRATION, validation_fraction=0.2, stop=None, max_iter=63
+        rule=CALIBRATION, training=TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
     ),
     "GDT": TradeOffCV(
         estimator=QuadraticDiscriminantAnalysis(max_iter=30), lams=(1.0, 0.5, 0.1), cv=3, scoring="log_loss"

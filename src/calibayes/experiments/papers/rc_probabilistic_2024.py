@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.presets.discriminant_analysis import (
     GenerativeLogisticRegression,
     QuadraticDiscriminantAnalysis,
@@ -15,7 +16,7 @@ from calibayes.experiments.experiment import Paper
 from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
 from calibayes.experiments.tables_and_figures.image_figure import ImageFigure
 from calibayes.experiments.tables_and_figures.training_error_table import TrainingErrorTable
-from calibayes.families import Dirichlet, NormalInverseWishart
+from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.rules import DFE, GD, RC
 
 NAME = "rc-probabilistic-2024"
@@ -61,7 +62,11 @@ CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
 
 LIKELIHOOD: dict[str, Any] = {"alpha": 0.0, "discretize": "kmeans"}
-POSTERIOR: dict[str, Any] = {"discretize": "kmeans", "prior": Dirichlet(size=1.0), "class_alpha": 1.0}
+POSTERIOR: dict[str, Any] = {
+    "discretize": "kmeans",
+    "prior": Dirichlet(size=1.0),
+    "priors": ClassPrior(alpha=1.0),
+}
 """Equivalent sample size of one row per class, spread evenly over the levels of each column; gives the published initial
 errors."""
 
@@ -72,7 +77,7 @@ def _naive_bayes(rule: Any, choices: dict[str, Any]) -> NaiveBayes:
 
 def _gaussian(kind: Any, rule: Any, prior: Any, **choices: Any) -> Any:
     smoothing = 0.0 if prior == "auto" else 1.0
-    return kind(prior=prior, class_alpha=smoothing, rule=rule, **TABLE_ITERATIONS, **choices)
+    return kind(prior=prior, priors=ClassPrior(alpha=smoothing), rule=rule, **TABLE_ITERATIONS, **choices)
 
 
 CONJUGATE = NormalInverseWishart(m1=10.0, m2=10.0)
@@ -130,7 +135,7 @@ def _tables() -> tuple[TrainingErrorTable, ...]:
             "Random",
             logistic,
             "auto",
-            {"start": "random", "random_state": 0},
+            {"training": TrainingOptions(start="random"), "random_state": 0},
             reason="different random start",
             notes=(
                 "Ours starts from the statistics of random labels; the paper does not describe its random start.",
@@ -167,7 +172,13 @@ def _figures() -> tuple[ImageFigure, ...]:
         }
 
     random = {
-        name: _gaussian(GenerativeLogisticRegression, rule, "auto", start="random", random_state=0)
+        name: _gaussian(
+            GenerativeLogisticRegression,
+            rule,
+            "auto",
+            training=TrainingOptions(start="random"),
+            random_state=0,
+        )
         for name, rule in rules.items()
     }
     return (
