@@ -19,7 +19,7 @@ PYTEST = [PYTHON, "-m", "pytest", "-n", "auto"]
 QUICK_TESTS = [
     "tests/laws/test_families.py",
     "tests/laws/test_laws.py",
-    "tests/laws/test_rules.py",
+    "tests/rules/test_identities.py",
     "tests/contract/test_scikit_learn.py",
     "tests/test_documents.py",
     # Of scikit-learn's checks one for each estimator: two fits to the same rows predict the same.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
+from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.numbers import Numbers
@@ -127,11 +127,10 @@ def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array
         if rows[c] and len(centers) < requested[c]
     ]
     if few:
-        warnings.warn(
+        warn(
             f"fewer distinct rows than components in class number {', '.join(few)}: "
             "such a class gets one component for each distinct row",
             FewRowsWarning,
-            stacklevel=8,
         )
 
 

@@ -12,15 +12,27 @@ from calibayes.core.abilities import CountStatistics, Movable
 from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Array, Engine, Layout, Trees
 from calibayes.estimators.generative.fitted import Fitted
-from calibayes.estimators.generative.recipe import Assembly, layouts_of, recoded
+from calibayes.estimators.generative.recipe import Assembly, TrainingOptions, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums
 
 WITHOUT_EFFECT = frozenset(
-    ("random_state", "engine", "n_jobs", "verbose", "max_iter", "stop", "costs", "training")
+    (
+        "random_state",
+        "engine",
+        "n_jobs",
+        "verbose",
+        "max_iter",
+        "stop",
+        "costs",
+        "training",
+        "callbacks",
+        "start",
+        "batch_size",
+    )
 )
-"""Parameters of an estimator that leave no trace in a closed form, so that merged models may differ in them."""
+"""Parameters and training options without influence on a closed form, so that merged models may differ in them."""
 ROUNDING = 1e-12
 """Share of a sum that is left as rounding when all rows were removed from it."""
 
@@ -110,10 +122,17 @@ def _without_rounding(now: Array, before: Array) -> Array:
 
 
 def require_same_parameters(left: Mapping[str, Any], right: Mapping[str, Any]) -> None:
-    """Raises ValueError, naming constructor parameters that differ and matter to a closed form."""
+    """Raises ValueError, naming parameters and training options that differ and matter to a closed form."""
+    left, right = _with_options(left), _with_options(right)
     differ = [name for name in left if name not in WITHOUT_EFFECT and not _equal(left[name], right[name])]
     if differ:
         raise ValueError(f"models with different parameters cannot be merged: {', '.join(differ)}")
+
+
+def _with_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor parameters and, beside them, the training options."""
+    options = TrainingOptions() if parameters["training"] is None else parameters["training"]
+    return {**parameters, **options.get_params(deep=False)}
 
 
 def _equal(left: Any, right: Any) -> bool:

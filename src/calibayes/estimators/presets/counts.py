@@ -25,8 +25,16 @@ def count_tags(tags: Any, *, allow_nan: bool) -> Any:
     return tags
 
 
+class WithoutDecisionFunction:
+    """Naive Bayes over counts has no decision function in scikit-learn: its checks give negative numbers to any that do."""
+
+    @property
+    def decision_function(self) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no decision function: use predict_log_proba")
+
+
 @estimator
-class MultinomialNB(CountingNB):
+class MultinomialNB(WithoutDecisionFunction, CountingNB):
     """Multinomial naive Bayes over counts of events, such as the words of a document.
 
     The density is that of a row given its number of events, including the multinomial coefficient; scikit-learn omits the
@@ -38,7 +46,7 @@ class MultinomialNB(CountingNB):
         As in scikit-learn's MultinomialNB.
     prior : Dirichlet, optional
         Prior by equivalent sample size instead of ``alpha``.
-    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+    rule, max_iter, stop, training, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
     Examples
@@ -68,7 +76,7 @@ class MultinomialNB(CountingNB):
 
 
 @estimator
-class ComplementNB(CountingNB):
+class ComplementNB(WithoutDecisionFunction, CountingNB):
     """Complement naive Bayes (Rennie et al. 2003): each class is scored by the counts of all other classes.
 
     Its scores are no densities, so it has no `score_samples`, its probabilities are as arbitrary as scikit-learn's, and
@@ -139,7 +147,7 @@ class ComplementNB(CountingNB):
 
 
 @estimator
-class PoissonNB(GenerativeEstimator):
+class PoissonNB(WithoutDecisionFunction, GenerativeEstimator):
     """Naive Bayes over counts with a Poisson density for each class and column: the number of events matters, too.
 
     Missing values are skipped. Counts need not be integers.
@@ -152,7 +160,7 @@ class PoissonNB(GenerativeEstimator):
         Prior of the rates instead of ``alpha``.
     fit_prior, class_prior
         As in scikit-learn's MultinomialNB.
-    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+    rule, max_iter, stop, training, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
     Examples

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from calibayes.core.abilities import GradientStep
+from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
@@ -207,12 +207,11 @@ class Gaussian:
             return self
         default = NormalInverseWishart()
         prior = self._resolve(default, mean, variances)
-        warnings.warn(
+        warn(
             f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
             f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
             "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
             SingularCovarianceWarning,
-            stacklevel=2,
         )
         m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
         return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))

@@ -22,7 +22,7 @@ from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
 from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES, LIKELIEST
-from tests.laws.test_learning import run, source_of
+from tests.learn.training import run, source_of
 
 NOTHING_HIDDEN = [name for name, case in FAMILIES.items() if not case.has_hidden]
 """Families whose statistics do not depend on the parameters, so that the likelihood has one maximum."""
@@ -43,7 +43,7 @@ def assert_trees_close(left, right, tolerance=1e-10):
 def test_tm_equals_calibration_with_step_one(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     tm, rc = (run(case, rule, Serial(), source) for rule in (TM(), RC(step=1.0)))
-    assert_trees_close(tm.candidate.state, rc.candidate.state)
+    assert_trees_close(tm.candidate.state.value, rc.candidate.state.value)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -97,8 +97,8 @@ def test_trade_off_zero_takes_the_direction_of_calibration(family):
     )
     assert_trees_close(gdt, rc)
     assert_trees_close(
-        run(case, GDT(lam=0.0, step=0.1), Serial(), source).candidate.state,
-        run(case, RC(step=0.1), Serial(), source).candidate.state,
+        run(case, GDT(lam=0.0, step=0.1), Serial(), source).candidate.state.value,
+        run(case, RC(step=0.1), Serial(), source).candidate.state.value,
     )
 
 
@@ -106,7 +106,9 @@ def test_trade_off_zero_takes_the_direction_of_calibration(family):
 def test_calibration_does_not_change_the_sum_of_class_counts(family):
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     run_ = run(case, RC(step=0.05), Serial(), source, updates=3)
-    assert run_.candidate.state["class_prior"]["count"].sum() == pytest.approx(source.weight.sum(), rel=1e-12)
+    assert run_.candidate.state.value["class_prior"]["count"].sum() == pytest.approx(
+        source.weight.sum(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("family", COUNTING)
@@ -114,7 +116,7 @@ def test_discriminative_frequencies_increase_class_counts_by_the_soft_error(fami
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     run_ = run(case, DFE(), Serial(), source, updates=3)
     expected = source.weight.sum() * (1.0 + sum(entry.soft_error for entry in run_.history[:-1]))
-    assert run_.candidate.state["class_prior"]["count"].sum() == pytest.approx(expected, rel=1e-10)
+    assert run_.candidate.state.value["class_prior"]["count"].sum() == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("family", LIKELIEST)
@@ -123,21 +125,21 @@ def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
     """There lam S = s(Y) - (1 - lam) s(P), and no small change of the statistics raises the objective."""
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     run_ = run(case, GDT(lam=0.7), Serial(), source, updates=400, class_alpha=class_alpha)
-    block, end = source.parts()[0](), run_.accepted
-    sums = measure(block, run_.model, run_.rule, end.parameters)["statistics"]
-    assert_allclose(sums["class_prior"]["count"], 0.7 * end.state["class_prior"]["count"], rtol=1e-4)
+    block, end = source.parts()[0](), run_.accepted.state.value
+    sums = measure(block, run_.model, run_.rule, run_.accepted.parameters)["statistics"]
+    assert_allclose(sums["class_prior"]["count"], 0.7 * end["class_prior"]["count"], rtol=1e-4)
 
-    def objective(state):
-        parameters = run_.model.parameters(state)
+    def objective(statistics):
+        parameters = run_.model.parameters(statistics)
         total = measure(block, run_.model, run_.rule, parameters, last=True)["objective"]
         return total + run_.rule.shrink * run_.model.log_prior(parameters)
 
     rng = np.random.default_rng(0)
     for _ in range(10):
-        factors = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end.state)
-        changed = map_leaves(lambda a, b: a * _symmetric(b), end.state, factors)
-        valid = run_.model.keep_valid(end.state, changed)[0]
-        assert objective(valid) < objective(end.state) + 1e-6
+        factors = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end)
+        changed = map_leaves(lambda a, b: a * _symmetric(b), end, factors)
+        valid = run_.model.keep_valid(end, changed)[0]
+        assert objective(valid) < objective(end) + 1e-6
 
 
 def _symmetric(factors):
@@ -222,7 +224,7 @@ def test_class_prior_keeps_the_count_of_a_frozen_class():
     assert frozen == 1
 
 
-def test_a_lane_without_updates_ends_at_its_start():
+def test_a_run_without_updates_ends_at_its_start():
     case, source = FAMILIES["categorical"], source_of(FAMILIES["categorical"])
     run_ = run(case, RC(), Serial(), source, updates=0)
     assert len(run_.history) == 1

@@ -1,12 +1,9 @@
-"""Training along a path of total step lengths, and averages of the posteriors on it."""
+"""Weights of averaged posteriors, and the share of each member in log odds."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.core.protocols import Layout
-from calibayes.engines import Serial
-from calibayes.families import ClassPrior, Diagonal, Gaussian, Product
 from calibayes.kernels.posterior.averaging import (
     log_loss,
     logarithmic_mean,
@@ -14,58 +11,6 @@ from calibayes.kernels.posterior.averaging import (
     mixture_weights,
     pair_shares,
 )
-from calibayes.learn import Data, LastState, Run, learn
-from calibayes.rules import RC
-from calibayes.tables.sources import ArraySource
-
-
-def problem():
-    rng = np.random.default_rng(0)
-    labels = np.arange(90) % 3
-    x = rng.normal(size=(90, 2)) * (1 + labels[:, None]) + labels[:, None]
-    source = ArraySource({"x": x}, labels, np.ones(90), np.zeros(90))
-    layout = Layout(("a", "b", "c"), ("u", "v"), center=x.mean(axis=0), variance=x.var(axis=0))
-    model = Product(ClassPrior(), {"x": Gaussian(Diagonal())}).bind({"x": layout}, layout.classes)
-    start = survey(model, source, Serial(), Data(), 3)
-    return model.prepare(start), start, source
-
-
-def run_(model, start, **options):
-    return Run(model, RC(), start, stop=LastState(), limit=60, **options)
-
-
-def test_a_path_reaches_each_total_step_and_steps_keep_growing():
-    model, start, source = problem()
-    path, taus = run_(model, start, horizon=0.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-    reached = [(tau, path.accepted.total_step) for tau in walk([path], source, Serial(), taus)]
-    assert reached == [(tau, tau) for tau in taus]
-    steps = np.array([entry.step for entry in path.history])
-    assert_allclose(np.cumsum(steps), [entry.total_step for entry in path.history])
-    full_step = 0.5
-    for step, tau in zip(steps[1:], np.cumsum(steps)[:-1], strict=True):
-        room = next(t for t in taus if t > tau + 1e-12) - tau
-        assert step == pytest.approx(min(full_step, room))
-        full_step = min(1.3 * full_step, 8.0)
-    objectives = [entry.objective for entry in path.history]
-    assert np.all(np.diff(objectives) >= 0)
-
-
-def test_a_path_with_one_total_step_equals_learning_up_to_it():
-    model, start, source = problem()
-    learned, followed = run_(model, start, horizon=3.0), run_(model, start, horizon=3.0)
-    learn([learned], source, Serial())
-    assert list(walk([followed], source, Serial(), (3.0,))) == [3.0]
-    assert learned.history[-1].total_step == followed.history[-1].total_step == 3.0
-    assert_array_equal(learned.best.state["x"]["first"], followed.best.state["x"]["first"])
-    followed.set_horizon(2.0)
-    assert followed.done
-
-
-def test_a_path_ends_when_no_lane_has_updates_left():
-    model, start, source = problem()
-    short = Run(model, RC(), start, stop=LastState(), limit=2, horizon=0.0)
-    assert list(walk([short], source, Serial(), (0.0, 0.5, 1.0, 2.0, 4.0))) == [0.0, 0.5, 1.0]
-    assert short.updates == 2
 
 
 def test_mixture_weights_minimize_log_loss():
