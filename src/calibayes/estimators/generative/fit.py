@@ -10,11 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, Rule, State, Trees
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows, read_classes
 from calibayes.estimators.interface.splits import hold_out
+from calibayes.families import Product
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import LastState, Run, as_arrays, data_sums, problem_of, train
 from calibayes.learn.train import prepared, step_on_new_rows
@@ -109,15 +110,26 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
     except ValueError as error:
         return fitted.without_parameters(str(error))
-    value = None if old is None or model.structure != structure else old.state
-    if before is not None and before.rule.name != recipe.rule.name:
-        value = None
-    state = None if value is None else recipe.rule.state(model, value)
+    state = None
+    if old is not None and not closed and model.structure == structure:
+        state = _state_to_continue(old, recipe.rule, model)
     run = step_on_new_rows(model, source, engine, plan, state, closed, total)
     if problem := problem_of(run):
         warn(problem, ConvergenceWarning)
     fitted = replace(fitted, model=model).after(run)
     return fitted if closed else replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
+
+
+def _state_to_continue(old: Fitted, rule: Rule, model: Product) -> State | None:
+    """The state from which a step on further rows starts; None to start from the statistics of all rows so far.
+
+    The statistics of earlier rows may have no valid parameters under a model that was prepared on more rows.
+    """
+    if old.state is None or old.rule.name != rule.name:
+        return None
+    if old.statistics is not None and model.keep_valid(old.state, old.state)[1]:
+        return None
+    return rule.state(model, old.state)
 
 
 def _extended(before: Fitted, rows: Rows) -> tuple[Assembly, Fitted]:

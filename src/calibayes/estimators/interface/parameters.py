@@ -26,8 +26,9 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     initializer: Any = made.__init__
     signature = inspect.signature(initializer)
-    own = [name for base in made.__mro__ for name in vars(base).get("__annotations__", {})]
-    rank = {name: position for position, name in reversed(list(enumerate(own)))}
+    classes = [base for base in made.__mro__ if "__dataclass_fields__" in vars(base)]
+    own = [name for base in classes for name in vars(base).get("__annotations__", {})]
+    rank = {name: position for position, name in enumerate(own)}  # a parameter keeps the place of its base
 
     def place(parameter: inspect.Parameter) -> tuple[bool, int]:
         is_keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
