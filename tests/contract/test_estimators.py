@@ -17,10 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
-from calibayes.core.named_arrays import map_leaves
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.families import Categorical, Full, Gaussian, Spherical, TreeCovariance
 from calibayes.learn import LastState, MaxPasses, NoGain, Patience, TimeLimit
 from calibayes.rules import GDT, RC
+from calibayes.tables.read import read_array
 from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
@@ -59,14 +61,11 @@ class TestEveryEstimator:
         X, y = table()
         model = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)
         family = model.fitted_.model
-        blocks = model.fitted_.binding.encode(model._read(X[:50], reset=False))
-        from calibayes.core.block import Block
-        from calibayes.core.named_arrays import add, subtract
-
+        blocks = model.fitted_.binding.encode(read_array(X[:50]))
         codes = np.searchsorted(model.classes_, y[:50])
         block = Block(blocks, codes, np.ones(50), np.zeros(50))
-        some = family.structure_statistics(block, block.onehot(3))
-        there_and_back = subtract(add(model.data_statistics_, some), some)
+        statistics = family.structure_statistics(block, block.onehot(3))
+        there_and_back = subtract(add(model.data_statistics_, statistics), statistics)
         family = family.prepare(there_and_back)
         assert_same_trees(family.parameters(family.statistics_of(there_and_back)), model.parameters_)
 
@@ -111,8 +110,10 @@ class TestEveryIterativeEstimator:
         X, y = table(3000)
         big = np.tile(X, (1, 60)) + np.repeat(np.arange(60), 5)  # several blocks
         big = big[:, :: 7 if isinstance(estimator, cb.QuadraticDiscriminantAnalysis) else 1]
-        watched = [lambda progress: None]  # a closed form has a history only then
-        options = {"rule": rule, "max_iter": 3, "stop": None, "callbacks": watched}
+        watched = cb.TrainingOptions(
+            callbacks=[lambda progress: None]
+        )  # a closed form has a history only then
+        options = {"rule": rule, "max_iter": 3, "stop": None, "training": watched}
         if hasattr(estimator, "prior") and not hasattr(estimator, "alpha"):
             options["prior"] = cb.families.NormalInverseWishart()
         one = clone(estimator).set_params(n_jobs=1, **options).fit(big, y)
@@ -123,10 +124,10 @@ class TestEveryIterativeEstimator:
     @pytest.mark.parametrize(
         "options",
         [
-            {"start": "random"},
-            {"start": "bootstrap"},
-            {"validation_fraction": 0.2, "refit": False},
-            {"batch_size": 32, "stop": LastState()},
+            {"training": cb.TrainingOptions(start="random")},
+            {"training": cb.TrainingOptions(start="bootstrap")},
+            {"training": cb.TrainingOptions(validation_fraction=0.2, refit=False)},
+            {"training": cb.TrainingOptions(batch_size=32), "stop": LastState()},
         ],
     )
     def test_a_seed_fixes_the_result(self, estimator, options):
@@ -245,7 +246,9 @@ def test_validation_rows_choose_the_state():
         training=cb.TrainingOptions(validation_fraction=0.3, refit=False), random_state=0
     ).fit(X, y)
     assert model.best_iter_ == np.argmin(model.history_["validation_log_loss"])
-    again = cb.QuadraticDiscriminantAnalysis(validation_fraction=0.3, random_state=0).fit(X, y)
+    again = cb.QuadraticDiscriminantAnalysis(
+        training=cb.TrainingOptions(validation_fraction=0.3), random_state=0
+    ).fit(X, y)
     assert again.best_iter_ == model.best_iter_
     assert again.data_statistics_["class_prior"]["count"].sum() == 300
     assert model.data_statistics_["class_prior"]["count"].sum() < 300
@@ -411,7 +414,7 @@ def test_expectation_maximization_returns_its_end(stop):
 def test_a_random_start_does_not_hide_singular_data():
     X, y = table()
     X[y == "x", 0] = 3.0
-    options = {"rule": "ml", "start": "random", "random_state": 0}
+    options = {"rule": "ml", "training": cb.TrainingOptions(start="random"), "random_state": 0}
     with pytest.raises(ValueError, match="class 'x'"):
         cb.QuadraticDiscriminantAnalysis(prior=None, **options).fit(X, y)
     with pytest.warns(cb.SingularCovarianceWarning, match="class 'x'"):
@@ -424,15 +427,11 @@ def test_a_random_start_does_not_hide_singular_data():
 
 def test_refit_trains_as_the_validation_run_did():
     X, y = table()
-    options = {
-        "validation_fraction": 0.3,
-        "random_state": 0,
-        "max_iter": 5,
-        "stop": None,
-        "rule": RC(step=0.2),
-    }
+    options = {"random_state": 0, "max_iter": 5, "stop": None, "rule": RC(step=0.2)}
     full, batches = (
-        cb.GaussianNB(training=cb.TrainingOptions(batch_size=size), **options).fit(X, y)
+        cb.GaussianNB(training=cb.TrainingOptions(validation_fraction=0.3, batch_size=size), **options).fit(
+            X, y
+        )
         for size in (None, 16)
     )
     assert not np.array_equal(full.predict_proba(X), batches.predict_proba(X))
@@ -444,7 +443,7 @@ def test_validation_rows_shape_no_bins():
     kept = cb.NaiveBayes(
         training=cb.TrainingOptions(validation_fraction=0.5, refit=False), random_state=0
     ).fit(X, y)
-    whole = cb.NaiveBayes(validation_fraction=0.5, random_state=0).fit(X, y)
+    whole = cb.NaiveBayes(training=cb.TrainingOptions(validation_fraction=0.5), random_state=0).fit(X, y)
     assert not np.array_equal(
         kept.fitted_.binding.encoders["kernel"].edges[0], whole.fitted_.binding.encoders["kernel"].edges[0]
     )

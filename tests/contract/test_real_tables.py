@@ -13,7 +13,11 @@ from sklearn.utils import get_tags
 import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_file, load_penguins
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.parameters import seed_of
+from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.learn import NoGain
+from calibayes.tables.read import read_array
 from tests.contract.test_estimators import table
 from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
 
@@ -87,16 +91,14 @@ class TestDecisions:
 
     def test_temperature_is_found_on_held_out_rows(self):
         X, y = table(600)
-        options = {
-            "validation_fraction": 0.3,
-            "random_state": 0,
-            "refit": False,
-            "max_iter": 64,
-            "rule": "ml",
-        }
+        options = {"random_state": 0, "max_iter": 64, "rule": "ml"}
+        plain_training, auto = (
+            cb.TrainingOptions(validation_fraction=0.3, refit=False, temperature=temperature)
+            for temperature in (1.0, "auto")
+        )
         wide = np.repeat(X, 8, axis=1)  # the same column eight times: naive Bayes is far too sure
-        plain = cb.GaussianNB(**options).fit(wide, y)
-        model = cb.GaussianNB(training=cb.TrainingOptions(temperature="auto"), **options).fit(wide, y)
+        plain = cb.GaussianNB(training=plain_training, **options).fit(wide, y)
+        model = cb.GaussianNB(training=auto, **options).fit(wide, y)
         assert model.temperature_ > 2
         fresh, labels = table(600, seed=0)[0][:50], table(600, seed=0)[1][:50]
         codes = np.searchsorted(model.classes_, labels)
@@ -105,7 +107,7 @@ class TestDecisions:
             for m in (model, plain)
         ]
         assert losses[0] < losses[1]
-        with pytest.raises(ValueError, match="give validation_fraction"):
+        with pytest.raises(ValueError, match="needs held-out rows: set validation_fraction"):
             cb.GaussianNB(training=cb.TrainingOptions(temperature="auto")).fit(X, y)
 
     def test_costs_pay_on_held_out_rows(self, data_file):
@@ -339,7 +341,7 @@ def test_what_cannot_be_added_up_says_so():
         (lambda: cb.cross_validate_closed_form(cb.NaiveBayes(rule="ml"), X, y), "bins of numbers"),
         (
             lambda: cb.cross_validate_closed_form(cb.QuadraticDiscriminantAnalysis(rule="ml"), *gappy()),
-            "missing cells",
+            "full covariances with missing values, have no closed form",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -380,11 +382,13 @@ class TestTradeOff:
         model = cb.TradeOffCV(estimator=cb.NaiveBayes(stop=None, max_iter=4), lams=[1.0, 0.6, 0.2], cv=3).fit(
             X, y
         )
-        splitter = StratifiedKFold(3, shuffle=True, random_state=0)
-        for fold, (train, test) in enumerate(splitter.split(X, np.searchsorted(["x", "y", "z"], y))):
-            alone = cb.NaiveBayes(rule="ml").fit(X[train], y[train])
-            codes = np.searchsorted(alone.classes_, y[test])
-            loss = -alone.predict_log_proba(X[test])[np.arange(len(test)), codes].mean()
+        codes = np.searchsorted(["x", "y", "z"], y)
+        rows = Rows(read_array(X), codes, np.ones(len(y)), np.arange(len(y)))
+        masks = held_out_masks(3, rows, len(y), seed_of(None))
+        assert len(masks) == 3
+        for fold, mask in enumerate(masks):
+            alone = cb.NaiveBayes(rule="ml").fit(X[~mask], y[~mask])
+            loss = -alone.predict_log_proba(X[mask])[np.arange(mask.sum()), codes[mask]].mean()
             assert model.cv_results_["log_loss"][0, fold] == pytest.approx(loss, rel=1e-9)
 
     def test_the_best_value_wins(self):
@@ -411,12 +415,12 @@ class TestWhatIsNoSum:
             cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X[rows], y[rows])
             for rows in (slice(150), slice(150, None))
         ]
-        with pytest.raises(ValueError, match="no sums of rows"):
+        with pytest.raises(ValueError, match="the model is no sum over rows"):
             models[0].merge(models[1])
-        with pytest.raises(ValueError, match="no sums of rows"):
+        with pytest.raises(ValueError, match="the model is no sum over rows"):
             models[0].forget(X[:5], y[:5])
         whole = ~np.isnan(X).any(axis=1)
-        with pytest.raises(ValueError, match="cannot be taken away"):
+        with pytest.raises(ValueError, match="have no additive statistics and cannot be removed"):
             cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X[whole], y[whole]).forget(X[:5], y[:5])
 
     def test_balanced_weights_are_refused(self):
@@ -432,7 +436,7 @@ class TestWhatIsNoSum:
 
     def test_rows_that_were_never_there_cannot_be_forgotten(self):
         model = cb.CategoricalNB(rule="ml").fit([[0, 0], [0, 1], [1, 1], [1, 0]], list("aabb"))
-        with pytest.raises(ValueError, match="cannot all have been among them"):
+        with pytest.raises(ValueError, match="cannot all have been part of the training"):
             model.forget([[1, 1]], ["a"])
 
     def test_sites_that_each_lack_a_class_can_be_merged(self):
@@ -458,6 +462,17 @@ class TestWhatIsNoSum:
         with pytest.raises(ValueError, match="cannot be merged with a str"):
             seeded[0].merge("x")
 
+    def test_training_options_that_matter_must_be_equal(self):
+        X, y = table()
+        plain = cb.GaussianNB(rule="ml").fit(X, y)
+        batches, tempered = (
+            clone(plain).set_params(training=options).fit(X, y)
+            for options in (cb.TrainingOptions(batch_size=16), cb.TrainingOptions(temperature=2.0))
+        )
+        assert plain.merge(batches).class_count_.sum() == 800
+        with pytest.raises(ValueError, match="different parameters cannot be merged: temperature"):
+            plain.merge(tempered)
+
     def test_folds_of_a_tempered_model_are_tempered(self):
         X, y = table()
         model, splitter = (
@@ -480,7 +495,7 @@ class TestWhatIsNoSum:
             cb.cross_validate_closed_form(cb.GaussianNB(rule="ml"), np.hstack([X, lonely]), y, groups=groups)
         with pytest.raises(ValueError, match="rows without fold 0 are not enough: no rows"):
             cb.cross_validate_closed_form(cb.GaussianNB(rule="ml"), X, y, groups=(y != "x").astype(int))
-        with pytest.raises(ValueError, match="fold 1 has no row that carries weight"):
+        with pytest.raises(ValueError, match="fold 1 has no row with a positive weight"):
             cb.cross_validate_closed_form(
                 cb.GaussianNB(rule="ml"), X, y, groups=groups, sample_weight=(groups != 1).astype(float)
             )
@@ -516,9 +531,10 @@ class TestShiftedPriors:
             lambda: shifted.partial_fit(X, y),
             lambda: shifted.with_priors([0.2, 0.4, 0.4]),
         ):
-            with pytest.raises(ValueError, match="were shifted"):
+            with pytest.raises(ValueError, match="class priors of this model were replaced"):
                 call()
-        assert not getattr(shifted.fit(X, y), "_shifted", False)
+        assert shifted.fitted_.has_shifted_priors
+        assert not shifted.fit(X, y).fitted_.has_shifted_priors
 
 
 def test_reasons_do_not_depend_on_where_zero_is():

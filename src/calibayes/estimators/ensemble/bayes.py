@@ -30,10 +30,10 @@ DENSITY = "kernel"
 
 @estimator
 class BayesClassifier(PosteriorAverage):
-    """The default classifier: an ensemble of calibrated generative models for data frames of any kind.
+    """The default classifier: an ensemble of generative models for data frames with columns of any type.
 
-    Takes numbers, text, booleans, categories, missing values and sample weights without preprocessing. The prediction is
-    a weighted average of the posteriors of
+    Numbers, strings (as categories), booleans, categories, missing values and sample weights need no preprocessing. The
+    prediction is a weighted average of the posteriors of
 
     - "kernel": naive Bayes with kernel densities,
     - "tied": Gaussian classes with one covariance matrix,
@@ -42,54 +42,55 @@ class BayesClassifier(PosteriorAverage):
     - "tree": tree-augmented naive Bayes, from 1,000 rows on,
     - the class frequencies, so that no class has probability zero.
 
-    Inner cross-validation chooses the number of risk-based calibration steps of each member (for "near" bandwidth and
-    smoothing), and then the weights: those that maximize the likelihood of the out-of-fold predictions, with a
-    Dirichlet(1/2) prior; members below 40 % of an equal share are dropped. `summary` shows the result.
+    "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
+    chooses the number of calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
+    maximize the likelihood of the out-of-fold predictions, to which half a row per member is added that only this member
+    predicts. Members with a weight below 0.4 / (number of members) are dropped. `summary` shows the result.
 
     Parameters
     ----------
     families : list, optional
-        Members instead of the default ones: names of those above, (name, family), (name, family, encoder), or
+        Members instead of the default ones: the names listed above, (name, family), (name, family, encoder), or
         (name, estimator of this package).
     density : str, optional
         The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
         one if there is no "kernel". "near" has `score_samples` only.
     cv : int, splitter or list of splits, optional
-        Inner folds; by default five, three from 3,000 rows on, of at most about 20,000 rows. A row of whole weight w
-        counts as w rows, up to about eight times the number of rows.
+        Inner folds. By default five, or three from 3,000 rows on; of more than 20,000 rows, about 20,000 are used. A row
+        with an integer weight w is treated as w copies, if there are not more than eight times as many copies as rows.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
     time_limit : float, optional
-        Seconds after which calibration ends and further members are left out.
+        Approximate limit of the fit in seconds: calibration ends, and members that were not evaluated yet are left out.
     random_state : int or RandomState, optional
-        Seed of the folds; None is always the same.
+        Seed of the folds; None is a fixed seed, unlike in scikit-learn.
     engine : Engine, optional
         Where computations over blocks of rows run; by default ``n_jobs`` decides.
     n_jobs : int, optional
         Threads over blocks of rows. The result is the same for any number, bit for bit.
     verbose : int, default=0
-        Whether to show progress on the standard error stream: a bar on a terminal, otherwise a line per evaluation.
+        If positive, show progress on the standard error stream: a bar on a terminal, otherwise lines.
 
     Attributes
     ----------
     classes_ : (k,) array
     weights_ : mapping
-        Name -> weight of a member; "class frequencies" is the last. If the ensemble is no better than the class
-        frequencies, these have all the weight.
+        Name -> weight of a member; "class frequencies" is the last. Its weight is 1 if the ensemble is no better than the
+        class frequencies alone.
     models_ : mapping
         Name -> trained estimator, of the members with a positive weight.
     paths_ : mapping
-        Name -> held-out log loss and error along the member's path of calibration steps, and which was used.
+        Name -> held-out log loss and error along the member's path of calibration steps, and the chosen number of steps.
     skipped_ : mapping
         Name -> why a member was left out.
     density_ : estimator
-        The member of ``density`` before calibration, which improves decisions and impairs densities.
+        The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the ensemble on the held-out rows.
     rows_, tried_rows_ : int
-        Number of training rows, and of those that members were compared on.
+        Number of training rows, and of those used in the inner cross-validation.
 
     Examples
     --------

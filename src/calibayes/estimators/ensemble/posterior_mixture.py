@@ -19,27 +19,28 @@ from calibayes.estimators.presets.tabular import KernelNB
 class PosteriorMixture(PosteriorAverage):
     """A weighted average of the posteriors of any models of this package: p(class | x) = sum of w_m p_m(class | x).
 
-    The weights maximize the likelihood of out-of-fold predictions, with a Dirichlet(1/2) prior; members below 40 % of an
-    equal share are dropped. The class frequencies are a member, too, so that no class has probability zero. Models with an
-    iterative rule (RC, TM, GDT) are stopped early, at the sum of steps with the lowest held-out log loss.
+    The weights maximize the likelihood of the out-of-fold predictions, to which half a row per member is added that only
+    this member predicts. Members with a weight below 0.4 / (number of members) are dropped. The class frequencies are a
+    member, too, so that no class has probability zero. Models with an iterative rule (RC, TM, GDT) are stopped early, at the
+    sum of steps with the lowest held-out log loss.
 
     Parameters
     ----------
     models : list of (name, estimator), optional
         By default `KernelNB` and `LinearDiscriminantAnalysis`; the latter needs numbers.
     cv : int, splitter or list of splits, optional
-        Inner folds; by default five, three from 3,000 rows on, of at most about 20,000 rows. A row of whole weight w
-        counts as w rows, up to about eight times the number of rows.
+        Inner folds. By default five, or three from 3,000 rows on; of more than 20,000 rows, about 20,000 are used. A row
+        with an integer weight w is treated as w copies, if there are not more than eight times as many copies as rows.
     class_weight, costs, random_state, engine, n_jobs, verbose
         As in `GenerativeClassifier`.
     time_limit : float, optional
-        Seconds after which calibration ends and further members are left out.
+        Approximate limit of the fit in seconds: calibration ends, and members that were not evaluated yet are left out.
 
     Attributes
     ----------
     weights_ : mapping
-        Name -> weight; "class frequencies" is the last. If the ensemble is no better than the class frequencies, these
-        have all the weight.
+        Name -> weight; "class frequencies" is the last. Its weight is 1 if the ensemble is no better than the class
+        frequencies alone.
     models_, paths_ : mappings
         Name -> trained estimator, of the members with a weight; held-out scores along the path of calibration steps.
     skipped_ : mapping
@@ -47,7 +48,7 @@ class PosteriorMixture(PosteriorAverage):
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the ensemble on the held-out rows.
     rows_, tried_rows_ : int
-        Number of training rows, and of those that members were compared on.
+        Number of training rows, and of those used in the inner cross-validation.
 
     Examples
     --------

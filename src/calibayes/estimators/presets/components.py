@@ -77,7 +77,15 @@ def freedom(family: Gaussian, components: int, d: int) -> int:
 
 
 def validated(estimator: Any, rows: Rows, labels: Array, most: int, seed: int) -> dict[str, Array]:
-    """Held-out log loss and error of 1, 2, ... components in every class, (most, folds), under the estimator's rule."""
+    """Held-out log loss and error of 1, 2, ... components in every class, (most, folds), under the estimator's rule.
+
+    Raises ValueError if a class has one row only.
+    """
+    if np.bincount(rows.codes[rows.codes >= 0]).min() < 2:
+        raise ValueError(
+            "a class has one row only, so the number of components cannot be chosen by cross-validation: "
+            "give n_components as a number"
+        )
     folds = held_out_masks(FOLDS, rows._replace(positions=np.arange(len(rows.codes))), len(labels), seed)
     scores = np.array(
         [

@@ -196,14 +196,6 @@ class PoissonNB(WithoutDecisionFunction, GenerativeEstimator):
         return np.asarray(self.data_statistics_["columns"]["sum"])
 
     @property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
-
-    @property
-    def class_log_prior_(self) -> Array:
-        return np.asarray(self.parameters_[PRIOR]["log_probability"])
-
-    @property
     def rate_(self) -> Array:
         """Events per row, for each class and column."""
         return np.asarray(self.parameters_["columns"]["rate"])

@@ -36,6 +36,7 @@ from calibayes.families import (
     Tied,
     TiedDiagonal,
     TiedSpherical,
+    TreeCovariance,
 )
 from calibayes.families.gaussian.shape import Shape
 from calibayes.families.gaussian.shapes import Plain, Ridge
@@ -47,6 +48,7 @@ SHAPES: dict[str, Callable[[], Shape]] = {
     "tied": Tied,
     "tied_diagonal": TiedDiagonal,
     "tied_spherical": TiedSpherical,
+    "tree": TreeCovariance,
 }
 """Short name -> shape of the covariances."""
 
@@ -68,8 +70,9 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         one number for all classes with the lowest held-out log loss under the rule, over five stratified folds. A class
         with fewer distinct rows than components gets one component per row, with a warning; a class without rows in the
         first call of `partial_fit` has a single component.
-    covariance : {"full", "diagonal", "spherical", "tied", "tied_diagonal", "tied_spherical"} or shape, default="tied"
-        Shape of the components' covariances; a tied one is shared by all components of all classes.
+    covariance : {"full", "diagonal", "spherical", "tied", "tied_diagonal", "tied_spherical", "tree"} or shape, default="tied"
+        Shape of the components' covariances; a tied one is shared by all components of all classes. "tree" is a Gaussian
+        tree, in which each column is linear in one other column plus noise (with one component: Gaussian TAN).
     max_components : int, default=5
         Largest number that "bic" and "cv" try.
     reg : float, default=0

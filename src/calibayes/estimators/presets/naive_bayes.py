@@ -40,8 +40,20 @@ def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
     return {"prior": prior}
 
 
+class ClassPriorAttributes(GenerativeEstimator):
+    """Fitted attributes of scikit-learn's discrete naive Bayes that describe the class prior."""
+
+    @property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @property
+    def class_log_prior_(self) -> Array:
+        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+
+
 @estimator
-class CountingNB(GenerativeEstimator):
+class CountingNB(ClassPriorAttributes):
     """The parameters of scikit-learn's discrete naive Bayes: pseudo-counts and class probabilities."""
 
     alpha: float | Array = 1.0
@@ -59,14 +71,6 @@ class CountingNB(GenerativeEstimator):
         if self.prior is None and not self.force_alpha and (alpha >= 0).all():
             alpha = np.maximum(alpha, LEAST_ALPHA)
         return smoothing_of(alpha, self.prior)
-
-    @property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
-
-    @property
-    def class_log_prior_(self) -> Array:
-        return np.asarray(self.parameters_[PRIOR]["log_probability"])
 
 
 def even_unless_fitted(class_prior: Any, fit_prior: bool, k: int) -> Any:

@@ -13,7 +13,6 @@ from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import (
     ColumnKinds,
@@ -22,7 +21,7 @@ from calibayes.estimators.presets.kinds import (
     kinds_schema,
     specifications,
 )
-from calibayes.estimators.presets.naive_bayes import smoothing_of
+from calibayes.estimators.presets.naive_bayes import ClassPriorAttributes, smoothing_of
 from calibayes.families import ClassPrior, Dirichlet, KernelDensity, OverBins, Silverman
 from calibayes.families.kernel.bandwidths import Bandwidth, bandwidth_named
 from calibayes.tables.table import Table
@@ -33,7 +32,7 @@ BINS_WITHOUT_DISCRETIZE = "n_bins needs discretize, which chooses how numbers ar
 
 
 @estimator
-class TabularNB(GenerativeEstimator):
+class TabularNB(ClassPriorAttributes):
     """Parameters of naive Bayes over data frames with mixed types."""
 
     kinds: ColumnKinds | None = None

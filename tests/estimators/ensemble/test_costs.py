@@ -1,0 +1,86 @@
+"""What an ensemble leaves out, shortens or reduces to save time."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+
+from calibayes import BayesClassifier, SkippedMemberWarning
+from calibayes.estimators.ensemble import standard_members
+from calibayes.estimators.interface import splits
+from tests.estimators.ensemble.tables import frame
+
+
+class TestCosts:
+    def test_members_beyond_the_time_limit_are_left_out_with_a_warning(self):
+        X, y = frame()
+        with pytest.warns(SkippedMemberWarning, match="time limit"):
+            model = BayesClassifier(time_limit=0.0).fit(X, y)
+        assert list(model.models_) == ["near"]
+        assert set(model.skipped_) == {"tied", "full", "kernel"}
+        with pytest.warns(SkippedMemberWarning, match="time limit"):
+            model = BayesClassifier(families=["tied", "full"], time_limit=0.0).fit(X, y)
+        assert model.paths_["tied"].total_step.tolist() == [0.0]
+
+    def test_members_of_too_much_work_are_left_out_with_a_warning(self, monkeypatch):
+        X, y = frame()
+        monkeypatch.setattr(standard_members, "MOST_WORK", 1e3)
+        with pytest.warns(SkippedMemberWarning, match="'full' is left out: 3 classes x 160 rows x 7"):
+            model = BayesClassifier().fit(X, y)
+        assert list(model.weights_) == ["near", "tied", "kernel", "class frequencies"]
+        with pytest.warns(SkippedMemberWarning), pytest.raises(ValueError, match="no member is left"):
+            BayesClassifier(families=["full"]).fit(X, y)
+
+    def test_many_columns_are_reduced_to_principal_components(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        wide = np.column_stack([X, X[:, ::-1] ** 2, np.sin(X)])
+        monkeypatch.setattr(standard_members, "MOST_WORK", 3.0 * 150 * 10**2)
+        monkeypatch.setattr(standard_members, "DIRECTIONS", 4)
+        model = BayesClassifier(families=["full"]).fit(wide, y)
+        assert model.models_["full"].parameters_["full"]["mean"].shape == (3, 4)
+        assert model.score(wide, y) > 0.9
+        assert model.explain(wide).names == ("class prior", *[f"x{j}" for j in range(12)], "columns together")
+
+    def test_members_are_compared_on_some_rows_and_trained_on_all(self, monkeypatch):
+        monkeypatch.setattr(splits, "TRIAL_ROWS", 120)
+        X, y = frame(400)
+        model = BayesClassifier(families=["tied", "kernel"]).fit(X, y)
+        assert model.rows_ == 400
+        assert 120 <= model.tried_rows_ <= 150  # at least 50 of each class
+        assert f"compared on {model.tried_rows_} of 400 rows" in model.summary()
+        used = next(iter(model.models_.values()))
+        assert used.data_statistics_["class_prior"]["count"].sum() == pytest.approx(400)
+        order = np.random.default_rng(0).permutation(400)
+        shuffled = BayesClassifier(families=["tied", "kernel"]).fit(X.iloc[order], y[order])
+        assert_allclose(shuffled.predict_proba(X), model.predict_proba(X), atol=1e-7)
+        assert BayesClassifier(families=["tied"], cv=3).fit(X, y).tried_rows_ == 400
+
+    def test_a_costly_member_comes_last_and_its_path_ends_when_the_ensemble_does_not_improve(self, monkeypatch):
+        monkeypatch.setattr(standard_members, "COSTLY", 0.0)
+        X, y = frame(300)
+        model = BayesClassifier().fit(X, y)
+        assert list(model.paths_) == ["near", "tied", "kernel", "full"]
+        path = model.paths_["full"]
+        assert 1.0 <= path.total_step[-1] < 8.0
+        assert f"full was not trained beyond total step {path.total_step[-1]:g}: {path.ended}" in model.summary()
+
+    def test_the_tree_is_a_member_from_1000_rows_on(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, (1000, 3)).astype(str)
+        y = (X[:, 0] == X[:, 1]).astype(int)
+        assert "tree" in BayesClassifier().fit(X, y).weights_
+        assert "tree" not in BayesClassifier().fit(X[1:], y[1:]).weights_
+        tree = BayesClassifier(families=["tied", "kernel", "tree"]).fit(X, y)
+        assert tree.weights_["tree"] > 0.9
+        assert tree.score(X, y) == 1.0
+        reasons = BayesClassifier(families=["tree"]).fit(X, y).explain(X)
+        assert any("|" in name for name in reasons.names)
+
+    def test_a_member_that_adds_nothing_ends_early_and_has_no_weight(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(200) % 2
+        X = rng.normal(size=(200, 1)) * (1 + 9 * y[:, None])
+        model = BayesClassifier(families=["full", "tied"]).fit(X, y)
+        assert model.weights_["tied"] == 0.0
+        assert list(model.models_) == ["full"]
+        assert model.paths_["tied"].total_step[-1] <= 8.0
