@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
-from calibayes.kernels.dispatch import use
+from calibayes.kernels.dispatch import native_kernels
 
 
 def call(*arguments):
@@ -127,5 +127,7 @@ def test_info_names_the_kernels_in_use():
     assert result.exit_code == 0, result.output
     lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
     assert lines["calibayes"] == __version__
-    assert lines["kernels"].startswith("NumPy" if use.module is None else f"native, {use.level}")
+    assert lines["kernels"].startswith(
+        "NumPy" if native_kernels.module is None else f"native, {native_kernels.instruction_set}"
+    )
     assert {"numpy", "scikit-learn", "threads", "blas"} <= set(lines)

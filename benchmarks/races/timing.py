@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibayes import TrainingOptions
+
 
 @dataclass(frozen=True)
 class Duration:
@@ -55,5 +57,5 @@ class Stopwatch:
 def one_pass(model, X, y) -> Duration:
     """The duration of one pass of an estimator with a fixed number of updates."""
     stopwatch = Stopwatch()
-    model.set_params(training=cb.TrainingOptions(callbacks=[stopwatch])).fit(X, y)
+    model.set_params(training=TrainingOptions(callbacks=[stopwatch])).fit(X, y)
     return stopwatch.shortest()

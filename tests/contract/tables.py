@@ -1,6 +1,7 @@
 """Tables that several tests of the estimators share."""
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import make_classification
 
 
@@ -15,3 +16,11 @@ def gappy(seed=0):
     X, y = table(300, seed)
     X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
     return X, y
+
+
+def frame(n=30):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"age": rng.normal(50, 9, n), "dose": rng.normal(5, 2, n), "pulse": rng.normal(70, 5, n)}
+    )
+    return X, np.array(["ill", "well"])[np.arange(n) % 2]

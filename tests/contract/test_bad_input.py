@@ -1,4 +1,4 @@
-"""Bad input ends in a sentence that names the column or class."""
+"""Invalid tables and labels raise ValueError with the name of the column or class."""
 
 import datetime
 
@@ -11,10 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
-from calibayes.families import Bernoulli, Categorical, Dirichlet, Full, Gaussian, NormalInverseWishart
-from calibayes.learn import Patience
-from calibayes.rules import DFE, GDT, RC, Backtracking, Fixed, Schedule
+from calibayes.rules import RC
 from calibayes.tables.read import read_frame
+from tests.contract.tables import frame
 from tests.contract.test_scikit_learn import GENERATIVE
 
 NUMERIC = (
@@ -23,14 +22,6 @@ NUMERIC = (
     cb.QuadraticDiscriminantAnalysis,
     cb.GenerativeLogisticRegression,
 )
-
-
-def frame(n=30):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {"age": rng.normal(50, 9, n), "dose": rng.normal(5, 2, n), "pulse": rng.normal(70, 5, n)}
-    )
-    return X, np.array(["ill", "well"])[np.arange(n) % 2]
 
 
 @pytest.mark.parametrize("estimator", GENERATIVE, ids=lambda e: type(e).__name__)
@@ -147,26 +138,6 @@ class TestEveryEstimator:
         X, y = frame()
         with pytest.raises(ValueError, match="classes must be passed on the first call"):
             type(estimator)().partial_fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("class_weight", "message"),
-    [
-        ({"tired": 2.0}, "class_weight names 'tired'"),
-        ({"ill": 0.0, "well": 0.0}, "at least one non-zero"),
-        ("even", "a dictionary or 'balanced'"),
-    ],
-)
-def test_bad_class_weights(class_weight, message):
-    X, y = frame()
-    with pytest.raises(ValueError, match=message):
-        cb.GaussianNB(class_weight=class_weight).fit(X, y)
-
-
-def test_a_stop_that_needs_validation_rows():
-    X, y = frame()
-    with pytest.raises(ValueError, match="validation_fraction"):
-        cb.GaussianNB(stop=Patience("validation_log_loss")).fit(X, y)
 
 
 def test_a_class_that_never_came():
@@ -324,74 +295,3 @@ def test_an_unseen_level_says_nothing():
         only_form = np.log([0.5, 0.5]) + np.log(0.5)
         np.testing.assert_allclose(model.predict_joint_log_proba(odd)[0], only_form, rtol=1e-9)
         assert (known[0] != only_form).all()
-
-
-def test_a_rule_that_a_family_cannot_follow():
-    X, y = frame()
-    with pytest.raises(ValueError, match=r"rule 'dfe' needs families with .*counts.*'columns' \(Gaussian\)"):
-        cb.GaussianNB(rule="dfe").fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Categorical(alpha=-1.0), "alpha must be finite and must not be negative"),
-        (lambda: Bernoulli(alpha=1.0, prior=Dirichlet()), "not both"),
-        (lambda: Dirichlet(-2.0), "must be finite and not negative"),
-        (lambda: GDT(lam=1.5), "between 0 and 1"),
-        (lambda: DFE(step=Backtracking()), "DFE has no objective for an adaptive step"),
-        (lambda: Fixed(0.0), "must be positive"),
-        (lambda: RC(step=-0.1).control, "must be positive"),
-        (lambda: Backtracking(start=9.0), "start <= most"),
-        (lambda: RC(step="long").control, "step must be a number or a step control"),
-        (lambda: Schedule([]), "a list of steps"),
-        (lambda: Schedule([-1.0]).step(1, None), "must be positive"),
-        (lambda: Patience("auc"), "unknown metric 'auc'"),
-        (lambda: NormalInverseWishart(m1=np.inf), "finite"),
-        (lambda: NormalInverseWishart(mean=[np.nan]), "the mean must be finite"),
-        (lambda: Gaussian(prior="foo"), "prior of Gaussian"),
-        (lambda: Categorical(prior=5), "prior of counts"),
-    ],
-)
-def test_bad_parts(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (cb.GaussianNB(priors=[0.5, 0.3]), "sum of the priors should be 1"),
-        (cb.GaussianNB(priors=[0.5, 0.3, 0.2]), "Number of priors must match number of classes"),
-        (cb.GaussianNB(priors=[1.0, 0.0]), "must be positive"),
-        (cb.CategoricalNB(alpha=0.5, prior=Dirichlet()), "not both"),
-        (cb.CategoricalNB(alpha=[1.0, 2.0]), "alpha has shape"),
-        (cb.QuadraticDiscriminantAnalysis(reg_param=2.0), "reg_param must be a number between 0 and 1"),
-        (cb.LinearDiscriminantAnalysis(shrinkage="auto"), "shrinkage must be a number between 0 and 1"),
-        (cb.LinearDiscriminantAnalysis(n_components=5), "n_components=5 must lie between 1"),
-        (cb.BernoulliNB(binarize=None), "column 'age' has values other than 0 and 1"),
-        (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), ["height"])]), "no column 'height'"),
-        (
-            cb.GenerativeClassifier(families=[("a", Gaussian(Full()), [0]), ("b", Gaussian(Full()), [0, 1])]),
-            "'age' is bound to 'a' and to 'b'",
-        ),
-        (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), [])]), "no family has any columns"),
-        (cb.GenerativeClassifier(families=[("class_prior", Gaussian(), [0])]), "other than 'class_prior'"),
-        (cb.GenerativeClassifier(families=[("a", Gaussian, [0])]), "must be bound to a family such as"),
-        (cb.GenerativeClassifier(families=[("a", Gaussian())]), "families must be"),
-        (cb.GenerativeClassifier(families=[("a", Gaussian(), [True, False])]), "a mask of 2 columns"),
-        (cb.GenerativeClassifier(families=[("a", Gaussian(), [0.5])]), "no column 0.5"),
-        (cb.NaiveBayes(n_bins=0), "n_bins must be a whole number"),
-        (cb.NaiveBayes(n_bins=4), "n_bins needs discretize"),
-        (cb.GaussianNB(var_smoothing=-1.0), "var_smoothing must be a number"),
-        (cb.GaussianNB(prior=NormalInverseWishart(mean=[1.0])), "the prior mean has shape"),
-        (
-            cb.LinearDiscriminantAnalysis(covariance_estimator=object()),
-            "covariance_estimator is not supported",
-        ),
-    ],
-)
-def test_bad_model_parameters(model, message):
-    X, y = frame()
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, y)

@@ -161,3 +161,22 @@ def test_an_engine_needs_both_methods(engine):
     for estimator in (cb.GaussianNB, cb.BayesClassifier, cb.PosteriorMixture):
         with pytest.raises(ValueError, match=r"engine must have the methods `total` and `each`, .*, got"):
             estimator(engine=engine).fit(X, y)
+
+
+def test_two_fits_at_once_do_not_disturb_the_number_of_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    X, y = table()
+    before, alone = threads(), cb.QuadraticDiscriminantAnalysis(max_iter=20, stop=None).fit(X, y)
+    with ThreadPoolExecutor(4) as pool:
+        models = list(
+            pool.map(lambda _: cb.QuadraticDiscriminantAnalysis(max_iter=20, stop=None).fit(X, y), range(8))
+        )
+    assert threads() == before
+    for model in models:
+        assert_array_equal(model.predict_log_proba(X), alone.predict_log_proba(X))

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from calibayes import CategoricalNB, GaussianNB, GenerativeLogisticRegression, QuadraticDiscriminantAnalysis
-from calibayes.families import Dirichlet, NormalInverseWishart
+from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.rules import DFE, EM, GD, GDT, RC, TM
 
 LEVELS = (2, 3, 4, 2)
@@ -285,12 +285,17 @@ CLASS_ROWS = pytest.mark.parametrize("class_rows", [0.0, 1.0], ids=["p(y)_counte
 @CLASS_ROWS
 def test_map_nb(class_rows):
     compare(
-        CategoricalNB(prior=Dirichlet(), class_alpha=class_rows), PlainNB(1.0, class_rows), "rc", codes(3)
+        CategoricalNB(prior=Dirichlet(), class_prior=ClassPrior(alpha=class_rows)),
+        PlainNB(1.0, class_rows),
+        "rc",
+        codes(3),
     )
 
 
 @CLASS_ROWS
 def test_map_qda(class_rows):
     prior = 10.0, 10.0, np.array([0.2, -0.1, 0.4]), np.diag([1.0, 2.0, 1.5]) + 0.2
-    estimator = QuadraticDiscriminantAnalysis(prior=NormalInverseWishart(*prior), class_alpha=class_rows)
+    estimator = QuadraticDiscriminantAnalysis(
+        prior=NormalInverseWishart(*prior), priors=ClassPrior(alpha=class_rows)
+    )
     compare(estimator, PlainQDA(prior, class_rows), "rc", numbers(3))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from calibayes.compare.models import ENSEMBLES, MODELS
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
+from calibayes.estimators.interface.splits import shuffled_folds
 
 MANY_CLASSES = 20
 """A numeric target with more distinct values, some of them rarer than the number of folds, is taken for a quantity."""
@@ -66,8 +66,8 @@ def stratified_folds(target: Array, count: int, seed: int) -> list[tuple[Array, 
         raise ValueError(
             f"class {rarest!r} has {sizes.min()} rows, fewer than the {count} folds; use fewer folds"
         )
-    splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(target)), target.astype(str)))
+    fold = shuffled_folds(np.searchsorted(classes, target.astype(str)), count, seed)
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(count)]
 
 
 def compare(

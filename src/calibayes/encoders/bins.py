@@ -6,11 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
 from calibayes.kernels.levels.counts import code_type
@@ -268,12 +270,9 @@ BINS: Mapping[str, Callable[[int], Encoder]] = {
 
 def bins_named(name: str | Encoder, most: int) -> Encoder:
     """The bins of a name in `BINS`, or ``name`` itself if it is an encoder of bins. Raises ValueError otherwise."""
-    if isinstance(name, str) and name in BINS:
-        return BINS[name](most)
-    if not isinstance(name, Bins):
-        names = ", ".join(repr(valid) for valid in BINS)
-        raise ValueError(f"discretize must be one of {names}, or bins such as KMeansBins(), got {name!r}")
-    return name
+    names = {short: partial(make, most) for short, make in BINS.items()}
+    bins: Encoder = resolve("discretize", name, names, ability="inner_edges", example="KMeansBins()")
+    return bins
 
 
 def midpoints(values: Array) -> Array:

@@ -154,7 +154,7 @@ class ResolvedPrior:
     """Prior covariance in the shape's form, (...)."""
 
 
-def resolve(
+def resolve_prior(
     prior: NormalInverseWishart, shape: Shape, layout: Layout, mean: Array, variances: Array
 ) -> ResolvedPrior:
     """The prior with defaults from the training columns: their mean minus the center (d,), their variances (d,).

@@ -1,6 +1,7 @@
 """Posteriors, explanations and decisions of an ensemble."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,7 +77,10 @@ class TestAverage:
             ({"cv": 1}, "cv must be a whole number from 2 on"),
             ({"time_limit": -1}, "time_limit"),
             ({"n_jobs": 0}, "n_jobs"),
-            ({"cv": [(np.arange(100), np.arange(100, 150))]}, "no rows .or no weight. in class '2'"),
+            (
+                {"cv": [(np.arange(100), np.arange(100, 150))]},
+                r"class '2' has no rows \(or no weight\), or none outside of one of the folds",
+            ),
         ],
     )
     def test_invalid_options_are_refused(self, options, message):
@@ -125,7 +129,8 @@ class TestDecisions:
         cost_matrix[0, 1:] = 50.0
         assert np.mean(fitted.decide(X, costs=cost_matrix) == "x") > np.mean(fitted.predict(X) == "x")
         assert_array_equal(
-            BayesClassifier(costs=cost_matrix).fit(*frame()).predict(X), fitted.decide(X, costs=cost_matrix).data
+            BayesClassifier(costs=cost_matrix).fit(*frame()).predict(X),
+            fitted.decide(X, costs=cost_matrix).data,
         )
         decided = fitted.decide(X, least_posterior=0.8)
         assert 0 < decided.mask.mean() < 1

@@ -47,7 +47,7 @@ class TestDensity:
         model = BayesClassifier(families=["near"]).fit(X, y)
         assert np.isfinite(model.score_samples(X)).all()
         for call in (lambda: model.sample(3), lambda: model.fill(X), lambda: model.outlier_threshold(X)):
-            with pytest.raises(ValueError, match="let `density` name another member"):
+            with pytest.raises(ValueError, match="choose another member by `density`"):
                 call()
         with pytest.raises(ValueError, match="with_priors"):
             model.with_priors([0.8, 0.1, 0.1]).score_samples(X)

@@ -46,11 +46,11 @@ class TestTraining:
 
     def test_progress_is_printed(self, capfd):
         BayesClassifier(families=["tied"], verbose=1).fit(*frame())
-        assert "[BayesClassifier] tied, tau 0: log loss" in capfd.readouterr().err
+        assert "[BayesClassifier] tied, total step 0: log loss" in capfd.readouterr().err
 
     def test_splits_that_hold_out_nothing_are_refused(self):
         X, y = frame()
-        with pytest.raises(ValueError, match="holds out none"):
+        with pytest.raises(ValueError, match="holds out no row: a class needs two rows at least"):
             BayesClassifier(cv=[("first", "second")]).fit(X, y)
 
     def test_tables_of_few_distinct_rows_are_learned(self):

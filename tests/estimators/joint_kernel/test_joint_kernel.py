@@ -4,42 +4,42 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from calibayes.estimators.interface.row_order import unit_weight
-from calibayes.estimators.joint_density import PRIOR_ROWS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 
 from calibayes import JointKernelClassifier
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.splits import unit_weight
+from calibayes.estimators.joint_kernel.density import PRIOR_ROWS
 from calibayes.kernels.density import joint_kernel
 from calibayes.kernels.density.joint_kernel import STEPS, KernelRows, relevance
 from calibayes.tables.read import read_array
 
 
-def by_hand(rows, kept, square, own=None):
+def direct_sums(rows, kept, square, left_out=None):
     """Sums of kernels by class, one row at a time, (n, k)."""
-    found = []
+    sums = []
     for i, row in enumerate(rows):
         kernels = np.exp(-np.sum((kept.rows - row) ** 2, axis=1) / (2 * square)) * kept.weight
-        if own is not None:
-            kernels[own[i]] = 0.0
-        found.append([kernels[start:stop].sum() for start, stop in pairwise(kept.ends)])
-    return np.array(found)
+        if left_out is not None:
+            kernels[left_out[i]] = 0.0
+        sums.append([kernels[start:stop].sum() for start, stop in pairwise(kept.ends)])
+    return np.array(sums)
 
 
-def told_by_hand(rows, kept, square, prior, backing, step, own=None):
-    """p(class | x) with one bandwidth behind the other, from the widest on."""
-    told = np.tile(prior, (len(rows), 1))
-    away = np.array([np.sum((kept.rows - row) ** 2, axis=1) for row in rows])
-    if own is not None:
-        away[np.arange(len(rows)), own] = np.inf
+def direct_posterior(rows, kept, square, prior, prior_rows, step, left_out=None):
+    """p(class | x) smoothed towards that of twice the bandwidth, from the widest on."""
+    posterior = np.tile(prior, (len(rows), 1))
+    distances = np.array([np.sum((kept.rows - row) ** 2, axis=1) for row in rows])
+    if left_out is not None:
+        distances[np.arange(len(rows)), left_out] = np.inf
     for wider in range(step % 2, step + 1, 2):
-        sums = by_hand(rows, kept, square / 2**wider, own)
-        nearest = np.exp(-away.min(axis=1) / (2 * square / 2**wider))
+        sums = direct_sums(rows, kept, square / 2**wider, left_out)
+        nearest = np.exp(-distances.min(axis=1) / (2 * square / 2**wider))
         unknown = 0.01 * nearest[:, None]
-        told = sums + backing * told + unknown * prior
-        told /= sums.sum(axis=1, keepdims=True) + backing + unknown
-    return told
+        posterior = sums + prior_rows * posterior + unknown * prior
+        posterior /= sums.sum(axis=1, keepdims=True) + prior_rows + unknown
+    return posterior
 
 
 @pytest.fixture
@@ -50,27 +50,27 @@ def cloud():
 
 
 class TestKernels:
-    def test_votes_are_those_by_hand_for_every_bandwidth(self, cloud):
+    def test_class_sums_are_direct_sums_for_every_bandwidth(self, cloud):
         rows, kept = cloud
         found = joint_kernel.class_sums(rows, kept, 3.0)
         for step in range(STEPS):
-            expected = by_hand(rows, kept, 3.0 / 2**step)
+            expected = direct_sums(rows, kept, 3.0 / 2**step)
             unit = np.exp(-found.nearest * 2.0**step)[:, None]
             assert_allclose(found.sums[step] * unit, expected, rtol=1e-8, atol=1e-300)
         some = joint_kernel.class_sums(rows, kept, 3.0, (1, 2, 7))
         assert_allclose(some.sums, found.sums[[1, 2, 7]], rtol=1e-8, atol=1e-300)
 
     @pytest.mark.parametrize("step", [0, 1, 6, 9])
-    def test_wider_kernels_stand_behind_narrower_ones(self, cloud, step):
+    def test_posteriors_are_smoothed_towards_wider_kernels(self, cloud, step):
         rows, kept = cloud
-        prior, backing = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 0.3, 10.0])
+        prior, prior_rows = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 0.3, 10.0])
         found = joint_kernel.class_sums(rows, kept, 3.0)
-        along = list(joint_kernel.posteriors(found, prior, backing))
-        for place, rows_behind in enumerate(backing):
-            expected = told_by_hand(rows, kept, 3.0, prior, rows_behind, step)
+        along = list(joint_kernel.posteriors(found, prior, prior_rows))
+        for place, value in enumerate(prior_rows):
+            expected = direct_posterior(rows, kept, 3.0, prior, value, step)
             assert_allclose(along[step][place], expected, rtol=1e-7)
         alone = joint_kernel.class_sums(rows, kept, 3.0, joint_kernel.steps_up_to(step))
-        assert_allclose(list(joint_kernel.posteriors(alone, prior, backing))[-1], along[step], rtol=1e-8)
+        assert_allclose(list(joint_kernel.posteriors(alone, prior, prior_rows))[-1], along[step], rtol=1e-8)
 
     def test_where_no_row_is_near_wider_kernels_decide(self):
         kept = KernelRows(np.array([[0.0], [1.0]]), np.ones(2), (0, 1, 2))
@@ -81,12 +81,13 @@ class TestKernels:
 
     def test_a_row_is_left_out_of_its_own_sums(self, cloud):
         _, kept = cloud
-        own = np.array([3, 9, 69])
-        found = joint_kernel.class_sums(kept.rows[own], kept, 3.0, left_out=own)
+        positions = np.array([3, 9, 69])
+        found = joint_kernel.class_sums(kept.rows[positions], kept, 3.0, left_out=positions)
         unit = np.exp(-found.nearest * 2.0**4)[:, None]
-        assert_allclose(found.sums[4] * unit, by_hand(kept.rows[own], kept, 3.0 / 16, own), rtol=1e-8)
+        expected = direct_sums(kept.rows[positions], kept, 3.0 / 16, positions)
+        assert_allclose(found.sums[4] * unit, expected, rtol=1e-8)
 
-    def test_columns_come_in_one_after_the_other(self, cloud):
+    def test_class_sums_by_columns_add_one_group_after_another(self, cloud):
         rows, kept = cloud
         first, both = joint_kernel.class_sums_by_columns(rows, kept, 3.0, (1, 3), [[1], [0, 2]])
         narrow = KernelRows(kept.rows[:, [1]], kept.weight, kept.ends)
@@ -102,7 +103,7 @@ class TestKernels:
         parts = [joint_kernel.log_densities(grid, kept, (square,)) for square in (0.25, 0.5)]
         assert_allclose(np.exp(found), np.exp(parts).mean(axis=0))
 
-    def test_relevance_is_the_mutual_information_of_what_is_told(self):
+    def test_relevance_is_mutual_information_with_the_class(self):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, 4000)
         noise = rng.normal(size=4000)
@@ -110,7 +111,7 @@ class TestKernels:
         assert found[0] == pytest.approx(np.log(2), abs=0.01)
         assert found[1] < 0.01 < found[2] < found[0]
 
-    def test_relevance_knows_neither_signs_nor_units_of_weight(self):
+    def test_relevance_does_not_depend_on_signs_or_units_of_weight(self):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, 600)
         rare = np.where(np.arange(600) < 30, 0.0, 1.0)
@@ -121,20 +122,20 @@ class TestKernels:
 
 
 class TestEstimator:
-    def test_rows_that_are_kept_have_the_contents_of_all(self):
+    def test_kept_rows_represent_all_distinct_rows(self):
         rng = np.random.default_rng(0)
         X = rng.integers(0, 2, (3000, 3)).astype(float)
         y = (rng.random(3000) < 0.1 + 0.8 * X[:, 0] * X[:, 1]).astype(int)
         few, many = (JointKernelClassifier(kept_rows=kept).fit(X, y) for kept in (400, 3000))
         assert_allclose(few.predict_proba(X), many.predict_proba(X), atol=0.15)
 
-    def test_what_was_left_out_is_forgotten_where_nothing_is(self):
+    def test_left_out_losses_are_dropped_when_nothing_is_chosen(self):
         X, y = load_iris(return_X_y=True)
         model = JointKernelClassifier().fit(X, y).set_params(bandwidth_step=3, prior_rows=0.1).fit(X, y)
         assert not hasattr(model, "left_out_log_loss_")
 
     @pytest.mark.parametrize("weight", [5e-324, 1e-3, 7.0, 1e307])
-    def test_the_unit_of_weights_leaves_no_trace(self, weight):
+    def test_predictions_do_not_depend_on_the_unit_of_weights(self, weight):
         X, y = load_iris(return_X_y=True)
         plain, weighted = (
             JointKernelClassifier().fit(X, y),
@@ -148,25 +149,25 @@ class TestEstimator:
         assert np.isfinite(found).all()
 
     @pytest.mark.parametrize("prior_rows", [0.0, 0.01, 10.0])
-    def test_nothing_is_certain_far_from_all_rows(self, backing):
+    def test_nothing_is_certain_far_from_all_rows(self, prior_rows):
         X, y = load_iris(return_X_y=True)
-        model = JointKernelClassifier(bandwidth_step=9, prior_rows=backing).fit(X, y)
+        model = JointKernelClassifier(bandwidth_step=9, prior_rows=prior_rows).fit(X, y)
         assert model.predict_proba([[1e90, 1.0, 1.0, 1.0], [0.0, 1e9, 0.0, 0.0]]).min() > 1e-3
 
-    def test_it_finds_what_no_line_tells_apart(self):
+    def test_classes_that_no_line_separates(self):
         X, y = make_moons(2400, noise=0.15, random_state=0)
         assert JointKernelClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.98
 
-    def test_bandwidth_and_backing_are_those_under_which_left_out_rows_are_likeliest(self):
+    def test_bandwidth_and_prior_rows_minimize_the_leave_one_out_log_loss(self):
         X, y = load_iris(return_X_y=True)
         model = JointKernelClassifier().fit(X, y)
         losses, density = model.left_out_log_loss_, model.density_
         least = losses.min(axis=1)
-        backing = PRIOR_ROWS.tolist().index(model.prior_rows_)
-        assert least[backing] <= least.min() / (1 - 1e-3)
-        assert (least[backing + 1 :] > least.min() / (1 - 1e-3)).all()
-        assert model.bandwidth_step_ == np.argmin(losses[backing])
-        told = told_by_hand(
+        place = PRIOR_ROWS.tolist().index(model.prior_rows_)
+        assert least[place] <= least.min() / (1 - 1e-3)
+        assert (least[place + 1 :] > least.min() / (1 - 1e-3)).all()
+        assert model.bandwidth_step_ == np.argmin(losses[place])
+        posterior = direct_posterior(
             density.kept.rows,
             density.kept,
             density.square,
@@ -175,18 +176,18 @@ class TestEstimator:
             model.bandwidth_step_,
             np.arange(150),
         )
-        log_loss = -np.mean(np.log(told[np.arange(150), density.codes]))
-        assert least[backing] == pytest.approx(log_loss, rel=1e-8)
+        log_loss = -np.mean(np.log(posterior[np.arange(150), density.codes]))
+        assert least[place] == pytest.approx(log_loss, rel=1e-8)
 
-    def test_one_of_both_may_be_given(self):
+    def test_bandwidth_or_prior_rows_may_be_given_alone(self):
         X, y = load_iris(return_X_y=True)
         narrow = JointKernelClassifier(bandwidth_step=4).fit(X, y)
         assert (narrow.bandwidth_step_, narrow.left_out_log_loss_.shape) == (4, (8, 15))
         backed = JointKernelClassifier(prior_rows=0.5).fit(X, y)
         assert (backed.prior_rows_, backed.left_out_log_loss_.shape) == (0.5, (1, 15))
 
-    def test_rows_that_were_seen_before_are_known_again_where_near_ones_tell_little(self):
-        """Some contents come again, always with the same label; of others, next to them, nothing can be known."""
+    def test_repeated_rows_are_recognized_where_neighbors_are_uninformative(self):
+        """Some rows occur again, always with the same label; the labels of their neighbors are random."""
         rng = np.random.default_rng(0)
         contents, labels = rng.uniform(size=(300, 3)), rng.integers(0, 2, 300)
         seen = np.append(rng.integers(0, 60, 300), np.arange(60, 300))
@@ -195,7 +196,7 @@ class TestEstimator:
         assert known.mean() > 0.8
         assert model.predict_proba(rng.uniform(size=(200, 3))).max(axis=1).mean() < 0.65
 
-    def test_columns_that_say_nothing_hardly_count(self):
+    def test_uninformative_columns_have_little_relevance(self):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, 300)
         X = np.column_stack([y + 0.3 * rng.normal(size=300), rng.normal(size=(300, 8))])
@@ -203,7 +204,7 @@ class TestEstimator:
         assert max(list(model.relevance_.values())[1:]) < 0.05
         assert next(iter(model.relevance_.values())) == 1.0
 
-    def test_reasons_sum_to_the_log_odds_and_begin_with_what_tells_most(self):
+    def test_contributions_sum_to_the_log_odds_and_begin_with_the_most_relevant_column(self):
         X, y = load_iris(return_X_y=True, as_frame=True)
         model = JointKernelClassifier().fit(X, y)
         reasons = model.explain(X)
@@ -214,7 +215,7 @@ class TestEstimator:
         assert set(reasons.names[1:]) == set(X.columns)
         assert "petal" in reasons.names[1]
 
-    def test_a_row_of_weight_two_does_as_two_rows(self):
+    def test_a_row_of_weight_two_is_two_rows(self):
         X, y = load_iris(return_X_y=True)
         many = np.random.default_rng(0).integers(0, 3, 150)
         weighted = JointKernelClassifier().fit(X, y, sample_weight=many)
@@ -245,7 +246,7 @@ class TestEstimator:
             ([0.5, 0.5, 1e-9], 1.0, 0.5),
         ],
     )
-    def test_what_one_row_weighs(self, weight, factor, unit):
+    def test_unit_weight(self, weight, factor, unit):
         table, factors = read_array(np.arange(3.0)[:, None]), np.full(3, factor)
         rows = Rows(table, np.zeros(3, int), np.array(weight, dtype=float), np.arange(3), factors)
         assert unit_weight(rows) == pytest.approx(unit, rel=1e-6)
@@ -256,15 +257,15 @@ class TestEstimator:
             far = JointKernelClassifier().fit(X * 1e20, y).predict_proba(X * 1e20)
         assert_allclose(far, JointKernelClassifier().fit(X, y).predict_proba(X), atol=1e-7)
 
-    def test_many_rows_are_answered_part_by_part(self, monkeypatch):
+    def test_many_rows_are_predicted_in_parts(self, monkeypatch):
         X, y = load_iris(return_X_y=True, as_frame=True)
         model = JointKernelClassifier().fit(X, y)
-        whole, reasons = model.predict_proba(X), model.explain(X).log_odds
-        monkeypatch.setattr("calibayes.estimators.joint_density.MOST_SUMS", 100)
-        assert_allclose(model.predict_proba(X), whole, rtol=1e-9)
+        at_once, reasons = model.predict_proba(X), model.explain(X).log_odds
+        monkeypatch.setattr("calibayes.estimators.joint_kernel.density.MOST_SUMS", 100)
+        assert_allclose(model.predict_proba(X), at_once, rtol=1e-9)
         assert_allclose(model.explain(X).log_odds, reasons, rtol=1e-6, atol=1e-9)
 
-    def test_of_more_rows_than_are_kept_a_draw_is_taken(self):
+    def test_a_random_subset_of_many_rows_is_kept(self):
         rng = np.random.default_rng(0)
         y = np.arange(25_000) % 2
         X = rng.normal(size=(25_000, 2)) + 3.0 * y[:, None]
@@ -272,7 +273,7 @@ class TestEstimator:
         assert 20_000 <= len(model.density_.codes) <= 20_002
         assert model.score(X[:500], y[:500]) > 0.95
 
-    def test_some_rows_stand_for_all_of_their_class(self):
+    def test_kept_rows_keep_the_class_frequencies(self):
         rng = np.random.default_rng(0)
         y = np.repeat([0, 1], [3900, 100])
         X = rng.normal(size=(4000, 2)) + 4.0 * y[:, None]
@@ -281,7 +282,7 @@ class TestEstimator:
         assert_array_equal(np.bincount(model.density_.codes), [390, 50])
         assert model.score(X, y) > 0.99
 
-    def test_the_number_of_threads_leaves_no_trace(self):
+    def test_predictions_do_not_depend_on_the_number_of_threads(self):
         X, y = make_moons(3000, noise=0.3, random_state=0)
         one, two = (JointKernelClassifier(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
         assert_array_equal(one.predict_proba(X), two.predict_proba(X))

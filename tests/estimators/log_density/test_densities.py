@@ -41,7 +41,7 @@ def test_densities_are_sums_over_rows(left_out, block, monkeypatch):
     densities, own = learn_log_densities(data, floor=1e-300, kept_rows=None, seed=0)
     densities = densities.with_pairs(np.array([0, 1, 1]), np.array([[0, 1, 2], [3, 2, 3]]))
     found = np.exp(densities.evaluate(data.columns, own if left_out else None, quiet))
-    points = densities.standardized(data.columns)
+    points = densities.standardize(data.columns)
     for l in (0, 1, 38):
         for c, kernel in enumerate(densities.kernels):
             skip = own[c][l] if left_out and own[c][l] >= 0 else None
@@ -115,7 +115,7 @@ def test_training_rows_left_out_are_as_if_refitted_without_them():
     model = LogDensityFeatures(selection=None, leave_one_out=True)
     features = model.fit_transform(data.columns, data.codes)
     kernel = model.densities_.kernels[0]
-    point = model.densities_.standardized(data.columns)[0]
+    point = model.densities_.standardize(data.columns)[0]
     rest = kernel.centers[:, 1:]
     expected = stats.norm.pdf(point[:, None], rest, kernel.single[:, None]).mean(axis=1)
     assert_allclose(np.exp(features[0, :2]), expected)

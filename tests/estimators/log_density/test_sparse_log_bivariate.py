@@ -1,11 +1,10 @@
-"""Linear classifiers on log densities, and what they do with odd tables."""
+"""Linear classifiers on log densities, and unusual tables."""
 
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from calibayes.estimators.narrowing import narrowed
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.linear_model import LogisticRegression
@@ -20,28 +19,29 @@ from calibayes import (
 )
 from calibayes.dependence import BestFraction, SignificantPairs, TopFraction
 from calibayes.estimators.log_density.losses import LOSSES
+from calibayes.estimators.log_density.reduction import reduce_features
 from calibayes.plots import boxes, plot_dependence
 
 QUICK = {"C": 0.1, "selection": TopFraction(0.5)}
 
 
 def crossed(n=300, seed=0):
-    """Classes that differ in the sign of a correlation alone: single columns say nothing."""
+    """Classes that differ in the sign of a correlation only; no single column is informative."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     X = rng.normal(size=(n, 3))
-    X[:, 1] = X[:, 0] * (2 * y - 1) + 0.2 * X[:, 1]  # no rule errs on less than 6.3 %
+    X[:, 1] = X[:, 0] * (2 * y - 1) + 0.2 * X[:, 1]  # the Bayes error is 6.3 %
     return X, y
 
 
-def test_pairs_find_what_single_columns_cannot():
+def test_pairs_separate_classes_that_single_columns_cannot():
     X, y = crossed()
     Z, z = crossed(seed=1)
     assert SparseLogBivariateClassifier().fit(X, y).score(Z, z) > 0.85
     assert LogUnivariateClassifier().fit(X, y).score(Z, z) < 0.65
 
 
-def test_what_was_chosen_is_the_least_held_out_loss():
+def test_the_choice_has_the_lowest_held_out_loss():
     X, y = crossed(100)
     model = SparseLogBivariateClassifier(selection=BestFraction((0.0, 0.5, 1.0)), C=(0.01, 1.0)).fit(X, y)
     losses = model.cv_results_["loss"]
@@ -51,7 +51,7 @@ def test_what_was_chosen_is_the_least_held_out_loss():
     assert model.coef_.shape[1] == model.cv_results_["features"][place[0]] == len(model.feature_names_)
 
 
-def test_the_selection_says_which_pairs_the_features_have():
+def test_features_are_the_selected_pairs():
     X, y = crossed()
     model = SparseLogBivariateClassifier(selection=SignificantPairs(1e-6), C=0.1).fit(X, y)
     assert sorted(model.feature_names_[9:]) == ["log p(x0, x1 | 0)", "log p(x0, x1 | 1)"]
@@ -60,14 +60,14 @@ def test_the_selection_says_which_pairs_the_features_have():
 
 
 @pytest.mark.parametrize("loss", [("log", "l2"), ("hinge", "l2")])
-def test_narrow_features_give_the_same_plane(loss):
+def test_reduced_features_give_the_same_hyperplane(loss):
     rng = np.random.default_rng(0)
     features, codes = rng.normal(size=(30, 80)), np.arange(30) % 2
-    turned, back = narrowed(features, LOSSES[loss])
-    assert turned.shape == (30, 30)
+    reduced, restore = reduce_features(features, LOSSES[loss])
+    assert reduced.shape == (30, 30)
     problem = (codes, 2, np.ones(30))
     wide = LOSSES[loss].solve((features, *problem), 0.01)
-    found = back(LOSSES[loss].solve((turned, *problem), 0.01))
+    found = restore(LOSSES[loss].solve((reduced, *problem), 0.01))
     assert_allclose(found.coefficients, wide.coefficients, atol=1e-4)
     assert_allclose(found.intercepts, wide.intercepts, atol=1e-3)
 
@@ -98,10 +98,10 @@ def test_several_classes(load):
         assert model.fit(X, y).decision_function(X).shape == (len(y), 3)
 
 
-def test_the_recipe_of_the_paper_is_spelled_out():
+def test_paper_sets_the_parameters_of_the_publication():
     model = SparseLogBivariateClassifier.paper(class_weight="balanced")
-    told = model.get_params()
-    assert (told["loss"], told["C"], told["leave_one_out"], told["class_weight"]) == (
+    options = model.get_params()
+    assert (options["loss"], options["C"], options["leave_one_out"], options["class_weight"]) == (
         "hinge",
         1.0,
         False,
@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_model():
     assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
-def test_class_weights_leave_densities_alone():
+def test_class_weights_do_not_change_densities():
     X, y = crossed()
     plain, heavy = (
         SparseLogBivariateClassifier(class_weight=w, **QUICK).fit(X, y) for w in (None, {0: 1, 1: 9})
@@ -140,14 +140,14 @@ def test_class_weights_leave_densities_alone():
     assert heavy.predict(X).mean() > plain.predict(X).mean() + 0.05
 
 
-class TestOddTables:
+class TestUnusualTables:
     def test_one_column_has_no_pairs(self):
         X, y = np.r_[np.arange(20.0), np.arange(30.0, 50)][:, None], np.repeat([0, 1], 20)
         model = SparseLogBivariateClassifier().fit(X, y)
         assert model.score(X, y) == 1
         assert model.feature_names_ == ["x0", "log p(x0 | 0)", "log p(x0 | 1)"]
 
-    def test_constant_columns_say_nothing(self):
+    def test_constant_columns_are_ignored(self):
         X, y = crossed()
         model = SparseLogBivariateClassifier(**QUICK).fit(X, y)
         beside = SparseLogBivariateClassifier(**QUICK).fit(np.insert(X, 1, 7.0, axis=1), y)
@@ -179,7 +179,7 @@ class TestOddTables:
         model = SparseLogBivariateClassifier().fit(X, y)
         assert_array_equal(model.predict(X[97:]), [2, 2, 2])
 
-    def test_a_class_of_one_row_leaves_nothing_to_choose_by(self):
+    def test_a_class_of_one_row_is_refused_by_cross_validation(self):
         X, y = crossed(50)
         y[0] = 2
         with pytest.raises(ValueError, match="one row only"):
@@ -195,7 +195,7 @@ class TestOddTables:
         assert model.coef_.shape[1] == 500 + 1000 + 50
         assert "log p(x0, x1 | 1)" in model.feature_names_
 
-    def test_missing_cells_and_words_are_errors(self):
+    def test_missing_values_and_text_are_refused(self):
         X, y = crossed()
         X[3, 1] = np.nan
         with pytest.raises(ValueError, match=r"'x1' has missing cells"):
@@ -204,7 +204,7 @@ class TestOddTables:
             SparseLogBivariateClassifier().fit(pd.DataFrame({"a": ["u", "v"] * 10}), [0, 1] * 10)
 
     @pytest.mark.parametrize(
-        ("choice", "said"),
+        ("options", "message"),
         [
             ({"loss": "square"}, "loss must be"),
             ({"C": -1.0}, "C must be"),
@@ -217,14 +217,14 @@ class TestOddTables:
             ({"cv": 1}, "cv must be"),
         ],
     )
-    def test_parameters_that_make_no_sense(self, choice, said):
+    def test_invalid_parameters_are_refused(self, options, message):
         X, y = crossed(40)
-        with pytest.raises(ValueError, match=said):
-            SparseLogBivariateClassifier(**choice).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            SparseLogBivariateClassifier(**options).fit(X, y)
 
 
 class TestFeatures:
-    def test_names_say_what_is_what(self):
+    def test_feature_names(self):
         iris = load_iris(as_frame=True)
         model = LogDensityFeatures(selection=TopFraction(0.1), original_columns=True).fit(
             iris.data, iris.target
@@ -248,14 +248,14 @@ class TestFeatures:
         assert_allclose(found[:10], features.transform(X[:10]))
         assert not np.allclose(found[10:], features.transform(X[10:]))
 
-    def test_several_answers_need_a_classifier(self):
+    def test_several_candidates_need_a_classifier(self):
         X, y = crossed(60)
         with pytest.raises(ValueError, match="several answers"):
             LogDensityFeatures(selection="cv").fit(X, y)
 
 
-class TestMeasuring:
-    def test_a_tidy_table(self):
+class TestMeasureDependence:
+    def test_data_frame_of_all_pairs(self):
         iris = load_iris(as_frame=True)
         found = measure_dependence(iris.data, iris.target_names[iris.target])
         frame = found.frame()
@@ -270,7 +270,7 @@ class TestMeasuring:
         assert found.classes == ("all",)
         assert found.p_value.min() >= 1 / 51
 
-    def test_pictures(self):
+    def test_plots(self):
         X, y = crossed(60)
         found = measure_dependence(X, y, measure="pearson")
         assert "within 1" in plot_dependence(found, 1).get_title(loc="left")
@@ -279,7 +279,7 @@ class TestMeasuring:
             plot_dependence(found, 5)
 
 
-def test_progress_is_told_after_a_second(capsys, monkeypatch):
+def test_progress_is_reported_after_a_second(capsys, monkeypatch):
     ticks = iter(range(0, 10_000, 2))
     monkeypatch.setattr("time.monotonic", lambda: next(ticks))
     X, y = crossed(40)
@@ -289,7 +289,7 @@ def test_progress_is_told_after_a_second(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-def test_vehicle_errs_on_at_most_a_fifth(data_file):
+def test_error_on_vehicle(data_file):
     table = pd.read_csv(data_file("vehicle"))
     X, y = table.drop(columns="target"), table["target"]
     assert 1 - cross_val_score(SparseLogBivariateClassifier(), X, y, cv=5).mean() <= 0.2

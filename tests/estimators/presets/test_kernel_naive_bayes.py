@@ -1,4 +1,4 @@
-"""Kernel naive Bayes: held-out errors, awkward columns, and what its parameters may be."""
+"""Kernel naive Bayes: held-out errors, unusual columns and invalid parameters."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def table(n=240, seed=0):
 
 
 def best(X, y):
-    """The score of the rule that knows where these rows come from."""
+    """The score of the Bayes rule for these rows."""
     return np.mean(np.argmin(((X[:, None] - 1.5 * np.arange(3)[:, None]) ** 2).sum(axis=2), axis=1) == y)
 
 
@@ -56,7 +56,7 @@ def test_a_grid_decides_as_one_density_of_scipy_for_each_class_and_column():
 
 
 @BOTH
-class TestAwkwardColumns:
+class TestUnusualColumns:
     def test_one_value_in_a_class(self, binning):
         X, y = table()
         X[y == 1, 0] = 0.25
@@ -81,7 +81,7 @@ class TestAwkwardColumns:
         new = plain.predict_log_proba([[far, 0.0], [0.0, -far]])
         assert np.isfinite(new).all()
 
-    def test_a_constant_column_says_nothing(self, binning):
+    def test_a_constant_column_is_ignored(self, binning):
         X, y = table()
         wide = np.column_stack([X, np.full(len(X), 7.0)])
         without, beside = (cb.KernelNB(binning=binning, rule="ml").fit(rows, y) for rows in (X, wide))
@@ -160,7 +160,7 @@ def test_a_bandwidth_in_the_columns_units():
     assert_allclose(narrow.fitted_.model.families["kernel"].bandwidths * grid.step, 0.05)
 
 
-def test_levels_that_come_later():
+def test_levels_in_later_rows():
     X = np.array([["a"], ["b"], ["a"], ["c"], ["b"]], dtype=object)
     families = [("levels", cb.families.KernelDensity(), cb.every, cb.encoders.Levels())]
     model = cb.GenerativeClassifier(families=families, rule="ml")
@@ -170,8 +170,8 @@ def test_levels_that_come_later():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_pair_knows_what_columns_say_together():
-    """Exclusive or: neither column tells the class alone."""
+def test_a_pair_models_the_joint_density_of_two_columns():
+    """Exclusive or: neither column alone depends on the class."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
     y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
@@ -185,7 +185,7 @@ def test_a_pair_knows_what_columns_say_together():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"binning": "fine"}, "binning must be one of 'adaptive', 'grid', or an encoder"),
+        ({"binning": "fine"}, "binning must be one of 'adaptive', 'grid' or an object such as Grid"),
         ({"binning": Grid}, "binning must be one of"),
         ({"bandwidth": "wide"}, "bandwidth must be one of 'normal', 'silverman'"),
         ({"bandwidth": Silverman}, "bandwidth must be one of"),

@@ -1,4 +1,4 @@
-"""Kinds of columns: what is decided, what a person may say, and what the schema tells."""
+"""Kinds of columns: defaults, given kinds and the schema."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
 from calibayes.encoders import KMeansBins, QuantileBins
-from calibayes.estimators import kinds
+from calibayes.estimators.presets import kinds
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 
 
@@ -27,7 +27,7 @@ def table(n=200):
     return X, np.array(["ill", "well"])[y]
 
 
-def test_kinds_that_columns_have_by_themselves():
+def test_default_kinds():
     X, y = table()
     binned, gaussian = (
         cb.NaiveBayes(discretize="kmeans").fit(X, y).schema_,
@@ -98,7 +98,7 @@ def test_numbers_in_bins_beside_gaussians():
     assert model.sample(5, random_state=0)[0].shape == (5, 5)
 
 
-def test_a_kind_of_ones_own_is_one_entry(monkeypatch):
+def test_a_new_kind_is_one_entry(monkeypatch):
     wide = kinds.Kind(lambda choices: Gaussian(), lambda choices: kinds.Numbers())
     monkeypatch.setitem(kinds.KINDS, "full", wide)
     X, y = table()
@@ -116,7 +116,7 @@ def test_a_kind_of_ones_own_is_one_entry(monkeypatch):
         ({"town": "gaussian"}, "column 'town' cannot be 'gaussian': it holds text, not numbers"),
         ({"smokes": "binned"}, "column 'smokes' cannot be 'binned': it holds booleans"),
         ({"age": "bernoulli"}, "column 'age' has values other than 0 and 1"),
-        ({"age": "gaussian", 0: "binned"}, "column 'age' is said to be 'gaussian' and 'binned'"),
+        ({"age": "gaussian", 0: "binned"}, "column 'age' is given as 'gaussian' and as 'binned'"),
         (["gaussian"], "kinds must be a mapping"),
     ],
 )

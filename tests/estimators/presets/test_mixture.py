@@ -63,7 +63,7 @@ class TestNumberOfComponents:
         assert losses[0] > 2 * losses.min()
         assert model.n_components_.max() == np.argmin(losses) + 1 >= 2
 
-    def test_numbers_that_are_none(self):
+    def test_invalid_numbers_of_components(self):
         X, y = clumps()
         for given in (0, 2.5, True, [1, 2, 3], [2, 0], "aic"):
             with pytest.raises(ValueError, match="n_components"):

@@ -26,7 +26,7 @@ TREES = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
 def words(n=400, seed=0, gaps=0.0):
-    """Columns of strings that hang on each other: otherwise in the first rows, and otherwise in the last class."""
+    """Dependent columns of strings; the first rows and the last class have other dependences."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     a = (rng.integers(0, 3, n) + (rng.random(n) < 0.4) * y) % 3
@@ -60,7 +60,7 @@ class TestExactArithmetic:
         close(parts.parameters_, whole.parameters_)
         close(parts.data_statistics_, whole.data_statistics_)
 
-    def test_levels_that_come_later_find_room(self, options, rule, gaps):
+    def test_levels_in_later_rows(self, options, rule, gaps):
         X, y = words(gaps=gaps)
         late = X["c"].eq("t").to_numpy(dtype=bool) | X["a"].eq("p").to_numpy(dtype=bool)
         order = np.argsort(late, kind="stable")
@@ -119,8 +119,8 @@ def test_calibration_decides_better_than_likelihood():
     assert calibrated.score(X[1500:], y[1500:]) >= likely.score(X[1500:], y[1500:]) - 0.005
 
 
-class TestTablesAsTheyCome:
-    def test_kinds_are_decided_and_said(self):
+class TestMixedTables:
+    def test_kinds_are_in_the_schema(self):
         penguins = load_penguins()
         model = cb.TreeAugmentedNB(kinds={"year": "categorical", "body_mass_g": "gaussian"})
         model.fit(penguins.columns, penguins.target)
@@ -217,7 +217,7 @@ class TestJoined:
         assert age[4] == 9.0
         assert abs(size[0] - 10) < 10
 
-    def test_what_its_parts_say_is_what_it_says(self):
+    def test_parts_determine_dependence_and_levels(self):
         joined = ByColumnType().fit(self.table(), [2, 1], np.ones(6))
         assert "bins of numbers" in joined.data_dependence
         assert joined.extend(self.table())[1] is None
@@ -244,7 +244,7 @@ class TestBadInput:
         assert_allclose(model.predict_proba(X[["b"]]), plain.predict_proba(X[["b"]]))
         assert plot_tree(model).get_title("left") == "No column depends on another"
 
-    def test_a_constant_column_hangs_on_none(self):
+    def test_a_constant_column_has_no_edge(self):
         X, y = words()
         with_constant = X.assign(same="always")
         model = cb.TreeAugmentedNB(edges=AllEdges()).fit(with_constant, y)
@@ -255,20 +255,20 @@ class TestBadInput:
             atol=1e-9,
         )
 
-    def test_thousands_of_levels_are_no_edge_and_no_trouble(self):
+    def test_columns_of_thousands_of_levels_have_no_edge(self):
         X, y = words(6000)
         X["id"] = [f"row {i}" for i in range(len(X))]
         model = cb.TreeAugmentedNB(rule="ml").fit(X, y)
         assert "id" not in {name for edge in model.edges_ for name in edge[:2]}
         assert model.score(X, y) > 0.6
 
-    def test_a_survey_that_is_too_large_says_so(self):
+    def test_too_many_pairs_are_refused(self):
         rng = np.random.default_rng(0)
         X = rng.integers(0, 90, size=(500, 300)).astype(str).astype(object)
         with pytest.raises(ValueError, match="fewer bins, pooled levels or a smaller max_cells help"):
             cb.TreeAugmentedNB().fit(X, np.arange(500) % 2)
 
-    def test_unseen_levels_and_empty_rows_say_nothing(self):
+    def test_unseen_levels_and_empty_rows_have_the_posterior_of_the_prior(self):
         X, y = words()
         model = cb.TreeAugmentedNB().fit(X, y)
         strange = pd.DataFrame({name: ["never seen", None] for name in "abce"})
@@ -300,28 +300,28 @@ class TestBadInput:
             ({"bandwidth": -1.0}, "bandwidth"),
         ],
     )
-    def test_parameters_that_make_no_sense(self, options, message):
+    def test_invalid_parameters_are_refused(self, options, message):
         with pytest.raises(ValueError, match=message):
             cb.TreeAugmentedNB(**options).fit(*words())
 
     @pytest.mark.parametrize(
         "make", [lambda: InformativeEdges(-1.0), lambda: SignificantEdges(0.0), lambda: Tree(back_off=np.nan)]
     )
-    def test_parts_that_make_no_sense(self, make):
+    def test_invalid_components_are_refused(self, make):
         with pytest.raises(ValueError, match=r"InformativeEdges|SignificantEdges|back_off"):
             make()
 
 
-def test_edges_say_most_first_and_are_drawn(tmp_path):
+def test_edges_are_sorted_by_information_and_drawn(tmp_path):
     X, y = words()
     model = cb.TreeAugmentedNB().fit(X, y)
-    told = [edge.information for edge in model.edges_]
-    assert told == sorted(told, reverse=True)
+    information = [edge.information for edge in model.edges_]
+    assert information == sorted(information, reverse=True)
     axes = plot_tree(model)
     axes.figure.savefig(tmp_path / "tree.png")
     assert {text.get_text() for text in axes.texts} >= set("abce")
     assert len(axes.lines) == len(model.edges_) == 3
-    own = cb.TreeAugmentedNB(per_class=True, edges=AllEdges()).fit(X, y)
-    assert len(plot_tree(own, label="y").lines) == 3
+    per_class = cb.TreeAugmentedNB(per_class=True, edges=AllEdges()).fit(X, y)
+    assert len(plot_tree(per_class, label="y").lines) == 3
     with pytest.raises(ValueError, match="give one of"):
-        plot_tree(own)
+        plot_tree(per_class)

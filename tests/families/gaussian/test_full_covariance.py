@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, TrainingOptions
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
@@ -75,7 +75,7 @@ class TestTriangular:
             (rows(3, 4), rows(4, 4).T),
         ],
     )
-    def test_what_blas_would_misread_is_refused(self, x, factor):
+    def test_arrays_that_blas_cannot_read_are_refused(self, x, factor):
         with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
             gaussian.multiply_triangular(x, factor)
 
@@ -153,7 +153,7 @@ class TestSinglePrecision:
         for name, value in double.data_statistics_["columns"].items():
             assert_allclose(single.data_statistics_["columns"][name], value, rtol=1e-12, atol=1e-9)
 
-    def test_calibration_comes_to_the_same_decisions(self):
+    def test_calibration_gives_the_same_decisions(self):
         rng = np.random.default_rng(3)
         y = np.arange(600) % 3
         x = (rng.normal(size=(600, 8)) + 0.8 * rng.normal(size=(3, 8))[y]).astype(np.float32)
@@ -190,7 +190,7 @@ class TestMoments:
             moments.outer(x, weights), np.einsum("nk,ni,nj->kij", weights, x, x), rtol=1e-12, atol=1e-12
         )
 
-    def test_rows_without_weight_are_not_looked_at(self):
+    def test_rows_without_weight_are_skipped(self):
         x, weights = rows(20, 3), rows(20, 2, seed=1)
         weights[:5], x[:5] = 0.0, np.inf
         assert_allclose(moments.outer(x, weights), moments.outer(x[5:], weights[5:]), rtol=1e-14)
@@ -244,7 +244,7 @@ class TestUndecidedRows:
         few = model.fit(x, y).statistics_["columns"]
         weights = np.eye(3)[y] - model.predict_proba(x)
         assert 0.2 < (without_negligible(weights) == 0).mean() < 1.0
-        monkeypatch.setattr("calibayes.learn.measuring.NEGLIGIBLE", 0.0)
+        monkeypatch.setattr("calibayes.learn.loop.NEGLIGIBLE", 0.0)
         every = model.fit(x, y).statistics_["columns"]
         for name, value in every.items():
             assert_allclose(few[name], value, rtol=1e-9, atol=1e-8)
@@ -260,6 +260,10 @@ class Counting:
         self.passes.append(len(source.parts()))
         return Serial().total(function, source)
 
+    def each(self, function, source):
+        self.passes.append(len(source.parts()))
+        return Serial().each(function, source)
+
 
 class TestPasses:
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
@@ -270,9 +274,9 @@ class TestPasses:
         assert not hasattr(model, "history_")
         assert model.best_iter_ == 0
 
-    def test_a_closed_form_that_is_watched_has_a_history(self):
+    def test_a_closed_form_with_callbacks_has_a_history(self):
         model = QuadraticDiscriminantAnalysis(
-            rule="ml", training=cb.TrainingOptions(callbacks=[lambda progress: None])
+            rule="ml", training=TrainingOptions(callbacks=[lambda progress: None])
         )
         assert len(model.fit(rows(60, 3), np.arange(60) % 2).history_["error"]) == 1
 
@@ -280,7 +284,7 @@ class TestPasses:
         engine, d, k = Counting(), 120, 3
         model = QuadraticDiscriminantAnalysis(rule="ml", prior=None, engine=engine)
         model.fit(rows(9000, d), np.arange(9000) % k)
-        assert model._least_cells == k * d * (d + 1) // 2
+        assert model.fitted_.model.least_cells == k * d * (d + 1) // 2
         x, zeros = np.zeros((90_000, d)), np.zeros(90_000)
         for least in (0, 10**5, 10**6, 3 * 10**6, 10**8):
             blocks = [
@@ -332,7 +336,7 @@ class TestContrast:
         apart = family.log_density(x, parameters) - family.contrast(x, parameters)
         assert_allclose(apart, apart[:, :1] + np.zeros(3), atol=1e-8)
 
-    def test_a_row_of_float32_is_judged_alike(self):
+    def test_rows_of_float32_are_classified_as_those_of_float64(self):
         x, labels = rows(200, 6).astype(np.float32), np.eye(3)[np.arange(200) % 3]
         family = Gaussian(Tied()).bind(Layout(("a", "b", "c"), tuple("uvwxyz"), center=np.zeros(6)))
         parameters = family.parameters(family.statistics(x, labels))

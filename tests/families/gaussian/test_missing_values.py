@@ -78,7 +78,7 @@ def test_full_gaussians_are_marginalized_at_predict():
             assert found[row, c] == pytest.approx(expected, abs=1e-8)
 
 
-def test_diagonal_gaussians_skip_missing_cells():
+def test_diagonal_gaussians_skip_missing_values():
     X, y = gappy()
     model = cb.GaussianNB(rule="ml", var_smoothing=0.0).fit(X, y)
     for c in (0, 1):
@@ -96,7 +96,7 @@ def test_diagonal_gaussians_skip_missing_cells():
     ids=lambda estimator: type(estimator).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_every_estimator_learns_from_gaps(estimator, rule):
+def test_every_estimator_learns_from_rows_with_missing_values(estimator, rule):
     X, y = gappy(300)
     X = np.abs(X) if get_tags(estimator).input_tags.positive_only else X
     without_natural = cb.NaiveBayes | cb.KernelNB | cb.MixtureDiscriminantAnalysis
@@ -118,7 +118,7 @@ def test_every_estimator_learns_from_gaps(estimator, rule):
 @pytest.mark.parametrize(
     "estimator", [cb.GaussianNB, cb.BernoulliNB, cb.CategoricalNB, cb.GenerativeLogisticRegression]
 )
-def test_partial_fit_with_gaps_is_fit(estimator, rule):
+def test_partial_fit_with_missing_values_is_fit(estimator, rule):
     X, y = gappy(200)
     X = np.round(X, 1)
     model = estimator(rule=rule)
@@ -127,24 +127,24 @@ def test_partial_fit_with_gaps_is_fit(estimator, rule):
     assert_allclose(model.predict_proba(X), estimator(rule=rule).fit(X, y).predict_proba(X), atol=1e-10)
 
 
-def test_a_class_without_a_known_cell_of_a_column():
+def test_a_class_without_a_known_value_in_a_column_is_refused():
     X, y = gappy()
     X[y == 1, 2] = np.nan
     with pytest.raises(ValueError, match=r"class '1'.*no known values in column 'x2'"):
         cb.GaussianNB(prior=None, var_smoothing=0.0).fit(X, y)
 
 
-def test_a_family_that_cannot_use_gaps_says_so():
+def test_a_family_without_support_for_missing_values_refuses_them():
     from tests.oracles.test_papers import KnownVariance
 
     model = cb.GenerativeClassifier(families=[("x", KnownVariance(), [0])])
     with pytest.raises(
-        ValueError, match="column 'x0' contains NaN, and KnownVariance cannot use missing cells"
+        ValueError, match="column 'x0' contains NaN, and KnownVariance cannot model missing values"
     ):
         model.fit([[1.0], [np.nan], [2.0]], [0, 1, 1])
 
 
-def test_a_table_with_gaps_goes_in_as_it_is(data_file):
+def test_tables_with_missing_values_need_no_preprocessing(data_file):
     import pandas as pd
     import polars as pl
 

@@ -23,8 +23,9 @@ from calibayes.estimators.interface.explanation import Explanation
 from calibayes.estimators.interface.input import Rows, new_table, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import trial
+from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.families import ClassPrior
+from calibayes.tables.text import text_table
 
 
 @estimator
@@ -91,7 +92,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             reader = unfitted_copy(self)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
             rows = rows._replace(table=rows.table.with_cache())
-            folds = trial(self.cv, rows, len(np.asarray(y)), parameters.seed_of(self.random_state))
+            folds = evaluation_folds(self.cv, rows, len(np.asarray(y)), parameters.seed_of(self.random_state))
             members = self.members(rows, classes)
             training = EnsembleTraining(
                 members,
@@ -164,11 +165,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
             lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
         lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        texts = [
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        return "\n".join([*texts, *_left_out(fitted)])
+        return "\n".join([text_table(lines), *_left_out(fitted)])
 
 
 def _left_out(fitted: FittedEnsemble) -> list[str]:

@@ -15,7 +15,7 @@ from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.estimators.interface.input import Rows, class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import Trial, unit_weight
+from calibayes.estimators.interface.splits import EvaluationFolds, unit_weight
 from calibayes.kernels.posterior.averaging import is_lower, log_loss, mix, mixture_weights
 from calibayes.kernels.posterior.logspace import held_out_scores
 
@@ -105,7 +105,7 @@ class EnsembleTraining:
     classes : (k,) array
     rows : Rows
         All training rows.
-    trial : Trial
+    trial : EvaluationFolds
         The rows that members are compared on, and their folds.
     engine : Engine
     n_jobs : int or None
@@ -116,7 +116,7 @@ class EnsembleTraining:
     members: Mapping[str, Member | str]
     classes: Array
     rows: Rows
-    trial: Trial
+    trial: EvaluationFolds
     engine: Engine
     n_jobs: int | None
     deadline: Deadline
@@ -146,7 +146,7 @@ class EnsembleTraining:
             error=weighting.error,
         )
 
-    def context(self, trial: Trial) -> FoldContext:
+    def context(self, trial: EvaluationFolds) -> FoldContext:
         """What all members share on these rows and folds."""
         rows, masks = trial
         training = [rows.only(~mask) for mask in masks]
@@ -167,7 +167,7 @@ class EnsembleTraining:
     @property
     def all_rows(self) -> FoldContext:
         """The context of training on all rows."""
-        return self.context(Trial(self.rows, []))
+        return self.context(EvaluationFolds(self.rows, []))
 
     def member(self, name: str) -> Member:
         """An evaluated member."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.ensemble.member import Path
+from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
 from calibayes.kernels.posterior.averaging import mix, pair_shares
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -52,7 +52,7 @@ class FittedEnsemble:
     class_frequencies: Array
     models: Mapping[str, Any]
     weights: Mapping[str, float]
-    paths: Mapping[str, Path]
+    paths: Mapping[str, CalibrationPath]
     skipped: Mapping[str, str]
     rows: int
     tried_rows: int

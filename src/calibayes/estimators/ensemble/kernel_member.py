@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.ensemble.member import FoldContext, MemberResult, Path
+from calibayes.estimators.ensemble.member import CalibrationPath, FoldContext, MemberResult
 from calibayes.estimators.joint_kernel.classifier import trained_at
 from calibayes.estimators.joint_kernel.density import (
     PRIOR_ROWS,
@@ -28,7 +28,7 @@ MOST_DISTANCES = 3e7
 
 
 @dataclass(frozen=True)
-class KernelPath(Path):
+class KernelPath(CalibrationPath):
     """The path of decreasing bandwidths, with the number of pseudo-rows that is used."""
 
     prior_rows: float = 0.0
@@ -72,13 +72,13 @@ class KernelMember:
         context.report(f"log loss {loss:.4f}, error {error:.4f} on held-out rows", 1.0)
         return MemberResult(out_of_fold, path)
 
-    def train(self, context: FoldContext, path: Path) -> Any:
+    def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         assert isinstance(path, KernelPath)
         smoothing = Smoothing(int(path.stop), path.prior_rows)
         model = trained_at(context.rows, context.classes, smoothing, self.kept_rows, self.seed)
         return model.set_params(n_jobs=context.n_jobs)
 
-    def train_density(self, context: FoldContext, path: Path) -> Any:
+    def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self.train(context, path)
 
 

@@ -18,7 +18,7 @@ EnsembleLoss = Callable[[Array], float | None]
 
 
 @dataclass(frozen=True)
-class Path:
+class CalibrationPath:
     """Held-out log loss and error along the path of a member, averaged over the rows of all folds.
 
     Attributes
@@ -44,7 +44,7 @@ class Path:
         return float(self.total_step[self.best])
 
 
-NO_PATH = Path(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0)
+NO_PATH = CalibrationPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0)
 """The path of a member that no fold was held out for."""
 
 
@@ -53,7 +53,7 @@ class MemberResult(NamedTuple):
 
     out_of_fold: Array
     """log p(class | x) of each row, (n, k); NaN for a row in no fold, or one that was left out to save time."""
-    path: Path
+    path: CalibrationPath
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Member(Protocol):
     def evaluate(self, context: FoldContext) -> MemberResult:
         """Predictions for the held-out rows of each fold, and how far it was trained for them."""
 
-    def train(self, context: FoldContext, path: Path) -> Any:
+    def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         """The estimator trained on all rows, as far as the path says."""
 
-    def train_density(self, context: FoldContext, path: Path) -> Any:
+    def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         """The estimator trained on all rows for its density, without calibration."""
 
 
@@ -123,12 +123,14 @@ class RefitMember:
             model = self._fitted(training, labels[~mask])
             out_of_fold[mask] = model.predict_log_proba(rows.table.rows(mask))
         loss, error = held_out_scores(out_of_fold, rows.codes, rows.weight)
-        return MemberResult(out_of_fold, Path(np.array([np.nan]), np.array([loss]), np.array([error]), 0))
+        return MemberResult(
+            out_of_fold, CalibrationPath(np.array([np.nan]), np.array([loss]), np.array([error]), 0)
+        )
 
-    def train(self, context: FoldContext, path: Path) -> Any:
+    def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self._fitted(context.rows, context.labels)
 
-    def train_density(self, context: FoldContext, path: Path) -> Any:
+    def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self.train(context, path)
 
     def _fitted(self, rows: Rows, labels: Array) -> Any:

@@ -12,10 +12,10 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.member import (
     NO_PATH,
+    CalibrationPath,
     EnsembleLoss,
     FoldContext,
     MemberResult,
-    Path,
 )
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fitted import begin
@@ -120,9 +120,9 @@ class PathMember:
                 break
         steps, losses, errors = np.array(evaluated).T
         best = int(np.argmin(losses))
-        return MemberResult(best_predictions, Path(steps, losses, errors, best, stopping.reason))
+        return MemberResult(best_predictions, CalibrationPath(steps, losses, errors, best, stopping.reason))
 
-    def train(self, context: FoldContext, path: Path) -> GenerativeEstimator:
+    def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         rows, engine = context.rows, context.engine
         recipe = self.estimator.recipe(engine)
         assembly = assemble(recipe, rows, context.classes)
@@ -142,9 +142,9 @@ class PathMember:
         holder = self.estimator.holding(fitted, rows.table)
         return holder.set_params(engine=engine)  # type: ignore[no-any-return]
 
-    def train_density(self, context: FoldContext, path: Path) -> GenerativeEstimator:
+    def train_density(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         """The estimator before calibration: calibration improves decisions and impairs densities."""
-        start = Path(np.zeros(1), np.zeros(1), np.zeros(1), 0)
+        start = CalibrationPath(np.zeros(1), np.zeros(1), np.zeros(1), 0)
         return self.uncalibrated(self.train(context, start))
 
     def uncalibrated(self, trained: GenerativeEstimator) -> GenerativeEstimator:

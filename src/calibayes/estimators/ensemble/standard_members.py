@@ -48,7 +48,7 @@ ROWS_FOR_PAIRS = 1000
 
 
 @dataclass(frozen=True)
-class Size:
+class TableSize:
     """The size of a table."""
 
     n: int
@@ -64,7 +64,7 @@ class Size:
         return float(self.k) * self.n * self.d**2
 
 
-def _kernel(size: Size) -> GenerativeClassifier:
+def _kernel(size: TableSize) -> GenerativeClassifier:
     """Kernel naive Bayes: kernel densities and levels by column, with missing values as a level."""
     family = KernelDensity(OverBins())
     return GenerativeClassifier(
@@ -72,13 +72,13 @@ def _kernel(size: Size) -> GenerativeClassifier:
     )
 
 
-def _tied(size: Size) -> GenerativeClassifier:
+def _tied(size: TableSize) -> GenerativeClassifier:
     """Gaussian classes with one covariance, hardly shrunk: small differences of correlated columns may matter."""
     family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
     return GenerativeClassifier(families=[("tied", family, every, Dense())])
 
 
-def _full(size: Size) -> GenerativeClassifier:
+def _full(size: TableSize) -> GenerativeClassifier:
     """Gaussian classes with a covariance each, shrunk strongly towards the covariance within all classes.
 
     If that would be too much work, on the principal components of the table.
@@ -88,7 +88,7 @@ def _full(size: Size) -> GenerativeClassifier:
     return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
 
 
-def _tree(size: Size) -> GenerativeClassifier:
+def _tree(size: TableSize) -> GenerativeClassifier:
     """Tree-augmented naive Bayes on coarse bins that are cut where the class frequencies change."""
     family = Tree(alpha=1.0, search=OneTree(SignificantEdges()), back_off=5.0)
     encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)))
@@ -96,37 +96,37 @@ def _tree(size: Size) -> GenerativeClassifier:
 
 
 @dataclass(frozen=True)
-class Standard:
+class StandardMember:
     """A default member: how it is made, when it would take too long, and when it is used."""
 
-    member: Callable[[Size], Member]
-    too_large: Callable[[Size], str] = lambda size: ""
-    is_used: Callable[[Size], bool] = lambda size: True
-    work: Callable[[Size], float] = lambda size: 0.0
+    member: Callable[[TableSize], Member]
+    too_large: Callable[[TableSize], str] = lambda size: ""
+    is_used: Callable[[TableSize], bool] = lambda size: True
+    work: Callable[[TableSize], float] = lambda size: 0.0
     """Multiplications per pass, if these take most of the time."""
 
 
 def _path_member(
-    make: Callable[[Size], GenerativeClassifier],
+    make: Callable[[TableSize], GenerativeClassifier],
     passes: int,
-    work: Callable[[Size], float] = lambda size: 0.0,
-) -> Callable[[Size], PathMember]:
+    work: Callable[[TableSize], float] = lambda size: 0.0,
+) -> Callable[[TableSize], PathMember]:
     """How a member is made that follows a path of at most so many passes."""
     return lambda size: PathMember(make(size), passes, is_costly=work(size) > COSTLY)
 
 
-def _too_wide(size: Size) -> str:
+def _too_wide(size: TableSize) -> str:
     if size.d**2 <= MOST_CELLS:
         return ""
     return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
 
 
-def _least_work(size: Size) -> float:
+def _least_work(size: TableSize) -> float:
     """Multiplications per pass for the second moments of all columns, or of principal components if these are too many."""
     return size.work if size.work <= MOST_WORK else float(size.k) * size.n * min(size.d, DIRECTIONS) ** 2
 
 
-def _too_much_work(size: Size) -> str:
+def _too_much_work(size: TableSize) -> str:
     few, work = min(size.d, DIRECTIONS), _least_work(size)
     if work <= MOST_WORK:
         return _too_wide(size)
@@ -136,18 +136,18 @@ def _too_much_work(size: Size) -> str:
     )
 
 
-def _too_many_pairs(size: Size) -> str:
+def _too_many_pairs(size: TableSize) -> str:
     if float(size.n) * size.columns**2 <= MOST_PAIRS:
         return ""
     return f"{size.n} rows x {size.columns}^2 columns are too many pairs of columns to count"
 
 
-STANDARD: Mapping[str, Standard] = {
-    "near": Standard(lambda size: KernelMember()),
-    "tied": Standard(_path_member(_tied, 80), _too_wide),
-    "full": Standard(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
-    "kernel": Standard(_path_member(_kernel, 120)),
-    "tree": Standard(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
+STANDARD: Mapping[str, StandardMember] = {
+    "near": StandardMember(lambda size: KernelMember()),
+    "tied": StandardMember(_path_member(_tied, 80), _too_wide),
+    "full": StandardMember(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
+    "kernel": StandardMember(_path_member(_kernel, 120)),
+    "tree": StandardMember(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
 }
 """Name -> member, those with short paths first: long paths end early if they do not improve the ensemble. One with slow
 passes is evaluated last."""
@@ -157,7 +157,7 @@ def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[st
     """The members of these names, or the default ones; for a member that is left out, the reason."""
     columns = len(rows.table.names)
     encoded = Dense().fit(rows.table, range(columns), rows.weight)
-    size = Size(len(rows.codes), k, len(encoded.names), columns)
+    size = TableSize(len(rows.codes), k, len(encoded.names), columns)
     if names is None:
         names = [name for name, member in STANDARD.items() if member.is_used(size)]
     costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)

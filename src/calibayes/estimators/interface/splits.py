@@ -119,27 +119,27 @@ LEAST_OF_CLASS = 50
 LEFT_OUT, NEVER_HELD_OUT = -2, -1
 
 
-class Trial(NamedTuple):
+class EvaluationFolds(NamedTuple):
     """Rows that models are compared on, and which of them each fold holds out, (n,) booleans each."""
 
     rows: Rows
     held_out: list[Array]
 
 
-def trial(cv: Any, rows: Rows, n: int, seed: int) -> Trial:
+def evaluation_folds(cv: Any, rows: Rows, n: int, seed: int) -> EvaluationFolds:
     """Folds that depend on the content of the rows and on how often they occur, not on their order.
 
     By default (None) five folds, three from 3,000 rows on, of at most about 20,000 rows. Splitters split the n rows that
     were passed.
     """
     if cv is not None and not isinstance(cv, WHOLE):
-        return Trial(rows, held_out_masks(cv, rows, n, seed))
+        return EvaluationFolds(rows, held_out_masks(cv, rows, n, seed))
     rows = expand_counts(rows, seed)
     many = len(rows.codes)
     count = whole_number("cv", (FEWER_FOLDS if many >= MANY_ROWS else FOLDS) if cv is None else cv, 2)
     fold = assign_folds(rows.codes, count, min(TRIAL_ROWS / many, 1.0) if cv is None else 1.0)
     taken = fold != LEFT_OUT
-    return Trial(rows.only(taken), masks_of(fold[taken], count))
+    return EvaluationFolds(rows.only(taken), masks_of(fold[taken], count))
 
 
 def held_out_masks(cv: Any, rows: Rows, n: int, seed: int) -> list[Array]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.estimators.generative.binding import every
-from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, class_prior_of
 from calibayes.estimators.interface.parameters import estimator, number
-from calibayes.estimators.presets.naive_bayes import CountingNB, even_unless_fitted
+from calibayes.estimators.presets.naive_bayes import ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
 from calibayes.families.model import PRIOR
 
@@ -147,7 +146,7 @@ class ComplementNB(WithoutDecisionFunction, CountingNB):
 
 
 @estimator
-class PoissonNB(WithoutDecisionFunction, GenerativeEstimator):
+class PoissonNB(WithoutDecisionFunction, ClassPriorAttributes):
     """Naive Bayes over counts with a Poisson density for each class and column: the number of events matters, too.
 
     Missing values are skipped. Counts need not be integers.

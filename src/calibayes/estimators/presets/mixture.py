@@ -24,7 +24,7 @@ from calibayes.estimators.interface.parameters import (
     unfitted_copy,
     whole_number,
 )
-from calibayes.estimators.presets import components
+from calibayes.estimators.presets import component_count
 from calibayes.estimators.presets.discriminant_analysis import GaussianPreset
 from calibayes.families import (
     Diagonal,
@@ -145,14 +145,16 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         most = whole_number("max_components", self.max_components, 1)
         if given == "bic":
             names, engine = [str(name) for name in classes], chosen_engine(self.engine, self.n_jobs)
-            bic = components.information(self._family(), rows, names, most, seed, self.max_iter, engine)
+            bic = component_count.information_criterion(
+                self._family(), rows, names, most, seed, self.max_iter, engine
+            )
             return tuple(int(count) for count in np.argmin(bic, axis=1) + 1), {"bic": bic}
         if given == "cv":
             labels = np.where(rows.codes < 0, None, classes[rows.codes])
             worker = unfitted_copy(self).set_params(class_weight=None, verbose=0)
             if self.training is not None:
                 worker.training = clone(self.training).set_params(callbacks=None)
-            results = components.validated(worker, rows, labels, most, seed)
+            results = component_count.validation_scores(worker, rows, labels, most, seed)
             return int(np.argmin(results["log_loss"].mean(axis=1))) + 1, {"cv_results": results}
         raise ValueError(f"n_components must be a number, one for each class, 'bic' or 'cv', got {given!r}")
 

@@ -14,7 +14,7 @@ from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
 from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
 from calibayes.families.model import UNBOUND
-from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve
+from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
 
 ROUNDING = 1e-14
 """Scatter below this share of the second moment is rounding error and counts as 0."""
@@ -198,7 +198,7 @@ class Gaussian:
         return np.asarray(scatter / np.where(total > 0, total, 1.0))
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
-        return resolve(prior, self.shape, self.layout, mean, variances)
+        return resolve_prior(prior, self.shape, self.layout, mean, variances)
 
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
         """This family with the default prior on the classes whose covariance is singular, and a warning."""

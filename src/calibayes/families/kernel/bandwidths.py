@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
 from calibayes.kernels.levels import bandwidths
 
 FEWEST_CELLS = 3
@@ -174,15 +175,9 @@ def bandwidth_named(given: Any) -> Bandwidth:
 
     Raises ValueError if the argument is none of these.
     """
-    if isinstance(given, str) and given in BANDWIDTHS:
-        return BANDWIDTHS[given]()
     if isinstance(given, int | float | np.number) and not isinstance(given, bool):
         size: Any = given
         return FixedWidth(float(size) if abs(size) < LARGEST_WIDTH else math.inf)
-    if isinstance(given, str | type) or not hasattr(given, "width_in_cells"):
-        names = ", ".join(repr(known) for known in BANDWIDTHS)
-        raise ValueError(
-            f"bandwidth must be one of {names}, a number or a rule such as Silverman(), got {given!r}"
-        )
-    rule: Bandwidth = given
+    example = "Silverman(), or a number"
+    rule: Bandwidth = resolve("bandwidth", given, BANDWIDTHS, ability="width_in_cells", example=example)
     return rule

@@ -25,7 +25,7 @@ FEWEST = 2.0
 """Least number of rows in the penalty; with fewer it would be negative."""
 
 
-def information(
+def information_criterion(
     family: Gaussian, rows: Rows, classes: Sequence[str], most: int, seed: int, updates: int, engine: Engine
 ) -> Array:
     """BIC of each class's mixture with 1, 2, ... components, (k, most); inf if there are too few rows.
@@ -66,17 +66,18 @@ def _of_class(
     )
     return float(
         -2.0 * likelihood
-        + np.log(max(rows.weight.sum(), FEWEST)) * freedom(family, len(layout.seeds[0]), columns.shape[1])
+        + np.log(max(rows.weight.sum(), FEWEST))
+        * degrees_of_freedom(family, len(layout.seeds[0]), columns.shape[1])
     )
 
 
-def freedom(family: Gaussian, components: int, d: int) -> int:
+def degrees_of_freedom(family: Gaussian, components: int, d: int) -> int:
     """Number of free parameters of one class's mixture: weights, means, covariances."""
     covariances = 1 if family.shape.tied else components
     return components - 1 + components * d + covariances * family.shape.freedom(d)
 
 
-def validated(estimator: Any, rows: Rows, labels: Array, most: int, seed: int) -> dict[str, Array]:
+def validation_scores(estimator: Any, rows: Rows, labels: Array, most: int, seed: int) -> dict[str, Array]:
     """Held-out log loss and error of 1, 2, ... components in every class, (most, folds), under the estimator's rule.
 
     Raises ValueError if a class has one row only.
