@@ -1,4 +1,4 @@
-"""Where the tests' data sets lie, and scikit-learn's array API checks switched on."""
+"""The folder of the tests' data sets; scikit-learn's array API checks are switched on."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the documents say is true: their code runs, and every public name is in the reference."""
+"""The documents are correct: their code runs, and every public name is in the reference."""
 
 import doctest
 import importlib

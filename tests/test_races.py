@@ -1,4 +1,4 @@
-"""What benchmarks/speed.py says follows from what it measured."""
+"""The page of benchmarks/speed.py follows from the measured times."""
 
 from pathlib import Path
 
@@ -31,9 +31,9 @@ def test_a_ratio_is_how_much_longer_the_peer_takes(races):
 
 def test_faster_peers_are_named(races):
     slow, fast = result(races, 3.0, 1.0, work="slow work"), result(races, 1.0, 3.0, work="fast work")
-    said = races["page"].where_peers_are_faster([slow, fast])
-    assert "3.00 times as long as peer takes (slow work)" in said
-    assert "fast work" not in said
+    text = races["page"].where_peers_are_faster([slow, fast])
+    assert "3.00 times as long as peer takes (slow work)" in text
+    assert "fast work" not in text
     assert "No peer" in races["page"].where_peers_are_faster([fast])
 
 
@@ -68,7 +68,7 @@ def test_contestants_run_in_turns_and_the_best_counts(races):
     assert best == {"a": took(1.0, 2.0), "b": took(4.0, 8.0)}
 
 
-def test_the_guard_calls_a_race_slow_where_both_ratios_say_so(races):
+def test_the_guard_calls_a_race_slow_if_both_ratios_are_low(races):
     low = races["guard"]._low
     begins = next(iter(races["guard"].FLOORS))
     slow = result(races, 1.0, 0.1, 1.7, f"{begins} small")
@@ -77,7 +77,7 @@ def test_the_guard_calls_a_race_slow_where_both_ratios_say_so(races):
     assert low([result(races, 1.0, 0.1, None, f"{begins} small")]) == []
 
 
-def test_a_pass_is_timed_without_the_last_look(races):
+def test_a_pass_is_timed_without_the_last_update(races):
     watch = races["timing"].Stopwatch()
     watch.times = [(0.0, 0.0), (2.0, 3.0), (5.0, 8.0), (5.5, 8.1)]
     assert watch.shortest() == races["timing"].Duration(2.0, 3.0)

@@ -43,16 +43,6 @@ def collected_warnings() -> Iterator[None]:
         _emit(f"{message} ({times} times)" if times > 1 else message, category)
 
 
-@contextmanager
-def discarded_warnings() -> Iterator[None]:
-    """Inside, warnings of this package are dropped: for trainings whose result is judged on held-out rows anyway."""
-    token = _collected.set(Counter())
-    try:
-        yield
-    finally:
-        _collected.reset(token)
-
-
 def _emit(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=_levels_to_caller())
 

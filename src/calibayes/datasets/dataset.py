@@ -39,9 +39,9 @@ def load_file(path: Path, target: str) -> Dataset:
     table = read_file(path)
     if target not in table.names:
         raise ValueError(f"{path.name} has no column {target!r}; its columns are {', '.join(table.names)}")
-    columns, labels = table.without(target)
-    if not columns.names:
+    if len(table.names) == 1:
         raise ValueError(f"{path.name} has only the target column {target!r}; at least one feature is needed")
+    columns, labels = table.without(target)
     labeled = ~missing_mask(labels)
     if not labeled.any():
         raise ValueError(f"{path.name}: all values of the target column {target!r} are missing")

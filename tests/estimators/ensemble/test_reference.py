@@ -1,4 +1,4 @@
-"""BayesClassifier's members against a plain implementation of their recipe, written without the library's parts."""
+"""Members of BayesClassifier against a plain implementation of their recipe, without components of the library."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from calibayes import BayesClassifier
 
-TAUS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+TOTAL_STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 
 def standardized(x, train):
@@ -53,16 +53,16 @@ class PlainGaussian:
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
 
-def walk(model, z, y, stop):
-    """The recipe's loop, as far as a tau."""
+def follow_path(model, z, y, stop):
+    """Calibration steps up to a total step."""
     onehot = np.eye(model.k)[y]
-    tau, step, statistics = 0.0, 0.5, model.statistics
+    total_step, step, statistics = 0.0, 0.5, model.statistics
     log_posterior = model.log_posterior(z, statistics)
-    while tau < stop:
+    while total_step < stop:
         direction = model.sums(z, onehot - np.exp(log_posterior))
-        landing = next(t for t in TAUS if t > tau)
+        landing = next(t for t in TOTAL_STEPS if t > total_step)
         for _ in range(12):
-            length = min(step, landing - tau)
+            length = min(step, landing - total_step)
             proposed = tuple(s + length * d for s, d in zip(statistics, direction, strict=True))
             tried = model.log_posterior(z, proposed)
             if np.sum(tried * onehot) >= np.sum(log_posterior * onehot):
@@ -70,7 +70,7 @@ def walk(model, z, y, stop):
             step = length / 2
         else:
             return statistics
-        tau, statistics, log_posterior = tau + length, proposed, tried
+        total_step, statistics, log_posterior = total_step + length, proposed, tried
         step = min(1.3 * step, 8.0)
     return statistics
 
@@ -83,13 +83,13 @@ def test_gaussian_members_follow_the_recipe(load, name, tied, diagonal):
     z = standardized(x, np.arange(len(y)))
     rows = 50.0 if tied else 20.0 * x.shape[1]
     model = PlainGaussian(z, y, 3, tied, rows, diagonal)
-    statistics = walk(model, z, y, ours.paths_[name].stop)
+    statistics = follow_path(model, z, y, ours.paths_[name].stop)
     assert_allclose(
         ours.models_[name].predict_proba(x), np.exp(model.log_posterior(z, statistics)), atol=1e-8
     )
 
 
-def test_tau_and_weights_are_those_of_least_held_out_log_loss():
+def test_total_step_and_weights_have_the_lowest_held_out_log_loss():
     """Fold by fold with the plain members: the same losses along the path, and weights that cannot be improved."""
     x, y = load_wine(return_X_y=True)
     folds = [
@@ -97,24 +97,24 @@ def test_tau_and_weights_are_those_of_least_held_out_log_loss():
         for f in range(3)
     ]
     ours = BayesClassifier(families=["tied", "full"], cv=folds).fit(x, y)
-    said = []
+    best_predictions = []
     for name, tied, diagonal in (("tied", True, 0.1), ("full", False, 0.5)):
         path = ours.paths_[name]
-        found = np.zeros((len(path.total_step), len(y), 3))
+        predictions = np.zeros((len(path.total_step), len(y), 3))
         for train, test in folds:
             z = standardized(x, train)
             model = PlainGaussian(z[train], y[train], 3, tied, 50.0 if tied else 20.0 * x.shape[1], diagonal)
-            for number, tau in enumerate(path.total_step):
-                statistics = walk(model, z[train], y[train], tau)
-                found[number, test] = model.log_posterior(z[test], statistics)
-        losses = -found[:, np.arange(len(y)), y].mean(axis=1)
+            for number, total_step in enumerate(path.total_step):
+                statistics = follow_path(model, z[train], y[train], total_step)
+                predictions[number, test] = model.log_posterior(z[test], statistics)
+        losses = -predictions[:, np.arange(len(y)), y].mean(axis=1)
         assert_allclose(path.log_loss, losses, rtol=1e-7)
         assert path.best == np.argmin(losses)
-        said.append(found[path.best])
+        best_predictions.append(predictions[path.best])
     frequencies = np.zeros((len(y), 3))
     for train, test in folds:
         frequencies[test] = np.log(np.bincount(y[train]) / len(train))
-    true = np.exp(np.stack([*said, frequencies])[:, np.arange(len(y)), y])
+    true = np.exp(np.stack([*best_predictions, frequencies])[:, np.arange(len(y)), y])
 
     weights = np.array(list(ours.weights_.values()))
     held_out = -np.mean(np.log(weights @ true))
@@ -132,8 +132,8 @@ def test_tau_and_weights_are_those_of_least_held_out_log_loss():
         assert unlikely(weights) <= unlikely(near / near.sum()) + 1e-9
 
 
-def test_the_kernel_member_begins_as_the_recipe_says():
-    """Counts on bins, smoothed by a Gaussian over bin numbers, with three pooled rows: at tau 0."""
+def test_the_kernel_member_before_calibration():
+    """Counts on bins, smoothed by a Gaussian over bin numbers, with three pooled rows: without calibration."""
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
     x = np.round(rng.normal(size=120) + y, 1)
@@ -149,7 +149,7 @@ def test_the_kernel_member_begins_as_the_recipe_says():
     np.add.at(counts, (y, np.where(gaps, b, np.searchsorted(values, x))), 1.0)
     h = 0.56 * b * ((~gaps).sum() / 2) ** (-1 / 3)
     kernel = np.exp(-0.5 * ((np.arange(b)[:, None] - np.arange(b)) / h) ** 2)
-    kernel /= kernel.sum(axis=0)  # what a cell holds is shared out
+    kernel /= kernel.sum(axis=0)  # the count of a cell is distributed
     smoothed = np.concatenate([counts[:, :b] @ kernel.T, counts[:, b:]], axis=1)
     log_tables = [
         shrunk(smoothed),

@@ -85,3 +85,15 @@ def test_partial_fit_makes_room_for_new_levels():
     model = cb.CategoricalNB(rule="ml").partial_fit(X[:3], y[:3], classes=[0, 1]).partial_fit(X[3:], y[3:])
     assert model.categories_[0].tolist() == ["0", "a", "b", "c"]
     assert_allclose(model.category_count_[0], [[0, 2, 0, 0], [1, 0, 1, 1]])
+
+
+@pytest.mark.filterwarnings("ignore::calibayes.SingularCovarianceWarning")  # of the first few rows alone
+@pytest.mark.parametrize("rule", ["rc", "gdt", "em"])
+def test_a_state_that_is_singular_without_its_prior_is_not_continued(rule):
+    """The first 13 rows need a prior; with one more row no class does, and the state of 13 rows has no parameters."""
+    X, y = table()
+    model = cb.QuadraticDiscriminantAnalysis(rule=rule)
+    model.partial_fit(X[:13], y[:13], classes=["x", "y", "z"]).partial_fit(X[13:14], y[13:14])
+    model.partial_fit(X[14:], y[14:])
+    assert model.data_statistics_["class_prior"]["count"].sum() == 400
+    assert np.isfinite(model.predict_log_proba(X)).all()

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.splits import assign_folds, content_hashes, trial
+from calibayes.estimators.interface.splits import assign_folds, content_hashes, evaluation_folds
 from calibayes.tables.read import read_array, read_frame
 from tests.estimators.ensemble.tables import frame
 
@@ -13,7 +13,7 @@ from tests.estimators.ensemble.tables import frame
 def folds_of(X, y, weight, count=5):
     """Content, class and weight of the held-out rows of each fold, as sorted lists."""
     given = Rows(read_array(X), y, weight, np.arange(len(y)))
-    rows, splits = trial(count, given, len(y), 0)
+    rows, splits = evaluation_folds(count, given, len(y), 0)
     content = np.column_stack([rows.table.content, rows.codes, rows.weight])
     return [sorted(map(tuple, content[held])) for held in splits]
 
@@ -37,7 +37,7 @@ class TestFolds:
 
     def test_a_subset_of_the_rows_has_all_distinct_rows(self):
         X = np.random.default_rng(0).integers(0, 2, (30_000, 3)).astype(float)
-        rows, splits = trial(
+        rows, splits = evaluation_folds(
             None, Rows(read_array(X), np.arange(30_000) % 2, np.ones(30_000), np.arange(30_000)), 30_000, 0
         )
         assert len(rows.codes) == 20_000

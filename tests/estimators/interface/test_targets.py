@@ -18,7 +18,7 @@ from calibayes.estimators.interface.input import distinct
     ],
     ids=str,
 )
-def test_labels_are_told_apart_and_keep_their_type(labels):
+def test_labels_are_distinguished_and_keep_their_type(labels):
     rows = labels[np.arange(7) % 2]
     values, which = distinct(rows)
     assert values.dtype == labels.dtype

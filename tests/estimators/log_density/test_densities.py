@@ -38,25 +38,25 @@ def direct(kernel, row, pair=None, skip=None):
 def test_densities_are_sums_over_rows(left_out, block, monkeypatch):
     monkeypatch.setattr("calibayes.kernels.density.product_kernel.CELLS_PER_BLOCK", block)
     data = rows()._replace(weights=np.random.default_rng(1).integers(1, 4, 40).astype(float))
-    densities, own = learn_log_densities(data, floor=1e-300, kept_rows=None, seed=0)
+    densities, positions = learn_log_densities(data, floor=1e-300, kept_rows=None, seed=0)
     densities = densities.with_pairs(np.array([0, 1, 1]), np.array([[0, 1, 2], [3, 2, 3]]))
-    found = np.exp(densities.evaluate(data.columns, own if left_out else None, quiet))
+    found = np.exp(densities.evaluate(data.columns, positions if left_out else None, quiet))
     points = densities.standardize(data.columns)
     for l in (0, 1, 38):
         for c, kernel in enumerate(densities.kernels):
-            skip = own[c][l] if left_out and own[c][l] >= 0 else None
+            skip = positions[c][l] if left_out and positions[c][l] >= 0 else None
             for j in range(4):
                 assert_allclose(found[l, 4 * c + j], direct(kernel, points[l], (j,), skip), rtol=1e-10)
         for place, (c, i, j) in enumerate([(0, 0, 3), (1, 1, 2), (1, 2, 3)]):
             kernel = densities.kernels[c]
-            skip = own[c][l] if left_out and own[c][l] >= 0 else None
+            skip = positions[c][l] if left_out and positions[c][l] >= 0 else None
             assert_allclose(found[l, 8 + place], direct(kernel, points[l], (i, j), skip), rtol=1e-10)
 
 
 def test_a_row_of_a_class_of_one_has_the_floor_without_itself():
     data = rows(5)._replace(codes=np.array([0, 0, 0, 0, 1]))
-    densities, own = learn_log_densities(data, floor=1e-7, kept_rows=None, seed=0)
-    found = densities.evaluate(data.columns, own, quiet)
+    densities, positions = learn_log_densities(data, floor=1e-7, kept_rows=None, seed=0)
+    found = densities.evaluate(data.columns, positions, quiet)
     assert_allclose(found[4, 4:], np.log(1e-7))
 
 
@@ -121,7 +121,7 @@ def test_training_rows_left_out_are_as_if_refitted_without_them():
     assert_allclose(np.exp(features[0, :2]), expected)
 
 
-def test_normal_scores_are_normal_and_know_ranks_alone():
+def test_normal_scores_are_normal_and_depend_on_ranks_only():
     column = np.random.default_rng(0).exponential(size=(500, 1))
     scores = learn_normal_scores(column, np.ones(500))
     found = scores.apply(column)[:, 0]

@@ -198,7 +198,7 @@ class TestUnusualTables:
     def test_missing_values_and_text_are_refused(self):
         X, y = crossed()
         X[3, 1] = np.nan
-        with pytest.raises(ValueError, match=r"'x1' has missing cells"):
+        with pytest.raises(ValueError, match=r"column 'x1' has missing values"):
             SparseLogBivariateClassifier().fit(X, y)
         with pytest.raises(ValueError, match="does not hold numbers"):
             SparseLogBivariateClassifier().fit(pd.DataFrame({"a": ["u", "v"] * 10}), [0, 1] * 10)
@@ -250,7 +250,7 @@ class TestFeatures:
 
     def test_several_candidates_need_a_classifier(self):
         X, y = crossed(60)
-        with pytest.raises(ValueError, match="several answers"):
+        with pytest.raises(ValueError, match="several candidates, which only a classifier can choose from"):
             LogDensityFeatures(selection="cv").fit(X, y)
 
 

@@ -12,7 +12,7 @@ from calibayes.rules import GDT, RC
 
 MDA = cb.MixtureDiscriminantAnalysis
 SHAPES = ("full", "diagonal", "spherical", "tied", "tied_diagonal", "tied_spherical")
-SAID = pytest.mark.filterwarnings(
+IGNORE_WARNINGS = pytest.mark.filterwarnings(
     "ignore::calibayes.SingularCovarianceWarning",
     "ignore::calibayes.FewRowsWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -29,7 +29,7 @@ def clumps(n=240, seed=0):
 
 class TestNumberOfComponents:
     @pytest.mark.parametrize("rule", ["ml", "rc", GDT(lam=0.5)])
-    def test_components_tell_what_one_gaussian_cannot(self, rule):
+    def test_components_separate_classes_that_one_gaussian_cannot(self, rule):
         (X, y), (fresh, truth) = clumps(), clumps(seed=1)
         two = MDA(n_components=(2, 1), rule=rule).fit(X, y)
         assert two.score(fresh, truth) > 0.95
@@ -54,7 +54,7 @@ class TestNumberOfComponents:
             other = GaussianMixture(count, reg_covar=0.0, tol=1e-6, random_state=0).fit(X[y == label])
             assert_allclose(model.bic_[c, count - 1], other.bic(X[y == label]), rtol=1e-4)
 
-    @SAID
+    @IGNORE_WARNINGS
     def test_validation_finds_it_under_the_rule(self):
         X, y = clumps()
         model = MDA(n_components="cv", max_components=3, random_state=0).fit(X, y)
@@ -77,13 +77,15 @@ class TestNumberOfComponents:
 class TestShapes:
     @pytest.mark.parametrize("covariance", SHAPES)
     @pytest.mark.parametrize("rule", ["ml", "map", "rc", "tm", "gdt", "em"])
-    @SAID
+    @IGNORE_WARNINGS
     def test_every_shape_under_every_rule(self, covariance, rule):
         X, y = clumps()
         model = MDA(n_components=2, covariance=covariance, rule=rule, max_iter=20).fit(X, y)
         assert model.score(X, y) > 0.95
         assert [v.shape for v in model.covariances_] == [(2, 3, 3)] * 2
-        assert all(np.linalg.eigvalsh(matrix).min() > 0 for own in model.covariances_ for matrix in own)
+        assert all(
+            np.linalg.eigvalsh(matrix).min() > 0 for matrices in model.covariances_ for matrix in matrices
+        )
 
     def test_shapes_by_object_and_bad_names(self):
         X, y = clumps()
@@ -106,7 +108,7 @@ class TestShapes:
         )
 
 
-@SAID
+@IGNORE_WARNINGS
 @pytest.mark.parametrize("covariance", SHAPES)
 @pytest.mark.parametrize("rule", ["ml", "rc"])
 class TestBadInput:
@@ -146,7 +148,7 @@ class TestBadInput:
         self.judged(np.repeat(X, 6, axis=0), np.repeat(y, 6), covariance, rule, 0.9)
 
     def test_a_value_at_a_million_standard_deviations(self, covariance, rule):
-        """It becomes a component of its own; a covariance that all share has no place for it but its own width."""
+        """It becomes a separate component; a tied covariance can only grow in its direction."""
         X, y = clumps()
         X[0, 1] = 1e6
         self.judged(X, y, covariance, rule, 0.5 if "tied" in covariance else 0.9)

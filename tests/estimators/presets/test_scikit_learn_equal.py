@@ -1,4 +1,4 @@
-"""Maximum likelihood gives what scikit-learn gives, where the models coincide."""
+"""Maximum likelihood equals scikit-learn where the models are the same."""
 
 import numpy as np
 import pytest
@@ -40,8 +40,8 @@ def test_categorical_naive_bayes_with_an_alpha_a_column():
     X, y = codes()
     alpha = [0.5, 1.0, 2.0]
     ours = cb.CategoricalNB(rule="ml", alpha=alpha).fit(X, y)
-    for column, own in enumerate(alpha):
-        single = naive_bayes.CategoricalNB(alpha=own).fit(X[:, [column]], y)
+    for column, value in enumerate(alpha):
+        single = naive_bayes.CategoricalNB(alpha=value).fit(X[:, [column]], y)
         assert_allclose(ours.feature_log_prob_[column], single.feature_log_prob_[0], rtol=1e-12)
 
 
@@ -51,10 +51,10 @@ def test_categorical_naive_bayes(alpha, options):
     X, y = codes()
     ours = cb.CategoricalNB(rule="ml", alpha=alpha, min_categories=6, **options).fit(X, y)
     theirs = naive_bayes.CategoricalNB(alpha=alpha, min_categories=6, **options).fit(X, y)
-    for mine, its in zip(ours.feature_log_prob_, theirs.feature_log_prob_, strict=True):
-        assert_allclose(mine, its, rtol=1e-12)
-    for mine, its in zip(ours.category_count_, theirs.category_count_, strict=True):
-        assert_allclose(mine, its)
+    for actual, expected in zip(ours.feature_log_prob_, theirs.feature_log_prob_, strict=True):
+        assert_allclose(actual, expected, rtol=1e-12)
+    for actual, expected in zip(ours.category_count_, theirs.category_count_, strict=True):
+        assert_allclose(actual, expected)
     assert_array_equal(ours.n_categories_, theirs.n_categories_)
     assert_allclose(ours.class_log_prior_, theirs.class_log_prior_, rtol=1e-12)
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-10)
@@ -92,8 +92,8 @@ def test_regularized_quadratic_discriminant_analysis():
     X, y = load_wine(return_X_y=True)
     ours = cb.QuadraticDiscriminantAnalysis(rule="ml", reg_param=0.3).fit(X, y)
     plain = cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y)
-    for mine, bare in zip(ours.covariance_, plain.covariance_, strict=True):
-        assert_allclose(mine, 0.7 * bare + 0.3 * np.eye(13), rtol=1e-10)
+    for regularized, unregularized in zip(ours.covariance_, plain.covariance_, strict=True):
+        assert_allclose(regularized, 0.7 * unregularized + 0.3 * np.eye(13), rtol=1e-10)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])

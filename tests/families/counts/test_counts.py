@@ -37,7 +37,7 @@ def test_multinomial_density(name):
         assert_allclose(family.log_density(case.columns, parameters)[:, c], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_poisson_rates_are_means_of_known_cells():
+def test_poisson_rates_are_means_of_known_values():
     X, y = documents()
     X[::7, 3] = np.nan
     model = cb.PoissonNB(rule="ml", alpha=0.0).fit(X, y)
@@ -59,7 +59,7 @@ def test_poisson_is_a_multinomial_with_lengths():
     assert_allclose(rates / rates.sum(axis=1, keepdims=True), shares, rtol=1e-10, atol=1e-11)
 
 
-def test_an_impossible_event_is_nearly_impossible():
+def test_an_event_of_probability_zero_has_a_finite_log_density():
     X, y = np.array([[0.0, 2.0], [0.0, 4.0], [3.0, 1.0], [5.0, 1.0]]), [0, 0, 1, 1]
     for estimator in (cb.PoissonNB, cb.MultinomialNB):
         joint = estimator(rule="ml", alpha=0.0).fit(X, y).predict_joint_log_proba([[1.0, 3.0]])[0]
@@ -143,7 +143,7 @@ def test_gamma_is_checked():
         Gamma(-1.0)
 
 
-def test_a_class_without_a_known_cell():
+def test_a_class_without_a_known_value():
     X, y = documents()
     X[y == "y", 2] = np.nan
     with pytest.raises(ValueError, match="class 'y' has no known cell in column 'x2'"):
@@ -151,8 +151,8 @@ def test_a_class_without_a_known_cell():
     assert np.isfinite(cb.PoissonNB().fit(X, y).predict_proba(X)).all()
 
 
-def test_calibration_helps_words_that_come_together():
-    """Each word brings its neighbor: the family counts the same evidence twice, calibration does not."""
+def test_calibration_improves_the_log_loss_of_dependent_words():
+    """Words occur in pairs: naive Bayes counts the same evidence twice, calibration corrects this."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 600)
     X = rng.poisson(rng.gamma(0.5, 0.6, size=(3, 40))[y]).astype(float)

@@ -1,7 +1,5 @@
-"""Full and tied Gaussians by triangular products and rank-k updates, beside what they stand for."""
+"""Full and tied Gaussians by triangular products and rank-k updates, against direct formulas."""
 
-import threading
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,68 +30,9 @@ def covariances(k, d, condition=10.0, seed=0):
     return np.stack([root @ root.T for root in roots])
 
 
-def _standstill(work):
-    """The longest time, as a share of all, in which this thread did nothing while another one worked."""
-    done, ticks = threading.Event(), [time.perf_counter()]
-
-    def run():
-        work()
-        done.set()
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    while not done.is_set():
-        ticks.append(time.perf_counter())
-    worker.join()
-    return np.diff(ticks).max() / (ticks[-1] - ticks[0])
-
-
-class TestTriangular:
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    @pytest.mark.parametrize(("n", "d"), [(1, 1), (5, 3), (300, 65), (1, 7), (0, 4), (4, 0)])
-    def test_product_is_that_of_the_lower_triangle(self, dtype, n, d):
-        wide, factor = rows(n, d + 5).astype(dtype), rows(d, d, seed=1).astype(dtype)
-        x, edges = wide[:, 2 : 2 + d], (wide[:, :2].copy(), wide[:, 2 + d :].copy())
-        expected = x @ np.tril(factor).T
-        gaussian.multiply_triangular(x, factor)
-        assert_allclose(
-            x,
-            expected,
-            rtol=1e-4 if dtype == np.float32 else 1e-12,
-            atol=1e-4 if dtype == np.float32 else 1e-12,
-        )
-        assert_array_equal(wide[:, :2], edges[0])
-        assert_array_equal(wide[:, 2 + d :], edges[1])
-
-    @pytest.mark.parametrize(
-        ("x", "factor"),
-        [
-            (rows(3, 4), rows(3, 3)),
-            (rows(3, 4).astype(np.float32), rows(4, 4)),
-            (np.zeros((3, 4), dtype=int), np.zeros((4, 4), dtype=int)),
-            (rows(4, 3).T, rows(4, 4)),
-            (rows(3, 4), rows(4, 4).T),
-        ],
-    )
-    def test_arrays_that_blas_cannot_read_are_refused(self, x, factor):
-        with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
-            gaussian.multiply_triangular(x, factor)
-
-    def test_other_threads_run_meanwhile(self):
-        """With the lock held another thread would stand still for as long as the product takes."""
-        x, factor = np.zeros((6000, 800)), np.tri(800)
-        assert min(_standstill(lambda: gaussian.multiply_triangular(x, factor)) for _ in range(3)) < 0.5
-
-    def test_squares_of_float32_are_added_in_float64(self):
-        x = np.full((3, 10_000), 1.0 + 2.0**-12, dtype=np.float32)
-        found = gaussian.row_squares(x)
-        assert found.dtype == np.float64
-        assert_allclose(found, np.sum(x.astype(np.float64) ** 2, axis=1), rtol=3e-6)
-
-
 class TestDensity:
     @pytest.mark.parametrize("n", [1, moments.FEWEST_ROWS, 3 * moments.CELLS // 70 + 1])
-    def test_own_covariances_agree_with_scipy(self, n):
+    def test_a_covariance_for_each_class_agrees_with_scipy(self, n):
         x, mean, covariance = rows(n, 70), rows(3, 70, seed=1), covariances(3, 70)
         found = gaussian.full_gaussian(x, mean, covariance, *gaussian.whiteners(covariance))
         expected = [stats.multivariate_normal(m, c).logpdf(x) for m, c in zip(mean, covariance, strict=True)]
@@ -116,7 +55,7 @@ class TestDensity:
             >= 0
         ).all()
 
-    def test_a_matrix_that_is_none_has_no_factor(self):
+    def test_a_matrix_that_is_not_positive_definite_has_no_factor(self):
         with pytest.raises(np.linalg.LinAlgError):
             gaussian.whiteners(-np.eye(3)[None])
 
@@ -195,7 +134,7 @@ class TestMoments:
         weights[:5], x[:5] = 0.0, np.inf
         assert_allclose(moments.outer(x, weights), moments.outer(x[5:], weights[5:]), rtol=1e-14)
 
-    def test_a_weight_that_is_no_number_is_not_lost(self):
+    def test_a_weight_of_nan_is_not_lost(self):
         weights = np.array([[1.0], [np.nan]])
         assert np.isnan(moments.outer(rows(2, 3), weights)).all()
 
@@ -205,7 +144,7 @@ class TestMoments:
         assert_array_equal(moments.sum_over_classes(residual), 0.0)
         assert_allclose(moments.sum_over_classes(1e-20 * posterior), 1e-20)
 
-    def test_calibration_leaves_a_tied_second_moment_alone(self):
+    def test_calibration_does_not_change_a_tied_second_moment(self):
         x, y = rows(300, 4), np.arange(300) % 3
         model = LinearDiscriminantAnalysis(rule=RC(step=0.5), max_iter=5, stop=None).fit(x, y)
         ours, given = (s["columns"] for s in (model.statistics_, model.data_statistics_))
@@ -312,7 +251,7 @@ class TestSpread:
             moments.variances(x, np.median(x, axis=0)), np.var(x, axis=0, dtype=np.float64), rtol=1e-9
         )
 
-    def test_a_missing_cell_shows(self):
+    def test_a_missing_value_makes_the_extent_nan(self):
         x = rows(40_000, 3)
         x[-1, 1] = np.nan
         assert np.isnan(moments.extent(x)).all()
@@ -320,7 +259,7 @@ class TestSpread:
 
 
 class TestContrast:
-    """What differs between classes: the log density up to a term of the row alone."""
+    """Log densities up to a term that is equal for all classes."""
 
     @pytest.mark.parametrize(
         "shape", [Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical()]

@@ -1,4 +1,4 @@
-"""Missing cells: Gaussians against a row-by-row reference, all estimators on tables with gaps."""
+"""Missing values: Gaussians against a row-by-row reference, all estimators on tables with missing values."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def gappy(n=90, seed=0):
 
 
 def expected_row(x, mean, covariance):
-    """E[x] and E[x x'] of a row given its known cells."""
+    """E[x] and E[x x'] of a row given its known values."""
     known, whole, left = ~np.isnan(x), x.copy(), np.zeros((len(x), len(x)))
     if not known.all():
         slopes = covariance[np.ix_(~known, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])

@@ -95,8 +95,8 @@ def test_one_component_is_discriminant_analysis():
         )
 
 
-def test_what_is_known_of_a_row_is_its_marginal_and_fills_the_rest():
-    """Against sums over components written out, a row at a time."""
+def test_rows_with_missing_values_have_marginal_densities_and_are_filled_by_conditional_means():
+    """Against direct sums over components, one row at a time."""
     X, y = clumps()
     model = MixtureDiscriminantAnalysis(n_components=COUNTS, covariance="full", rule="ml").fit(X, y)
     gaps = np.where(np.arange(X.size).reshape(X.shape) % 5 == 2, np.nan, X)[:40]
@@ -126,8 +126,8 @@ def test_what_is_known_of_a_row_is_its_marginal_and_fills_the_rest():
         assert_allclose(whole[~known], np.exp(logs - logsumexp(logs)) @ np.array(means), atol=1e-9)
 
 
-def test_samples_given_a_cell_have_its_posterior_over_components():
-    """Two far clumps a class: the given cell says which."""
+def test_samples_given_a_value_have_its_posterior_over_components():
+    """Two distant clusters in each class: the given value identifies one."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = rng.normal(size=(400, 2)) + np.where(np.arange(400) % 4 < 2, 0.0, 9.0)[:, None]
@@ -144,7 +144,7 @@ def test_samples_given_a_cell_have_its_posterior_over_components():
 @pytest.mark.parametrize("model", ["Balls1", "Balls2"])
 @pytest.mark.parametrize("name", ["vehicle", "diabetes", "australian"])
 def test_balls_of_table_1(name, model, data_file):
-    """Ten trials of two rows; `calibayes reproduce gdt-2004 1` runs all of the paper's."""
+    """Ten trials of two rows of the table; `calibayes reproduce gdt-2004 1` runs all trials of the paper."""
     data_file(name)
     [data] = [data for data in TABLE.data if data.entry.name == name]
     chosen = tuple((label, each) for label, each in TABLE.models[model] if label in ("GEN", "GDT0.25"))

@@ -1,4 +1,4 @@
-"""Kernel densities against SciPy's and against sums written out."""
+"""Kernel densities against SciPy's and against direct sums."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_the_integral_over_the_whole_line_is_one(name, prior_rows):
 
 
 def test_two_columns_are_those_of_scipy():
-    """SciPy's kernel leans as the columns do; of columns that do not lean together it is a product, as ours is."""
+    """SciPy's kernel has the correlation of the columns; for uncorrelated columns it is a product kernel, as ours."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 2)) * [1.0, 3.0] + np.where(np.arange(400) % 2, 4.0, 0.0)[:, None] * [1, -2]
     rows = (rows - rows.mean(axis=0)) @ np.linalg.eigh(np.cov(rows.T))[1]
@@ -85,7 +85,7 @@ def test_two_columns_are_those_of_scipy():
     assert found.sum() * np.prod([side[1] - side[0] for side in sides]) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_two_columns_that_lean_together():
+def test_two_correlated_columns():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(150, 2)) @ [[1.0, 0.8], [0.0, 0.5]]
     density, family, grid = learned(KernelPair(Silverman(), 0.0), rows, Grid(128))
@@ -111,7 +111,7 @@ class TestBandwidths:
         assert self.found(FixedWidth(0.25), values) == pytest.approx(0.25, rel=1e-12)
 
     def test_a_plug_in_finds_the_best_bandwidth_of_a_normal(self):
-        """Which is (4 / 3n)^(1/5) standard deviations."""
+        """It is (4 / 3n)^(1/5) standard deviations."""
         values = np.random.default_rng(0).normal(size=20_000)
         assert self.found(SheatherJones(), values) == pytest.approx((4 / 60_000) ** 0.2, rel=0.05)
 
@@ -122,7 +122,7 @@ class TestBandwidths:
         assert self.found(Silverman(), values) > 5 * best
 
     @pytest.mark.parametrize("values", [np.array([3.0]), np.array([1.0, 2.0]), np.repeat([1.0, 2.0], 50)])
-    def test_where_a_plug_in_finds_nothing_another_rule_stands_in(self, values):
+    def test_degenerate_columns_fall_back_to_another_bandwidth_rule(self, values):
         width = self.found(SheatherJones(), values)
         assert np.isfinite(width)
         assert width >= 0
@@ -139,7 +139,7 @@ class TestBandwidths:
             learned(KernelDensity(FixedWidth(0.2)), column("skewed")[:, None], AdaptiveBins())
 
 
-def test_smoothing_written_out():
+def test_smoothing_is_the_direct_sum():
     rng = np.random.default_rng(0)
     table, width = rng.random((3, 40)), np.array([0.0, 1.7, 12.0])
     gap = np.abs(np.arange(40)[:, None] - np.arange(40))
@@ -151,7 +151,7 @@ def test_smoothing_written_out():
     assert_allclose(smooth(table, width).sum(axis=1), table.sum(axis=1), rtol=1e-12)
 
 
-def test_bins_with_a_pooled_prior_written_out():
+def test_bins_with_a_pooled_prior_are_the_direct_formula():
     """D = max(K S, 0) + m pooled, normalized; pooled = smoothed counts of all classes + 1/2, normalized."""
     rng = np.random.default_rng(0)
     values, labels = rng.gamma(2.0, size=200)[:, None], np.eye(2)[np.arange(200) % 2]
@@ -186,7 +186,7 @@ def test_linear_binning_keeps_count_and_mean():
     assert_allclose(count[:, 24:], 0.0)
 
 
-def test_the_mean_that_fills_a_gap():
+def test_missing_values_are_filled_by_the_mean():
     density, family, grid = learned(
         KernelDensity(NormalReference(), 0.0), column("skewed")[:, None], Grid(128)
     )
@@ -198,7 +198,7 @@ def test_the_mean_that_fills_a_gap():
     assert filled[0, 0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_pair_with_one_cell_given():
+def test_a_pair_with_one_value_given():
     """Samples of one column given the other, against the joint density along that line."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(300, 2)) @ [[1.0, 0.9], [0.0, 0.4]]

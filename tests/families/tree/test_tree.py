@@ -1,34 +1,31 @@
-"""Trees against brute force: all trees, all rows, all ways to fill a gap."""
+"""Trees against brute force: all trees, all rows, all completions of missing values."""
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import chi2_contingency, multivariate_normal
+from scipy.stats import chi2_contingency
 from sklearn.feature_selection import mutual_info_classif
 
 from calibayes.core.protocols import Layout
 from calibayes.families import (
-    Gaussian,
     InCells,
     InformativeEdges,
     OneTree,
     PerClass,
     SignificantEdges,
     Tree,
-    TreeCovariance,
 )
 from calibayes.families.tree.structures import topological_order
 from calibayes.kernels.levels import pairs
-from calibayes.testing import FamilyCase
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 2, 3)
 D = len(LEVELS)
 
 
 def rows(seed=0, n=N):
-    """Five columns, each of which says something about some others, in other ways in the two classes."""
+    """Five dependent columns; the dependences differ between the two classes."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, K, n)
     columns = [rng.integers(0, LEVELS[0], n)]
@@ -58,7 +55,7 @@ def all_trees(d=D):
 
 
 def log_likelihood_of(edges, codes, weight):
-    """The most that a tree with these edges can reach on rows of one class: entropies of its nodes and edges."""
+    """Maximum log likelihood of a tree with these edges on rows of one class: entropies of its nodes and edges."""
 
     def plain(table):
         table = table[table > 0]
@@ -82,7 +79,7 @@ def edges_of(parents):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_tree_is_more_likely_than_the_one_that_is_found(seed):
+def test_the_tree_has_maximum_likelihood(seed):
     codes, labels = rows(seed)
     weights = np.eye(K)[labels] * np.random.default_rng(seed).uniform(0.5, 2.0, N)[:, None]
     trees = list(all_trees())
@@ -94,9 +91,13 @@ def test_no_tree_is_more_likely_than_the_one_that_is_found(seed):
     best = float(np.sum(weights * one.log_density(codes, one.parameters(one.statistics(codes, weights)))))
     assert best == pytest.approx(by_class.sum(axis=1).max(), rel=1e-12)
 
-    own = prepared(bound(search=PerClass()), codes, weights)
-    assert [edges_of(p) for p in own.structure] == [trees[i] for i in np.argmax(by_class, axis=0)]
-    best = float(np.sum(weights * own.log_density(codes, own.parameters(own.statistics(codes, weights)))))
+    per_class = prepared(bound(search=PerClass()), codes, weights)
+    assert [edges_of(p) for p in per_class.structure] == [trees[i] for i in np.argmax(by_class, axis=0)]
+    best = float(
+        np.sum(
+            weights * per_class.log_density(codes, per_class.parameters(per_class.statistics(codes, weights)))
+        )
+    )
     assert best == pytest.approx(by_class.max(axis=0).sum(), rel=1e-12)
 
 
@@ -112,7 +113,7 @@ def test_parameters_are_shares_of_direct_counts():
             assert table[c, a, b] == pytest.approx(share, abs=2e-12)
 
 
-def test_rows_are_borrowed_from_the_class():
+def test_back_off_adds_pseudo_rows_of_the_class():
     """Friedman, Geiger and Goldszmidt's smoothing, written out."""
     codes, labels = rows()
     family = prepared(bound(alpha=0.5, back_off=5.0), codes, np.eye(K)[labels])
@@ -121,10 +122,10 @@ def test_rows_are_borrowed_from_the_class():
     j = next(j for j, parent in enumerate(tree.tables.parents) if parent >= 0)
     parent, r = tree.tables.parents[j], LEVELS[j]
     for c, a, b in product(range(K), range(LEVELS[parent]), range(r)):
-        mine = labels == c
-        whole = (np.sum(codes[mine, j] == b) + 0.5) / (mine.sum() + 0.5 * r)
-        above = mine & (codes[:, parent] == a)
-        count = np.sum(codes[above, j] == b) + 0.5 / LEVELS[parent] + 5.0 * whole
+        in_class = labels == c
+        share = (np.sum(codes[in_class, j] == b) + 0.5) / (in_class.sum() + 0.5 * r)
+        above = in_class & (codes[:, parent] == a)
+        count = np.sum(codes[above, j] == b) + 0.5 / LEVELS[parent] + 5.0 * share
         assert tree.tables.split(found)[j][c, a, b] == pytest.approx(
             count / (above.sum() + 0.5 * r / LEVELS[parent] + 5.0)
         )
@@ -150,19 +151,19 @@ def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
     codes, _ = rows()
     kept = pairs.column_pairs(LEVELS, 100)
     tables = pairs.weighted_pairs(codes, np.ones((N, 1)), LEVELS, kept)
-    told = pairs.pair_information(tables, kept, LEVELS)
+    information = pairs.pair_information(tables, kept, LEVELS)
     for number, (i, j) in enumerate(zip(kept.left, kept.right, strict=True)):
         nats = mutual_info_classif(codes[:, [i]], codes[:, j], discrete_features=True)
-        assert told.gain[0, number] / N == pytest.approx(nats[0], abs=1e-10)
+        assert information.gain[0, number] / N == pytest.approx(nats[0], abs=1e-10)
         table = tables[0, kept.first[number] : kept.first[number + 1]].reshape(LEVELS[i], LEVELS[j])
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        assert 2 * told.gain[0, number] == pytest.approx(test.statistic, abs=1e-8)
-        assert told.freedom[0, number] == test.dof
-        alone = pairs.PairInformation(*(part[0, [number]] for part in told))
+        assert 2 * information.gain[0, number] == pytest.approx(test.statistic, abs=1e-8)
+        assert information.freedom[0, number] == test.dof
+        alone = pairs.PairInformation(*(part[0, [number]] for part in information))
         assert SignificantEdges(0.01).allowed(alone)[0] == (test.pvalue <= 0.01)
 
 
-def test_forests_have_the_edges_that_are_worth_it():
+def test_forests_have_the_significant_or_informative_edges():
     codes, labels = rows(n=2000)
     labels = np.random.default_rng(1).permutation(labels)
     codes[:, 4] = np.random.default_rng(2).integers(0, LEVELS[4], len(codes))
@@ -174,8 +175,8 @@ def test_forests_have_the_edges_that_are_worth_it():
     assert none == (-1,) * D
 
 
-def filled_in(codes):
-    """All ways to fill the gaps of a row."""
+def completions(codes):
+    """All completions of the missing values of a row."""
     gaps = np.flatnonzero(codes < 0)
     for levels in product(*(range(LEVELS[j]) for j in gaps)):
         row = codes.copy()
@@ -184,7 +185,7 @@ def filled_in(codes):
 
 
 @pytest.mark.parametrize("search", [OneTree(), PerClass(), PerClass(SignificantEdges())])
-def test_missing_cells_are_summed_over_in_every_pattern(search):
+def test_missing_values_are_summed_over_in_every_pattern(search):
     codes, labels = rows()
     family = prepared(bound(search=search, alpha=0.5), codes, np.eye(K)[labels])
     parameters = family.parameters(family.statistics(codes, np.eye(K)[labels]))
@@ -195,7 +196,7 @@ def test_missing_cells_are_summed_over_in_every_pattern(search):
     for row, found, share, cells in zip(
         holed, family.log_density(holed, parameters), posterior, filled, strict=True
     ):
-        ways = np.array(list(filled_in(row)))
+        ways = np.array(list(completions(row)))
         density = np.exp(family.log_density(ways, parameters))
         assert_allclose(np.exp(found), density.sum(axis=0), rtol=1e-10)
         within = density / density.sum(axis=0) @ share  # probability of each way, classes weighted
@@ -204,30 +205,30 @@ def test_missing_cells_are_summed_over_in_every_pattern(search):
         assert_array_equal(cells[row >= 0], row[row >= 0])
 
 
-def test_draws_given_known_cells_have_their_conditional_probabilities():
+def test_samples_given_known_values_have_their_conditional_probabilities():
     codes, labels = rows()
     family = prepared(bound(alpha=0.5), codes, np.eye(K)[labels])
     parameters = family.parameters(family.statistics(codes, np.eye(K)[labels]))
     given = np.tile([-1, 2, -1, -1, 1], (40_000, 1))
     drawn = family.sample(parameters, np.ones(len(given), dtype=int), np.random.default_rng(0), given)
-    ways = np.array(list(filled_in(given[0])))
+    ways = np.array(list(completions(given[0])))
     probability = np.exp(family.log_density(ways, parameters))[:, 1]
     found = [np.mean((drawn == way).all(axis=1)) for way in ways]
     assert_allclose(found, probability / probability.sum(), atol=0.01)
 
 
-def test_reasons_follow_the_chain_rule_over_known_cells():
+def test_terms_follow_the_chain_rule_over_known_values():
     codes, labels = rows()
     family = prepared(bound(), codes, np.eye(K)[labels])
     parameters = family.parameters(family.statistics(codes, np.eye(K)[labels]))
     row = np.array([[-1, 1, 2, -1, 0]])
     terms = family.terms(row, parameters)[0]
     assert_array_equal(terms[:, [0, 3]], 0.0)
-    told = np.full_like(row, -1)
+    known = np.full_like(row, -1)
     for j in topological_order(family.structure[0]):
-        before = family.log_density(told, parameters)[0]
-        told[0, j] = row[0, j]
-        assert_allclose(terms[:, j], family.log_density(told, parameters)[0] - before, atol=1e-12)
+        before = family.log_density(known, parameters)[0]
+        known[0, j] = row[0, j]
+        assert_allclose(terms[:, j], family.log_density(known, parameters)[0] - before, atol=1e-12)
 
 
 def test_the_density_of_binned_numbers_is_in_their_units():
@@ -263,83 +264,24 @@ def test_smoothing_shares_counts_with_neighbors_and_keeps_their_sum():
             assert after.std() < before.std()
 
 
-def test_a_rule_for_bandwidths_is_asked_once_for_each_column_in_order():
-    asked = []
+def test_bandwidths_are_computed_once_for_each_column_in_order():
+    calls = []
 
     class Wide:
         def width_in_cells(self, counts, log_volume, dimension=1):
-            asked.append((counts, log_volume, dimension))
+            calls.append((counts, log_volume, dimension))
             return np.array([0.5, 1.5])
 
     codes, labels = rows()
     volume = np.arange(sum(LEVELS), dtype=float)
     layout = Layout(("a", "b"), tuple("vwxyz"), levels=LEVELS, ordered=(2, 3, 3, 0, 0), log_volume=volume)
     family = prepared(Tree(bandwidth=Wide()).bind(layout), codes, np.eye(K)[labels])
-    assert len(asked) == 2  # two cells have nothing to smooth
-    (w, w_volume, dimension), (x, x_volume, _) = asked
+    assert len(calls) == 2  # two cells have nothing to smooth
+    (w, w_volume, dimension), (x, x_volume, _) = calls
     assert dimension == 2
     assert_array_equal(w, [[np.sum((codes[:, 1] == v) & (labels == c)) for v in range(3)] for c in range(K)])
     assert_array_equal(w_volume, [2.0, 3.0, 4.0])
-    assert x.shape == (K, 3)  # the last cell of four stands alone
+    assert x.shape == (K, 3)  # the last cell of four is not ordered
     assert_array_equal(x_volume, [5.0, 6.0, 7.0])
     assert_array_equal(family.widths[:, 1], [0.5, 1.5])
     assert_array_equal(family.widths[:, [0, 3, 4]], 0.0)
-
-
-# -- Gaussian trees ----------------------------------------------------------------------------------------------------
-
-
-def numbers(seed=0, n=400, d=4):
-    rng = np.random.default_rng(seed)
-    labels = np.arange(n) % K
-    mixing = rng.normal(size=(K, d, d)) * 0.6 + np.eye(d)
-    return np.einsum("nd,nde->ne", rng.normal(size=(n, d)), mixing[labels]) + labels[:, None], labels
-
-
-@pytest.mark.parametrize("search", [OneTree(), PerClass()])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_gaussian_tree_is_the_most_likely_one(search, seed):
-    x, labels = numbers(seed)
-    layout = Layout(("a", "b"), tuple("wxyz"), center=x.mean(axis=0), variance=x.var(axis=0))
-    family = Gaussian(TreeCovariance(search)).bind(layout)
-    family = family.prepare(family.statistics(x, np.eye(K)[labels]))
-    parameters = family.parameters(family.statistics(x, np.eye(K)[labels]))
-
-    def likelihood(edges, c):
-        """Of a tree of bivariate and univariate Gaussians: edges over the product of their nodes."""
-        mine = x[labels == c]
-        mean, covariance = mine.mean(axis=0), np.cov(mine.T, bias=True)
-        density = sum(
-            multivariate_normal(mean[[i, j]], covariance[np.ix_([i, j], [i, j])]).logpdf(mine[:, [i, j]])
-            for i, j in edges
-        )
-        degree = np.bincount(np.ravel(edges), minlength=4)
-        return np.sum(density) - sum(
-            (degree[j] - 1) * multivariate_normal(mean[j], covariance[j, j]).logpdf(mine[:, j]).sum()
-            for j in range(4)
-        )
-
-    by_class = np.array([[likelihood(edges, c) for c in range(K)] for edges in all_trees(4)])
-    best = by_class.sum(axis=1).max() if search == OneTree() else by_class.max(axis=0).sum()
-    found = np.sum(np.eye(K)[labels] * family.log_density(x, parameters))
-    assert found == pytest.approx(best, rel=1e-10)
-    for precision, parents in zip(np.linalg.inv(parameters["covariance"]), family.shape.parents, strict=True):
-        apart = [pair for pair in combinations(range(4), 2) if pair not in edges_of(parents)]
-        assert_allclose([precision[pair] for pair in apart], 0.0, atol=1e-10)
-
-
-def test_reasons_of_a_gaussian_tree_are_regressions_on_the_parent():
-    x, labels = numbers()
-    layout = Layout(("a", "b"), tuple("wxyz"), center=x.mean(axis=0), variance=x.var(axis=0))
-    case = FamilyCase(Gaussian(TreeCovariance()).bind(layout), x, K)
-    family = case.prepared()
-    parameters = family.parameters(case.start())
-    terms = family.terms(x, parameters)
-    for j, parent in enumerate(family.shape.parents[0]):
-        mine = x[labels == 1]
-        target, name = mine[:, j], family.groups[j]
-        given = np.column_stack([np.ones(len(mine)), *([mine[:, parent]] if parent >= 0 else [])])
-        left = target - given @ np.linalg.lstsq(given, target, rcond=None)[0]
-        expected = -0.5 * (left**2 / np.var(left) + np.log(2 * np.pi * np.var(left)))
-        assert_allclose(terms[labels == 1, 1, j], expected, atol=1e-8)
-        assert name == "wxyz"[j] + (f" | {'wxyz'[parent]}" if parent >= 0 else "")

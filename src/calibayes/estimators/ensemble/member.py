@@ -120,7 +120,7 @@ class RefitMember:
         rows, labels = context.rows, context.labels
         out_of_fold = np.full((len(rows.codes), len(context.classes)), np.nan)
         for mask, training in zip(context.held_out, context.training, strict=True):
-            model = self._fitted(training, labels[~mask])
+            model = self._fitted(training, labels[~mask], context.engine)
             out_of_fold[mask] = model.predict_log_proba(rows.table.rows(mask))
         loss, error = held_out_scores(out_of_fold, rows.codes, rows.weight)
         return MemberResult(
@@ -128,10 +128,13 @@ class RefitMember:
         )
 
     def train(self, context: FoldContext, path: CalibrationPath) -> Any:
-        return self._fitted(context.rows, context.labels)
+        return self._fitted(context.rows, context.labels, context.engine)
 
     def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self.train(context, path)
 
-    def _fitted(self, rows: Rows, labels: Array) -> Any:
-        return clone(self.estimator).fit(rows.table, labels, sample_weight=rows.weight)
+    def _fitted(self, rows: Rows, labels: Array, engine: Engine) -> Any:
+        model = clone(self.estimator)
+        if model.get_params(deep=False).get("engine", engine) is None:
+            model.set_params(engine=engine)
+        return model.fit(rows.table, labels, sample_weight=rows.weight)

@@ -180,6 +180,7 @@ def _has_path(estimator: GenerativeEstimator) -> bool:
     options = TrainingOptions() if estimator.training is None else estimator.training
     start = estimator.default_start if options.start is None else options.start
     is_plain = start == "data" and options.batch_size is None and options.validation_fraction is None
+    is_plain = is_plain and options.temperature == 1.0
     return is_plain and not rule_named(estimator.rule).is_closed_form
 
 

@@ -51,7 +51,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.datasets import load_iris
     >>> from calibayes import GaussianNB, TrainingOptions
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = GaussianNB(training=TrainingOptions(batch_size=30), max_iter=5, random_state=0).fit(X, y)
+    >>> model = GaussianNB(training=TrainingOptions(batch_size=30), max_iter=5, stop=None, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """

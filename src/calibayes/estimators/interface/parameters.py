@@ -76,14 +76,6 @@ def open_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
-def jobs(value: Any) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, WHOLE) or value == 0:
-        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {value!r}")
-    return int(value)
-
-
 def listed_callbacks(value: Any) -> list[Callback]:
     if value is None:
         return []

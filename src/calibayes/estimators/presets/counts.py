@@ -24,16 +24,16 @@ def count_tags(tags: Any, *, allow_nan: bool) -> Any:
     return tags
 
 
-class WithoutDecisionFunction:
-    """Naive Bayes over counts has no decision function in scikit-learn: its checks give negative numbers to any that do."""
+def _refuse_decision_function(model: Any) -> Any:
+    raise AttributeError(f"{type(model).__name__} has no decision function: use predict_log_proba")
 
-    @property
-    def decision_function(self) -> Any:
-        raise AttributeError(f"{type(self).__name__} has no decision function: use predict_log_proba")
+
+NO_DECISION_FUNCTION: Any = property(_refuse_decision_function)
+"""As in scikit-learn, whose checks pass negative numbers to every estimator that has a decision function."""
 
 
 @estimator
-class MultinomialNB(WithoutDecisionFunction, CountingNB):
+class MultinomialNB(CountingNB):
     """Multinomial naive Bayes over counts of events, such as the words of a document.
 
     The density is that of a row given its number of events, including the multinomial coefficient; scikit-learn omits the
@@ -58,6 +58,7 @@ class MultinomialNB(WithoutDecisionFunction, CountingNB):
     """
 
     reads_sparse = True
+    decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
@@ -75,7 +76,7 @@ class MultinomialNB(WithoutDecisionFunction, CountingNB):
 
 
 @estimator
-class ComplementNB(WithoutDecisionFunction, CountingNB):
+class ComplementNB(CountingNB):
     """Complement naive Bayes (Rennie et al. 2003): each class is scored by the counts of all other classes.
 
     Its scores are no densities, so it has no `score_samples`, its probabilities are as arbitrary as scikit-learn's, and
@@ -103,6 +104,7 @@ class ComplementNB(WithoutDecisionFunction, CountingNB):
     rule: str | Rule = "ml"
 
     reads_sparse = True
+    decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
@@ -146,7 +148,7 @@ class ComplementNB(WithoutDecisionFunction, CountingNB):
 
 
 @estimator
-class PoissonNB(WithoutDecisionFunction, ClassPriorAttributes):
+class PoissonNB(ClassPriorAttributes):
     """Naive Bayes over counts with a Poisson density for each class and column: the number of events matters, too.
 
     Missing values are skipped. Counts need not be integers.
@@ -176,6 +178,7 @@ class PoissonNB(WithoutDecisionFunction, ClassPriorAttributes):
     prior: Gamma | None = None
 
     reads_sparse = True
+    decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=True)
