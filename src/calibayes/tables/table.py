@@ -45,7 +45,7 @@ class Table:
     """Number of rows."""
 
     def __post_init__(self) -> None:
-        first = self.content[0] if isinstance(self.content, tuple) else self.content
+        first = next(iter(self.content), np.zeros(0)) if isinstance(self.content, tuple) else self.content
         object.__setattr__(self, "n", int(first.shape[0]))
 
     def column(self, j: int) -> Array:

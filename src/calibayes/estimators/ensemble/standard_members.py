@@ -36,7 +36,7 @@ from calibayes.rules import rule_named
 MOST_WORK = 4e9
 """Largest number of multiplications per pass for the second moments of all classes, k n d^2."""
 DIRECTIONS = 64
-"""PrincipalComponents directions that stand for a table of too many columns."""
+"""Number of principal components that replace a table of too many columns."""
 COSTLY = 1e8
 """Multiplications from which on a pass is slow: about a hundredth of a second."""
 MOST_CELLS = 1e7

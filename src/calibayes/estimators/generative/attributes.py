@@ -33,6 +33,9 @@ class FittedAttribute:
             raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
         return value
 
+    def __set__(self, model: Any, value: Any) -> None:
+        raise AttributeError(f"{self.name!r} is read from `fitted_` and cannot be set")
+
 
 class OptionalAttribute(FittedAttribute):
     """The same, with None as a value."""
