@@ -132,7 +132,7 @@ class Model(Protocol):
     def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
         """Sums of the first pass: "statistics" (the structure statistics) and "hidden" (0 or 1).
 
-        "hidden" tells whether the statistics of these rows depend on the parameters, so that one update is no closed form.
+        "hidden" is 1 if the statistics of these rows depend on the parameters, so that one update is no closed form.
         """
 
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...

@@ -153,7 +153,7 @@ def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[di
 
 
 def problem_of(run: Run) -> str:
-    """Why a run did not end as its stop asks, and what to do about it; empty if it did."""
+    """Why a run ended before its stopping criterion was met, and what to do; empty if it was met."""
     history: Sequence[Entry] = run.history
     if run.diverged:
         return f"rule {run.rule.name!r} diverged; the best state before that is used. Give the rule a smaller step."

@@ -59,7 +59,7 @@ class Trained(NamedTuple, Generic[AnyModel]):
     history: Mapping[str, Array] | None
     """Name -> array over the states; None if they were not measured."""
     problem: str = ""
-    """Why training did not end as its stop asks and what to do; empty if it did."""
+    """Why training ended before its stopping criterion was met, and what to do; empty if it was met."""
 
 
 def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:

@@ -168,8 +168,8 @@ class TestEstimator:
         assert (least[place + 1 :] > least.min() / (1 - 1e-3)).all()
         assert model.bandwidth_step_ == np.argmin(losses[place])
         posterior = direct_posterior(
-            density.kept.rows,
-            density.kept,
+            density.centers.rows,
+            density.centers,
             density.square,
             density.prior,
             model.prior_rows_,

@@ -27,8 +27,10 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     initializer: Any = made.__init__
     signature = inspect.signature(initializer)
     classes = [base for base in made.__mro__ if "__dataclass_fields__" in vars(base)]
-    own = [name for base in classes for name in vars(base).get("__annotations__", {})]
-    rank = {name: position for position, name in enumerate(own)}  # a parameter keeps the place of its base
+    declared = [name for base in classes for name in vars(base).get("__annotations__", {})]
+    rank = {
+        name: position for position, name in enumerate(declared)
+    }  # a parameter keeps the place of its base
 
     def place(parameter: inspect.Parameter) -> tuple[bool, int]:
         is_keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY

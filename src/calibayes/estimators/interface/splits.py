@@ -66,10 +66,10 @@ def unit_weight(rows: Rows) -> float:
 def _counts(rows: Rows) -> Array | None:
     """The sample weights (before class weights) if they are all whole numbers."""
     sample_weight = rows.weight / rows.factor
-    whole = np.round(sample_weight)
-    if sample_weight.max() >= MOST_COUNT or (np.abs(sample_weight - whole) > ROUNDING * whole).any():
+    counts = np.round(sample_weight)
+    if sample_weight.max() >= MOST_COUNT or (np.abs(sample_weight - counts) > ROUNDING * counts).any():
         return None
-    return np.asarray(whole)
+    return np.asarray(counts)
 
 
 def _count_of_one(counts: Array) -> float:

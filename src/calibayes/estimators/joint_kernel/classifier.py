@@ -169,7 +169,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:
     votes, positions = density.leave_one_out(LEFT_OUT_ROWS)
-    codes, weight = density.codes[positions], density.kept.weight[positions]
+    codes, weight = density.codes[positions], density.centers.weight[positions]
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 

@@ -48,7 +48,7 @@ class JointDensity:
     encoder : Dense
     scale : (d,) array
         Factors of the encoded columns.
-    kept : KernelRows
+    centers : KernelRows
         The rows with their weights: 1 for a row that occurred once, times class weights, more for a row that represents
         others.
     square : float
@@ -57,18 +57,18 @@ class JointDensity:
 
     encoder: Dense
     scale: Array
-    kept: KernelRows
+    centers: KernelRows
     square: float
 
     @property
     def codes(self) -> Array:
         """The class of each kept row."""
-        return np.repeat(np.arange(len(self.kept.ends) - 1), np.diff(self.kept.ends))
+        return np.repeat(np.arange(len(self.centers.ends) - 1), np.diff(self.centers.ends))
 
     @property
     def prior(self) -> Array:
         """Class frequencies, (k,)."""
-        sums = np.bincount(self.codes, self.kept.weight, minlength=len(self.kept.ends) - 1)
+        sums = np.bincount(self.codes, self.centers.weight, minlength=len(self.centers.ends) - 1)
         return np.asarray(sums / sums.sum())
 
     def encode(self, table: Table) -> Array:
@@ -77,7 +77,7 @@ class JointDensity:
     def votes(self, table: Table, positions: Array) -> ClassSums:
         """Kernel sums by class at some rows of a table, for every bandwidth."""
         return joint_kernel.class_sums(
-            self.encoder.encode(table)[positions] * self.scale, self.kept, self.square
+            self.encoder.encode(table)[positions] * self.scale, self.centers, self.square
         )
 
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
@@ -85,7 +85,7 @@ class JointDensity:
         x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
 
         def of_part(part: slice) -> Array:
-            votes = joint_kernel.class_sums(x[part], self.kept, self.square, steps)
+            votes = joint_kernel.class_sums(x[part], self.centers, self.square, steps)
             return log_posterior(votes, self.prior, smoothing)
 
         return np.concatenate([of_part(part) for part in self._parts(len(x), len(steps))])
@@ -98,13 +98,13 @@ class JointDensity:
     def leave_one_out(self, most: int) -> tuple[ClassSums, Array]:
         """Kernel sums at some kept rows, each without its own kernel, and the positions of these rows."""
         positions = evenly_spaced(len(self.codes), most)
-        rows = self.kept.rows[positions]
-        return joint_kernel.class_sums(rows, self.kept, self.square, left_out=positions), positions
+        rows = self.centers.rows[positions]
+        return joint_kernel.class_sums(rows, self.centers, self.square, left_out=positions), positions
 
     def log_density(self, table: Table, smoothing: Smoothing) -> Array:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
         squares = [self.square / 2.0**step for step in steps_up_to(smoothing.bandwidth_step)]
-        return joint_kernel.log_densities(self.encode(table), self.kept, squares)
+        return joint_kernel.log_densities(self.encode(table), self.centers, squares)
 
     def terms(self, table: Table, smoothing: Smoothing) -> tuple[tuple[str, ...], Array]:
         """Columns, most relevant first, and the change of log p(class | x) when each is added, (n, k, columns)."""
@@ -115,7 +115,7 @@ class JointDensity:
         names = tuple(table.names[self.encoder.indices[j]] for j in columns)
 
         def of_part(part: slice) -> Array:
-            cumulative = joint_kernel.class_sums_by_columns(x[part], self.kept, self.square, steps, groups)
+            cumulative = joint_kernel.class_sums_by_columns(x[part], self.centers, self.square, steps, groups)
             along = [log_posterior(votes, self.prior, smoothing) for votes in cumulative]
             start = np.broadcast_to(np.log(self.prior), along[0].shape)
             return np.diff(np.stack([start, *along], axis=2), axis=2)
@@ -170,20 +170,20 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
         x = encoder.encode(rows.table.rows(positions))
     else:
         positions = np.argsort(rows.codes, kind="stable")
-        x = encoder.encode(rows.table)[positions]  # encoded whole, since other models may share it
+        x = encoder.encode(rows.table)[positions]  # all rows are encoded, since other models may share them
     codes, weight = rows.codes[positions], rows.weight[positions] / unit_weight(rows)
     share = weight * _class_correction(rows, codes, weight, k)
     scale = _column_factors(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
-    kept = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
-    return JointDensity(encoder, scale, kept, float(np.sum(scale**2)))
+    centers = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
+    return JointDensity(encoder, scale, centers, float(np.sum(scale**2)))
 
 
 def _class_correction(rows: Rows, codes: Array, weight: Array, k: int) -> Array:
     """Factors of the weights of kept rows, (n,), that restore the class frequencies of all rows."""
     total = np.bincount(rows.codes, rows.weight / rows.weight.max(), minlength=k)
-    kept = np.bincount(codes, weight, minlength=k)
-    return np.asarray((total / np.maximum(kept, np.finfo(np.float64).tiny))[codes])
+    kept_weight = np.bincount(codes, weight, minlength=k)
+    return np.asarray((total / np.maximum(kept_weight, np.finfo(np.float64).tiny))[codes])
 
 
 def _column_factors(relevances: Array) -> Array:

@@ -27,8 +27,8 @@ MEASURES: dict[str, Callable[[], Measure]] = {
 
 def measure_named(measure: Any) -> Measure:
     """A measure by its short name, or the one given."""
-    found: Measure = resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
-    return found
+    named: Measure = resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
+    return named
 
 
 def measure_dependence(

@@ -146,8 +146,8 @@ BINNINGS: Mapping[str, Callable[[], Binning]] = {
 
 def binning_named(given: str | Encoder) -> Binning:
     """The binning that a name means, or that of a given encoder."""
-    found = resolve("binning", given, BINNINGS, ability="encode", example="Grid()")
-    return found if isinstance(found, Binning) else Binning(lambda: found)
+    named = resolve("binning", given, BINNINGS, ability="encode", example="Grid()")
+    return named if isinstance(named, Binning) else Binning(lambda: named)
 
 
 @estimator
