@@ -43,9 +43,9 @@ class BayesClassifier(PosteriorAverage):
     - the class frequencies, so that no class has probability zero.
 
     "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
-    chooses the number of calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
-    maximize the likelihood of the out-of-fold predictions, to which half a row per member is added that only this member
-    predicts. Members with a weight below 0.4 / (number of members) are dropped. `summary` shows the result.
+    chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
+    maximize the log likelihood of the out-of-fold predictions plus 0.5 * log(weight) for each member, a weak prior. Members
+    with a weight below 0.4 / (number of members) get weight 0, except the class frequencies. `summary` shows the result.
 
     Parameters
     ----------
@@ -56,8 +56,9 @@ class BayesClassifier(PosteriorAverage):
         The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
         one if there is no "kernel". "near" has `score_samples` only.
     cv : int, splitter or list of splits, optional
-        Inner folds. By default five, or three from 3,000 rows on; of more than 20,000 rows, about 20,000 are used. A row
-        with an integer weight w is treated as w copies, if there are not more than eight times as many copies as rows.
+        Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
+        20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
+        treated as w copies.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
     costs : (k, k) array, optional
@@ -82,7 +83,7 @@ class BayesClassifier(PosteriorAverage):
     models_ : mapping
         Name -> trained estimator, of the members with a positive weight.
     paths_ : mapping
-        Name -> held-out log loss and error along the member's path of calibration steps, and the chosen number of steps.
+        Name -> held-out log loss and error along the member's path of calibration steps, and the chosen sum of steps.
     skipped_ : mapping
         Name -> why a member was left out.
     density_ : estimator

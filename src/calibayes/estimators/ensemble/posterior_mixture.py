@@ -19,9 +19,9 @@ from calibayes.estimators.presets.tabular import KernelNB
 class PosteriorMixture(PosteriorAverage):
     """A weighted average of the posteriors of any models of this package: p(class | x) = sum of w_m p_m(class | x).
 
-    The weights maximize the likelihood of the out-of-fold predictions, to which half a row per member is added that only
-    this member predicts. Members with a weight below 0.4 / (number of members) are dropped. The class frequencies are a
-    member, too, so that no class has probability zero. Models with an iterative rule (RC, TM, GDT) are stopped early, at the
+    The weights maximize the log likelihood of the out-of-fold predictions plus 0.5 * log(weight) for each member, a weak
+    prior. Members with a weight below 0.4 / (number of members) get weight 0. The class frequencies are a member, too, so
+    that no class has probability zero. Models with an iterative rule (RC, TM, GDT) are stopped early, at the
     sum of steps with the lowest held-out log loss.
 
     Parameters
@@ -29,8 +29,9 @@ class PosteriorMixture(PosteriorAverage):
     models : list of (name, estimator), optional
         By default `KernelNB` and `LinearDiscriminantAnalysis`; the latter needs numbers.
     cv : int, splitter or list of splits, optional
-        Inner folds. By default five, or three from 3,000 rows on; of more than 20,000 rows, about 20,000 are used. A row
-        with an integer weight w is treated as w copies, if there are not more than eight times as many copies as rows.
+        Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
+        20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
+        treated as w copies.
     class_weight, costs, random_state, engine, n_jobs, verbose
         As in `GenerativeClassifier`.
     time_limit : float, optional
