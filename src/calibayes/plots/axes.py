@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import Any
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of this size in inches. Raises ImportError if matplotlib is not installed."""
+    """An empty figure of this size in inches. Raises ImportError if matplotlib is not installed.
+
+    It is a figure of pyplot, which notebooks and ``pyplot.show()`` display, if pyplot is in use or this is a notebook or
+    an IPython shell; otherwise one that is only saved to files, and need not be closed.
+    """
+    size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
     try:
-        from matplotlib.figure import Figure
+        if "matplotlib.pyplot" in sys.modules or "IPython" in sys.modules:
+            return import_module("matplotlib.pyplot").figure(**size)
+        return import_module("matplotlib.figure").Figure(**size)
     except ImportError as error:
         raise ImportError(
             "plots need matplotlib, which is not installed: pip install 'calibayes[plots]'"
         ) from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def axes_or_new(ax: Any, height: float) -> Any:
