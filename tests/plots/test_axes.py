@@ -18,7 +18,10 @@ print(pyplot is not None and axes.figure.number in pyplot.get_fignums())
 """
 
 
-NOTEBOOK = "sys.modules['IPython'] = shell = type(sys)('IPython'); shell.get_ipython = lambda: None"
+NOTEBOOK = """
+sys.modules["IPython"] = shell = type(sys)("IPython")
+shell.get_ipython, shell.version_info = lambda: None, (9, 0)
+"""
 
 
 @pytest.mark.parametrize(
