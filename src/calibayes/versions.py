@@ -47,8 +47,12 @@ def _kernels() -> str:
 
 
 def _dependencies() -> list[str]:
-    """Names of the packages required at run time."""
-    required = [line for line in requires("calibayes") or [] if "extra ==" not in line]
+    """Names of the packages required at run time; none if calibayes runs from its source without an installation."""
+    try:
+        declared = requires("calibayes") or []
+    except PackageNotFoundError:
+        return []
+    required = [line for line in declared if "extra ==" not in line]
     return sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required)
 
 
