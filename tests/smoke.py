@@ -56,7 +56,13 @@ def main():
             check(estimator, penguins.columns, penguins.target)
     # From 1,000 rows on the default classifier has a tree among its members.
     check(cb.BayesClassifier(), *make_classification(1000, n_informative=4, random_state=0))
-    for command in (["--help"], ["compare", "--help"], ["reproduce", "--help"], ["info"], ["compare", "--folds=2"]):
+    for command in (
+        ["--help"],
+        ["compare", "--help"],
+        ["reproduce", "--help"],
+        ["info"],
+        ["compare", "--folds=2"],
+    ):
         app(command, standalone_mode=False)
 
 

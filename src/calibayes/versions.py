@@ -29,7 +29,7 @@ def versions() -> Mapping[str, str]:
 
 
 def show_versions() -> None:
-    """Print versions, kernels and threads in use, one per line.
+    """Print versions, kernels and threads in use, one per line, and what to do if the native kernels are missing.
 
     >>> show_versions()  # doctest: +ELLIPSIS
     calibayes ...
@@ -38,6 +38,8 @@ def show_versions() -> None:
     width = max(map(len, entries))
     for name, text in entries.items():
         print(f"{name:<{width}}  {text}")
+    if native_kernels.is_missing:
+        print(f"NATIVE KERNELS ARE MISSING\n{native_kernels.advice}")
 
 
 def _kernels() -> str:
