@@ -2,6 +2,7 @@
 
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
+python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -10,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +48,24 @@ BENCHMARKS = [
 ]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
+OLDEST = Path("build/oldest")
+OLDEST_PYTHON = str(OLDEST / "bin" / "python")
+
+
+def oldest_requirements() -> list[str]:
+    """The oldest declared version of each package that is required at run time, such as numpy==1.26."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    return [requirement.replace(">=", "==") for requirement in declared]
+
+
+def oldest_steps() -> list[Step]:
+    """Make a virtual environment of the oldest versions, then run the smoke test there, with the NumPy kernels."""
+    settings = ["env", "CALIBAYES_NATIVE=0", "PYTHONPATH=src"]
+    return [
+        Step("environment", [PYTHON, "-m", "venv", str(OLDEST)]),
+        Step("oldest versions", [OLDEST_PYTHON, "-m", "pip", "install", "--quiet", *oldest_requirements()]),
+        Step("smoke test", [*settings, OLDEST_PYTHON, "tests/smoke.py"]),
+    ]
 
 
 def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
@@ -72,10 +92,12 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
+    parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
-    for step in steps(options.quick, options.pytest_arguments):
+    chosen = oldest_steps() if options.oldest else steps(options.quick, options.pytest_arguments)
+    for step in chosen:
         if status := run(step):
             return status
     print(f"== all checks passed in {time.perf_counter() - begin:.0f} s", flush=True)

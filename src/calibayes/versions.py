@@ -29,7 +29,7 @@ def versions() -> Mapping[str, str]:
 
 
 def show_versions() -> None:
-    """Print versions, kernels and threads in use, one per line.
+    """Print versions, kernels and threads in use, one per line, and what to do if the native kernels are missing.
 
     >>> show_versions()  # doctest: +ELLIPSIS
     calibayes ...
@@ -38,6 +38,8 @@ def show_versions() -> None:
     width = max(map(len, entries))
     for name, text in entries.items():
         print(f"{name:<{width}}  {text}")
+    if native_kernels.is_missing:
+        print(f"NATIVE KERNELS ARE MISSING\n{native_kernels.advice}")
 
 
 def _kernels() -> str:
@@ -47,8 +49,12 @@ def _kernels() -> str:
 
 
 def _dependencies() -> list[str]:
-    """Names of the packages required at run time."""
-    required = [line for line in requires("calibayes") or [] if "extra ==" not in line]
+    """Names of the packages required at run time; none if calibayes runs from its source without an installation."""
+    try:
+        declared = requires("calibayes") or []
+    except PackageNotFoundError:
+        return []
+    required = [line for line in declared if "extra ==" not in line]
     return sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required)
 
 

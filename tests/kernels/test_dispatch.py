@@ -40,6 +40,31 @@ def test_a_model_is_the_same_without_native_kernels() -> None:
     )
 
 
+FIT_TWICE_WITHOUT_EXTENSION = """
+import sys, warnings
+sys.modules["calibayes.kernels.native._native"] = None  # its import fails
+warnings.simplefilter("error")
+from calibayes import GaussianNB, show_versions
+for _ in range(2):
+    GaussianNB(rule="ml").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+show_versions()
+"""
+
+
+@pytest.mark.parametrize(("setting", "notes"), [("", 1), ("0", 0)])
+def test_missing_kernels_are_noted_once_unless_they_are_switched_off(setting: str, notes: int) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", FIT_TWICE_WITHOUT_EXTENSION],
+        env={**os.environ, "CALIBAYES_NATIVE": setting},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.count("The native kernels of calibayes are not built") == notes
+    assert process.stdout.count("NATIVE KERNELS ARE MISSING") == notes
+
+
 @pytest.mark.parametrize("setting", ["0", "baseline", "nonsense"])
 def test_the_environment_variable_selects_the_kernels(setting: str) -> None:
     code = "from calibayes.kernels.dispatch import native_kernels; print(native_kernels.instruction_set)"

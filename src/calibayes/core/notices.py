@@ -1,18 +1,30 @@
-"""Warnings that are collected during a call and given once, at the line of the caller's own code."""
+"""Warnings that are collected during a call and given once, at the line of the caller's own code; notes on the log."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 INNER_PACKAGES = ("calibayes", "sklearn", "joblib")
 """Packages whose frames are skipped: a warning is attributed to the first line outside of them."""
 
 _collected: ContextVar[Counter[tuple[str, type[Warning]]] | None] = ContextVar("collected", default=None)
+
+
+@cache
+def note_once(message: str) -> None:
+    """Write a message to the log "calibayes", at the first call with it in this process.
+
+    It reaches the standard error stream unless logging is configured otherwise. For facts about the installation, which
+    must be seen and yet must not fail where warnings are errors.
+    """
+    logging.getLogger("calibayes").warning(message)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -54,11 +54,24 @@ class NativeKernels:
     """The extension module; None if the NumPy versions are in use."""
     reason: str
     """Why the NumPy versions are in use; empty if the extension is loaded."""
+    is_missing: bool = False
+    """Whether the extension could not be loaded although the environment variable does not switch it off."""
 
     @property
     def instruction_set(self) -> str | None:
         """The instruction set in use; None if the NumPy versions are in use."""
         return None if self.module is None else str(self.module.level())
+
+    @property
+    def advice(self) -> str:
+        """What to do if the extension is missing; else empty."""
+        return (
+            f"The native kernels of calibayes are {self.reason}. NumPy is used instead: slower, with the same results to "
+            "rounding. To build them, install a C++ compiler and then calibayes again "
+            f"(pip install --force-reinstall --no-cache-dir); to use NumPy without this note, set {ENVIRONMENT_VARIABLE}=0."
+            if self.is_missing
+            else ""
+        )
 
 
 def load_native(setting: str) -> NativeKernels:
@@ -71,7 +84,7 @@ def load_native(setting: str) -> NativeKernels:
     try:
         module = importlib.import_module("calibayes.kernels.native._native")
     except ImportError as error:
-        return NativeKernels(None, f"not built: {error}")
+        return NativeKernels(None, f"not built: {error}", is_missing=True)
     if setting and not module.choose(setting):
         choices = ", ".join(module.levels())
         raise ValueError(f"{ENVIRONMENT_VARIABLE} must be 0 or one of {choices}, got {setting!r}")

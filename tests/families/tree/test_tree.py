@@ -17,6 +17,7 @@ from calibayes.families import (
     SignificantEdges,
     Tree,
 )
+from calibayes.families.tree import structures
 from calibayes.families.tree.structures import topological_order
 from calibayes.kernels.levels import pairs
 
@@ -244,6 +245,19 @@ def test_the_density_of_binned_numbers_is_in_their_units():
     expected = np.where(holed < 0, 0.0, volume[np.maximum(holed, 0) + first]).sum(axis=1)
     difference = plain.log_density(holed, parameters) - wide.log_density(holed, parameters)
     assert_allclose(difference, np.repeat(expected[:, None], K, axis=1), atol=1e-10)
+
+
+def test_graphs_have_32_bit_indices_which_every_scipy_accepts(monkeypatch):
+    spanning_tree, types = structures.csgraph.minimum_spanning_tree, []
+
+    def noted(graph):
+        types.extend([graph.indices.dtype, graph.indptr.dtype])
+        return spanning_tree(graph)
+
+    monkeypatch.setattr(structures.csgraph, "minimum_spanning_tree", noted)
+    codes, labels = rows()
+    prepared(bound(), codes, np.eye(K)[labels])
+    assert set(types) == {np.dtype(np.int32)}
 
 
 def test_smoothing_shares_counts_with_neighbors_and_keeps_their_sum():

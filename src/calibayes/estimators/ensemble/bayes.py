@@ -21,7 +21,7 @@ from calibayes.estimators.ensemble.standard_members import (
     standard_members,
 )
 from calibayes.estimators.generative.attributes import FittedAttribute
-from calibayes.estimators.interface.input import Rows, new_table
+from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import estimator
 
 DENSITY = "kernel"
@@ -141,11 +141,11 @@ class BayesClassifier(PosteriorAverage):
 
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,), of ``density_``: an average of posteriors has no density."""
-        return self._density_with("score_samples").score_samples(new_table(self, X))
+        return self._density_with("score_samples").score_samples(self._new_table(X))
 
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a new row falls with probability at most ``share``; see `GenerativeClassifier`."""
-        return float(self._density_with("outlier_threshold").outlier_threshold(new_table(self, X), share))
+        return float(self._density_with("outlier_threshold").outlier_threshold(self._new_table(X), share))
 
     def sample(
         self,
@@ -160,7 +160,7 @@ class BayesClassifier(PosteriorAverage):
 
     def fill(self, X: Any) -> Any:
         """The rows with missing values imputed by ``density_``; see `GenerativeClassifier.fill`."""
-        return self._density_with("fill").fill(new_table(self, X))
+        return self._density_with("fill").fill(self._new_table(X))
 
     def _density_with(self, method: str) -> Any:
         """``density_``, adjusted to the class frequencies of this model. Raises ValueError if it lacks a method."""

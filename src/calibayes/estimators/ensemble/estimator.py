@@ -25,6 +25,7 @@ from calibayes.estimators.interface.parameters import adopt, estimator, unfitted
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.families import ClassPrior
+from calibayes.tables.table import Table
 from calibayes.tables.text import text_table
 
 
@@ -109,9 +110,14 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
-        table = new_table(self, X)
+        table = self._new_table(X)
         with computing(self.engine, self.n_jobs):
             return self.fitted_.average(self.fitted_.member_predictions(table))
+
+    def _new_table(self, X: Any) -> Table:
+        """The table to predict, its columns named as in training, since the members compare names."""
+        table, names = new_table(self, X), self.fitted_.names
+        return table if table.names == names else replace(table, names=names)
 
     def with_priors(self, priors: Array) -> Self:
         """This model adjusted to other class frequencies (prior shift), (k,) probabilities, without training.
@@ -129,7 +135,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
 
         The members are those of ``models_``, in its order, and the class frequencies.
         """
-        table = new_table(self, X)
+        table = self._new_table(X)
         return self.fitted_.shares(table)
 
     def explain(self, X: Any, against: Any = None) -> Explanation:
@@ -152,7 +158,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         Explanation
             The contributions of a row sum to its log odds.
         """
-        table = new_table(self, X)
+        table = self._new_table(X)
         return self.fitted_.explain(table, against)
 
     def summary(self) -> str:

@@ -135,6 +135,7 @@ class EnsembleTraining:
         share = float(self.trial.rows.weight.sum() / rows.weight.sum())
         return FittedEnsemble(
             classes=self.classes,
+            names=rows.table.names,
             class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
             models=models,
             weights=weighting.weights,

@@ -28,6 +28,8 @@ class FittedEnsemble:
     Attributes
     ----------
     classes : (k,) array
+    names : tuple of str
+        Columns of the training table.
     class_frequencies : (k,) array
         In training.
     models : mapping
@@ -49,6 +51,7 @@ class FittedEnsemble:
     """
 
     classes: Array
+    names: tuple[str, ...]
     class_frequencies: Array
     models: Mapping[str, Any]
     weights: Mapping[str, float]

@@ -26,7 +26,7 @@ from calibayes.tables.sources import ArraySource
 from calibayes.tables.table import Table
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parameters.estimator
 class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     """Training options that are rarely changed, for the ``training`` parameter of the generative estimators.
 

@@ -11,7 +11,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from calibayes.core.notices import note_once
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 
@@ -175,6 +177,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
 
     Sets ``n_features_in_`` and, for named columns, ``feature_names_in_`` of the estimator, as scikit-learn does.
     """
+    if reset and native_kernels.is_missing:
+        note_once(native_kernels.advice)
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
+from calibayes.estimators.interface import nested_parameters
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
@@ -22,8 +24,13 @@ Estimator = TypeVar("Estimator")
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
 def estimator(cls: type[Estimator]) -> type[Estimator]:
-    """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases."""
-    made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
+
+    Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``.
+    """
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    if getattr(made, "set_params", None) is BaseEstimator.set_params:
+        made.get_params, made.set_params = nested_parameters.get_params, nested_parameters.set_params
     initializer: Any = made.__init__
     signature = inspect.signature(initializer)
     classes = [base for base in made.__mro__ if "__dataclass_fields__" in vars(base)]
@@ -37,7 +44,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
         return is_keyword, rank.get(parameter.name, -1) if is_keyword else 0
 
     initializer.__signature__ = signature.replace(parameters=sorted(signature.parameters.values(), key=place))
-    return made
+    return made  # type: ignore[no-any-return]
 
 
 def unfitted_copy(model: Any) -> Any:

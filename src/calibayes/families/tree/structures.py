@@ -225,7 +225,9 @@ def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: 
     # Ranks instead of gains: all differ, and none is 0, which a sparse graph takes for no edge.
     ranks = np.arange(1.0, len(order) + 1)
     shape = (candidates.d, candidates.d)
-    graph = sparse.coo_array((ranks, (candidates.left[order], candidates.right[order])), shape=shape)
+    # SciPy before 1.17.1 takes graphs with 32-bit indices only.
+    ends = candidates.left[order].astype(np.int32), candidates.right[order].astype(np.int32)
+    graph = sparse.coo_array((ranks, ends), shape=shape)
     forest = csgraph.minimum_spanning_tree(graph.tocsr())
     return _rooted(forest, candidates.d)
 
