@@ -7,9 +7,10 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,6 +23,8 @@ Results = dict[str, dict[str, Any]]
 
 SECONDS = "processor seconds"
 """Entry of each result: processor time of the task."""
+CHECK_SECONDS = 2.0
+"""Time between two checks that no worker process has ended."""
 
 
 def run_tasks(
@@ -40,8 +43,10 @@ def run_tasks(
     missing = [(key, task) for key, task in by_key.items() if key not in results]
     if not missing:
         return results
+    others = set(multiprocessing.active_children())
     with _worker_pool(min(jobs, len(missing))) as pool:
-        for key, result in _finished([pool.submit(_run_task, entry) for entry in missing]):
+        futures = [pool.submit(_run_task, entry) for entry in missing]
+        for key, result in _finished(futures, set(multiprocessing.active_children()) - others):
             if "failed" not in result:
                 cache.put(key, result)
             results[key] = result
@@ -66,21 +71,30 @@ def _worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _finished(
-    futures: Sequence[Future[tuple[str, dict[str, Any]]]],
+    futures: Sequence[Future[tuple[str, dict[str, Any]]]], workers: set[BaseProcess]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Keys and results as tasks finish. If a process was killed, finished tasks come first, then the error."""
-    broken: BrokenProcessPool | None = None
-    for future in as_completed(futures):
-        try:
+    """Keys and results as tasks finish. If a process was killed, finished tasks come first, then the error.
+
+    The pool of Python 3.11 does not notice the end of a process that it started last: the processes are checked, too.
+    """
+    pending, is_broken = set(futures), False
+    while pending and not is_broken:
+        done, pending = wait(pending, CHECK_SECONDS, FIRST_COMPLETED)
+        for future in done:
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                is_broken = True
+        is_broken |= bool(pending) and not done and not all(process.is_alive() for process in workers)
+    for future in pending:  # finished between the last check and the end of the pool
+        if future.done() and future.exception() is None:
             yield future.result()
-        except BrokenProcessPool as error:
-            broken = error
-    if broken is not None:
+    if is_broken:
         raise ChildProcessError(
             "a worker process of the computation ended unexpectedly: it was killed, perhaps for lack of memory. "
             "Finished results are cached: run the same command again to resume, with fewer processes (--jobs) if "
             "memory is short"
-        ) from broken
+        )
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
