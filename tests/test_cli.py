@@ -131,3 +131,33 @@ def test_info_names_the_kernels_in_use():
         "NumPy" if native_kernels.module is None else f"native, {native_kernels.instruction_set}"
     )
     assert {"numpy", "scikit-learn", "threads", "blas"} <= set(lines)
+
+
+def test_notes_about_the_file_are_printed_on_the_error_stream(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("x,w,y\n" + "1,2,p\n3,2,q\n" * 10 + "?,-9,p\n", encoding="utf-8")
+    options = ("--target", "y", "--model", "LDA", "--rule", "ml", "--folds", 2)
+    result = call("compare", path, *options)
+    assert result.exit_code == 0, result.output
+    assert "note: column 'x': 20 of 21 cells are numbers; 1 '?' taken as missing" in result.stderr
+    assert "note:" not in result.stdout
+    result = call("compare", path, *options, "--missing-value", "?", "--missing-value", "-9")
+    assert result.exit_code == 0, result.output
+    assert "2 missing values" in result.stdout
+
+
+def test_the_table_is_complete_when_the_output_is_no_terminal():
+    arguments = ["compare", "--model", "QDA", "--rule", "ml", "--folds", "2"]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "40"})
+    assert result.exit_code == 0, result.output
+    assert "…" not in result.stdout
+    row = next(line for line in result.stdout.splitlines() if line.split()[:2] == ["QDA", "ml"])
+    assert len(row.split()) == 12
+
+
+def test_control_characters_of_a_file_are_not_printed(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a\x1b]0;title\x07,y\n" + "1,p\x1b[31m\n2,q\n" * 5 + "\x9b2J,q\n", encoding="utf-8")
+    for target in ("z\x1b[2J", "a\x1b]0;title\x07", "y"):
+        result = call("compare", path, "--target", target, "--model", "LDA", "--rule", "ml")
+        assert not set(result.output) & {"\x1b", "\x07", "\x9b"}

@@ -5,13 +5,14 @@ import hashlib
 import io
 import json
 from urllib.error import URLError
+from urllib.request import Request
 
 import numpy as np
 import pytest
 
-from calibayes.datasets import list_datasets, load, load_file, numeric_matrix
+from calibayes.datasets import find_file, is_local, list_datasets, load, load_file, numeric_matrix
 from calibayes.datasets.arff import read_arff
-from calibayes.datasets.download import download
+from calibayes.datasets.download import CheckedRedirects, download, fetch, open_url
 from calibayes.datasets.sources import SOURCES
 
 ARFF = b"""% a comment
@@ -162,3 +163,44 @@ def test_numeric_matrix(tmp_path):
     assert columns[:, 1].tolist() == [2, 1, 0, 3, 3, 1]  # a missing word is level 0
     columns, target = numeric_matrix(data, least_class_rows=2, within_classes=True)
     assert columns.tolist() == [[1], [2], [5], [6]]  # the word is constant within class y
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "/etc/passwd", "..", "a\\b", ""])
+def test_names_cannot_leave_the_folder(tmp_path, name):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret.csv.gz").write_bytes(gzip.compress(b"x,target\n1,a\n2,b\n"))
+    for function in (load, find_file, is_local):
+        with pytest.raises(ValueError, match="is not a name of a data set"):
+            function(name, data_home=tmp_path / "data")
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://api.openml.org/x", "ftp://openml.org/x"])
+def test_only_https_is_downloaded(pets, tmp_path, url):
+    for call in (lambda: fetch(url, offline), lambda: download(url, tmp_path / "file", opener=offline)):
+        with pytest.raises(ValueError, match="only https addresses are downloaded"):
+            call()
+
+
+@pytest.mark.parametrize("url", ["https://example.org/x", "https://openml.org.example.org/x"])
+def test_only_hosts_of_openml_are_opened(url):
+    with pytest.raises(ValueError, match=r"only hosts of openml\.org"):
+        open_url(Request(url))
+
+
+def test_redirects_are_checked():
+    request = Request("https://api.openml.org/x")
+    with pytest.raises(ValueError, match="only https"):
+        CheckedRedirects().redirect_request(request, None, 302, "Found", {}, "http://api.openml.org/x")
+    with pytest.raises(ValueError, match=r"only hosts of openml\.org"):
+        CheckedRedirects().redirect_request(request, None, 302, "Found", {}, "https://example.org/x")
+
+
+def test_a_data_folder_that_does_not_exist_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBAYES_DATA", str(tmp_path / "gone"))
+    for call in (lambda: load("iris"), list_datasets, lambda: is_local("iris")):
+        with pytest.raises(ValueError, match=r"CALIBAYES_DATA.*gone.*does not exist"):
+            call()
+    monkeypatch.setenv("CALIBAYES_DATA", "")
+    assert load("iris").columns.n == 150
+    with pytest.raises(ValueError, match=r"data_home.*gone.*does not exist"):
+        load("iris", data_home=tmp_path / "gone")

@@ -2,7 +2,9 @@
 
 import csv
 import math
-from dataclasses import replace
+import os
+import signal
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -61,6 +63,43 @@ def test_the_cache_has_no_incomplete_results(tmp_path):
     (tmp_path / "cache" / "b.json").write_text('{"error": [0.', encoding="utf-8")
     assert cache.get("b") is None
     assert not list((tmp_path / "cache").glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"null", b"5", b"{}", b"[]", b'[["error", 1]]', b'"x"', b"\xff\xfe", b"", b'{"key": "c", "result": {}}'],
+)
+def test_damaged_results_are_computed_again(tmp_path, content):
+    cache = ResultCache(tmp_path)
+    (tmp_path / f"{task_key(CURVE)}.json").write_bytes(content)
+    assert cache.get(task_key(CURVE)) is None
+    assert len(run_tasks([CURVE], cache, 1, lambda count: None)[task_key(CURVE)]["error"]) == 3
+    assert cache.get(task_key(CURVE)) is not None
+
+
+def test_a_result_under_the_key_of_another_task_is_not_used(tmp_path):
+    cache = ResultCache(tmp_path)
+    cache.put("a", {"error": [0.1]})
+    (tmp_path / "a.json").rename(tmp_path / "b.json")
+    assert cache.get("b") is None
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A task whose process is killed."""
+
+    def inputs(self):
+        return ()
+
+    def run(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_an_error_and_finished_results_are_kept(tmp_path):
+    cache = ResultCache(tmp_path)
+    with pytest.raises(ChildProcessError, match=r"process .* ended unexpectedly.*--jobs"):
+        run_tasks([CURVE, Killed()], cache, 1, lambda count: None)
+    assert cache.get(task_key(CURVE)) is not None
 
 
 def test_cached_results_are_not_computed_again(tmp_path):

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from calibayes._version import __version__
+from calibayes.cli.printing import print_error, print_table, print_text
 from calibayes.cli.reproduce import reproduce_command
 from calibayes.compare import (
     MODELS,
@@ -80,10 +81,17 @@ def compare_command(
         typer.Option(help=f"Training rule to compare; can be repeated. Default: all of {', '.join(RULES)}."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Number of threads of each fit.")] = 1,
+    missing_value: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cell of a CSV file that is a missing value; can be repeated. Default: those of pandas (NA, null, ...), "
+            "and ?, - and unknown in columns whose other cells are numbers."
+        ),
+    ] = None,
 ) -> None:
     """Cross-validate each model with each training rule on the same folds and rank them by held-out error."""
     try:
-        data = _load(file, target)
+        data = _load(file, target, missing_value)
         pairs = model_rule_pairs(
             data.columns, _checked("model", model, MODELS), _checked("rule", rule, RULES)
         )
@@ -95,21 +103,20 @@ def compare_command(
         _print_summary(data)
         results = _run(data, pairs, count, seed, jobs)
     except (ValueError, TypeError, OSError) as error:
-        errors.print("error:", style="red", end=" ")
-        errors.print(str(error), markup=False, highlight=False)
+        print_error(errors, error)
         raise typer.Exit(2) from None
     ranking = rank_results(results)
-    console.print(_table(ranking, count))
-    console.print(describe_best(ranking), markup=False, highlight=False)
+    print_table(console, _table(ranking, count))
+    print_text(console, describe_best(ranking))
     _print_notes(results)
 
 
-def _load(file: Path | None, target: str | None) -> Dataset:
+def _load(file: Path | None, target: str | None, missing_values: list[str] | None) -> Dataset:
     if file is None:
         return load_penguins(target or "species")
     if target is None:
         raise ValueError("no target given: name the column to predict with --target NAME")
-    return load_file(file, target)
+    return load_file(file, target, missing_values=missing_values or None)
 
 
 def _checked(option: str, given: list[str] | None, names: Iterable[str]) -> list[str]:
@@ -123,13 +130,14 @@ def _checked(option: str, given: list[str] | None, names: Iterable[str]) -> list
 
 def _print_summary(data: Dataset) -> None:
     classes = len(set(data.target.tolist()))
-    console.print(
+    print_text(
+        console,
         f"{data.name}: {data.columns.n} rows, {len(data.columns.names)} columns, {classes} classes"
         + (f"; {count} missing values" if (count := data.columns.missing_count()) else "")
         + (f"; {data.unlabeled_rows} rows without a label were dropped" if data.unlabeled_rows else ""),
-        markup=False,
-        highlight=False,
     )
+    for note in data.notes:
+        print_text(errors, f"note: {note}")
 
 
 def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
@@ -152,7 +160,7 @@ def _table(ranking: list[MeanResult], count: int) -> RichTable:
         padding=(0, 1, 0, 0),
     )
     for name in ("model", "rule"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, overflow="fold")
     for name in (
         "held-out\nerror %",
         "held-out\nlog loss",
@@ -161,7 +169,7 @@ def _table(ranking: list[MeanResult], count: int) -> RichTable:
         "itera-\ntions",
         "sec-\nonds",
     ):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", overflow="fold")
     for result in ranking:
         table.add_row(
             result.model,
@@ -180,6 +188,4 @@ def _print_notes(results: list[FoldResult]) -> None:
     """Print each distinct warning of the fits with the number of folds in which it occurred."""
     counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
     for (model, rule, note), folds in counts.items():
-        console.print(
-            f"warning: {model} {rule} (in {folds} folds): {note}", style="dim", markup=False, highlight=False
-        )
+        print_text(console, f"warning: {model} {rule} (in {folds} folds): {note}", style="dim")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
+from calibayes.cli.printing import print_error, print_table, print_text
 from calibayes.datasets import find_file, list_datasets
 from calibayes.experiments import PAPERS, Report, Settings, reproduce, select_experiments
 from calibayes.experiments.report_files import format_pair, write_report
@@ -63,8 +64,7 @@ def reproduce_command(
         errors.print("interrupted; finished results are cached, run the same command again to resume")
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
-        errors.print("error:", style="red", end=" ")
-        errors.print(str(error), markup=False, highlight=False)
+        print_error(errors, error)
         raise typer.Exit(2) from None
     for report in reports:
         _print(report)
@@ -108,12 +108,12 @@ def _run(
 def _print(report: Report) -> None:
     console.print(f"\n{report.paper} {report.name}: {report.title}", style="bold", highlight=False)
     for note in report.notes:
-        console.print(note, markup=False, highlight=False)
+        print_text(console, note)
     if report.rows:
-        console.print(_table(report))
+        print_table(console, _table(report))
     for row in report.rows:
         if row.reason:
-            console.print(f"{row.label}: {row.reason}", style="dim", markup=False, highlight=False)
+            print_text(console, f"{row.label}: {row.reason}", style="dim")
 
 
 def _table(report: Report) -> RichTable:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 Opener = Callable[[Request], Any]
 """Opens a request and returns a readable response, as urllib's ``urlopen`` does."""
@@ -16,13 +17,51 @@ Opener = Callable[[Request], Any]
 BLOCK_BYTES = 1 << 16
 
 
+HOST = "openml.org"
+"""Files are downloaded only from this host and its subdomains."""
+
+
+def refuse_insecure(url: str) -> None:
+    """Raise ValueError if an address is not an https one: never a local file, never without encryption."""
+    if urlsplit(url).scheme != "https":
+        raise ValueError(f"{url} was not opened: only https addresses are downloaded")
+
+
+def refuse_other_host(url: str) -> None:
+    """Raise ValueError if an address is not an https one of OpenML."""
+    refuse_insecure(url)
+    host = urlsplit(url).hostname or ""
+    if host != HOST and not host.endswith("." + HOST):
+        raise ValueError(
+            f"{url} was not opened: only hosts of {HOST} are used; download the file yourself if you trust it"
+        )
+
+
+class CheckedRedirects(HTTPRedirectHandler):
+    """Follows redirects to https addresses of OpenML only."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        refuse_other_host(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def open_url(request: Request) -> Any:
-    """Open a request with urllib and a time limit of 60 seconds."""
-    return urlopen(request, timeout=60)
+    """Open a request to OpenML with urllib and a time limit of 60 seconds.
+
+    Raises ValueError if it, or a redirect, is not an https address of OpenML.
+    """
+    refuse_other_host(request.full_url)
+    return build_opener(CheckedRedirects).open(request, timeout=60)
 
 
 def fetch(url: str, opener: Opener = open_url) -> bytes:
-    """The whole response in memory; for small files. Raises ConnectionError if the address cannot be reached."""
+    """The whole response in memory; for small files.
+
+    Raises ConnectionError if the address cannot be reached, ValueError if it is not an https one.
+    """
+    refuse_insecure(url)
     try:
         with opener(Request(url)) as response:
             return bytes(response.read())
@@ -33,8 +72,10 @@ def fetch(url: str, opener: Opener = open_url) -> bytes:
 def download(url: str, path: Path, md5: str | None = None, opener: Opener = open_url) -> Path:
     """Download a file to ``path``; an interrupted download (``.part`` beside it) is resumed.
 
-    Raises ConnectionError if the address cannot be reached, ValueError if the MD5 checksum differs from ``md5``.
+    Raises ConnectionError if the address cannot be reached, ValueError if it is not an https one or if the MD5 checksum
+    differs from ``md5``.
     """
+    refuse_insecure(url)
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

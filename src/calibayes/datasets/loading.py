@@ -33,7 +33,7 @@ def load(name: str, data_home: str | Path | None = None, *, opener: Opener | Non
     Raises
     ------
     ValueError
-        If the name is unknown.
+        If the name is unknown or has a path separator, or if the folder does not exist.
     ConnectionError
         If the data set must be downloaded and cannot be, or downloads are forbidden.
 
@@ -70,10 +70,27 @@ def _downloaded(name: str, opener: Opener | None) -> Path:
 
 
 def find_file(name: str, data_home: str | Path | None = None, *, ending: str = ".csv.gz") -> Path | None:
-    """The file of a data set in the folder (`load`), None if there is none."""
-    folder = data_home if data_home is not None else os.environ.get(FOLDER_VARIABLE)
-    path = None if folder is None else Path(folder) / f"{name}{ending}"
+    """The file of a data set in the folder (`load`), None if there is none.
+
+    Raises ValueError if the name would lead out of the folder, or if the folder does not exist.
+    """
+    if not name or ".." in name or "/" in name or "\\" in name:
+        raise ValueError(
+            f"{name!r} is not a name of a data set: it must not be empty and must not contain '/', '\\' or '..'; "
+            "read a file at another place with load_file"
+        )
+    folder = _data_folder(data_home)
+    path = None if folder is None else folder / f"{name}{ending}"
     return path if path is not None and path.exists() else None
+
+
+def _data_folder(data_home: str | Path | None) -> Path | None:
+    """The folder of data sets, None if there is none. Raises ValueError if it does not exist."""
+    folder = data_home if data_home is not None else os.environ.get(FOLDER_VARIABLE) or None
+    if folder is None or Path(folder).is_dir():
+        return None if folder is None else Path(folder)
+    source = "data_home" if data_home is not None else f"the environment variable {FOLDER_VARIABLE}"
+    raise ValueError(f"{source} names the folder {str(folder)!r}, which does not exist: create or correct it")
 
 
 def is_local(name: str, data_home: str | Path | None = None) -> bool:
@@ -91,8 +108,8 @@ def list_datasets(data_home: str | Path | None = None) -> list[str]:
     >>> "vehicle" in list_datasets()
     True
     """
-    folder = data_home if data_home is not None else os.environ.get(FOLDER_VARIABLE)
-    files = Path(folder).glob("*.csv.gz") if folder is not None else ()
+    folder = _data_folder(data_home)
+    files = folder.glob("*.csv.gz") if folder is not None else ()
     return sorted({*BUNDLED, *SOURCES, *(path.name.removesuffix(".csv.gz") for path in files)})
 
 

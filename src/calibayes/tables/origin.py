@@ -76,3 +76,39 @@ def as_type(column: Array, dtype: np.dtype[Any]) -> Array:
         is_complete = np.isfinite(column).all() if is_numeric else all(value is not None for value in column)
         return column.astype(bool) if is_complete else column
     return column.astype(dtype) if dtype.kind == "f" and is_numeric else column
+
+
+def like_frame(built: Any, frame: Any) -> Any:
+    """A built data frame with the row index and the column types of another one, as far as its values fit them.
+
+    Anything else, and a data frame of another library, is returned unchanged.
+    """
+    if not nw.dependencies.is_into_dataframe(built) or type(built) is not type(frame):
+        return built
+    columns, models = _wrapped(built), _wrapped(frame)
+    typed = [_as_series_type(column, model) for column, model in zip(columns, models, strict=True)]
+    native = nw.from_native(built).with_columns(*typed).to_native()
+    return native.set_axis(frame.index, axis=0) if hasattr(frame, "index") else native
+
+
+def _wrapped(frame: Any) -> list[nw.Series[Any]]:
+    return list(nw.from_native(frame, eager_only=True).iter_columns())
+
+
+def _as_series_type(column: nw.Series[Any], model: nw.Series[Any]) -> nw.Series[Any]:
+    """A column of a built frame with the type of another one, or unchanged if a value does not fit it.
+
+    Numbers are rounded for a type of integers. For pandas its own types are used, which narwhals does not all represent.
+    """
+    is_rounded = model.dtype.is_integer() and column.dtype.is_float() and not column.is_null().any()
+    rounded = column.round(0) if is_rounded else column
+    try:
+        if nw.dependencies.is_pandas_series(native := rounded.to_native()):
+            # Categorical types that differ in the order of their categories are equal to pandas: no conversion.
+            values = native.astype(object) if hasattr(native, "cat") else native
+            typed = nw.from_native(values.astype(model.to_native().dtype), series_only=True)
+        else:
+            typed = rounded.cast(model.dtype)
+    except (TypeError, ValueError, ArithmeticError, nw.exceptions.NarwhalsError):
+        return column
+    return typed if typed.null_count() == column.null_count() else column

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import gzip
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,6 +14,7 @@ from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.tables.csv_file import markers, read_csv
 from calibayes.tables.origin import origin_of
 from calibayes.tables.table import Table, missing_objects
 
@@ -23,8 +22,6 @@ DATES = (
     "holds dates or times, which are not supported: "
     "convert it to numbers (days since ...) or categories (weekday, month) first"
 )
-MISSING_TEXT = {"", "NA", "NaN", "nan", "null", "NULL", "None"}
-"""Cells of a CSV file that are missing values."""
 
 
 def is_frame(table: Any) -> bool:
@@ -154,11 +151,25 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
         )
 
 
-def read_file(path: Path) -> Table:
-    """A table from a Parquet file (.parquet, .pq), else from a CSV file with a header, gzipped if it ends in .gz."""
+class TableFile(NamedTuple):
+    """The table of a file, and notes on how it was read."""
+
+    table: Table
+    notes: tuple[str, ...] = ()
+
+
+def read_file(path: Path, missing_values: Iterable[str] | None = None) -> TableFile:
+    """A table from a Parquet file (.parquet, .pq), else from a CSV file with a header, gzipped if it ends in .gz.
+
+    ``missing_values`` are the cells of a CSV file that are missing values (`tables.csv_file.markers`).
+    """
+    markers(missing_values)
     if not path.exists():
         raise ValueError(f"there is no file {path}")
-    return _read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_csv(path)
+    if path.suffix in (".parquet", ".pq"):
+        return TableFile(_read_parquet(path))
+    names, columns, notes = read_csv(path, missing_values)
+    return TableFile(Table(refuse_duplicate_names(names), columns), notes)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -167,41 +178,3 @@ def _read_parquet(path: Path) -> Table:
     except ImportError as error:
         raise ValueError("reading Parquet files needs pyarrow: pip install 'calibayes[parquet]'") from error
     return read_frame(parquet.read_table(path))
-
-
-def _read_csv(path: Path) -> Table:
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            numbered_rows = [(reader.line_num, row) for row in reader if row]
-    except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
-        raise ValueError(f"{path} is not a readable CSV file in UTF-8: {error}") from error
-    if len(numbered_rows) < 2:
-        raise ValueError(f"{path} has no rows below its header")
-    header, body = numbered_rows[0][1], numbered_rows[1:]
-    uneven = [(line, len(row)) for line, row in body if len(row) != len(header)]
-    if uneven:
-        line, size = uneven[0]
-        raise ValueError(f"{path}: row {line} has {size} cells, but the header has {len(header)}")
-    columns = [
-        _parsed_column(np.array(cells, dtype=object)) for cells in zip(*(row for _, row in body), strict=True)
-    ]
-    return Table(refuse_duplicate_names(tuple(header)), tuple(columns))
-
-
-def _parsed_column(cells: Array) -> Array:
-    """Strings as floats if all that are not missing are numbers, else as strings with None where missing."""
-    missing = np.array([cell.strip() in MISSING_TEXT for cell in cells])
-    pairs = list(zip(cells, missing, strict=True))
-    try:
-        return np.array([np.nan if is_missing else _parsed_number(cell) for cell, is_missing in pairs])
-    except ValueError:
-        return np.array([None if is_missing else cell for cell, is_missing in pairs], dtype=object)
-
-
-def _parsed_number(cell: str) -> float:
-    """A string as a number; Python's underscores (1_000) are refused with ValueError."""
-    if "_" in cell:
-        raise ValueError(cell)
-    return float(cell)

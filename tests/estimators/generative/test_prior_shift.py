@@ -42,3 +42,15 @@ class TestShiftedPriors:
                 call()
         assert shifted.fitted_.has_shifted_priors
         assert not shifted.fit(X, y).fitted_.has_shifted_priors
+
+
+@pytest.mark.parametrize("estimator", [cb.GaussianNB(rule="ml"), cb.BayesClassifier()])
+def test_priors_may_be_given_by_class(estimator):
+    X, y = table()
+    model = clone(estimator).fit(X, y)
+    expected = model.with_priors([0.7, 0.2, 0.1]).predict_proba(X)
+    assert_allclose(model.with_priors({"z": 0.1, "x": 0.7, "y": 0.2}).predict_proba(X), expected)
+    with pytest.raises(ValueError, match=r"priors has no entry for class 'z'; the classes are 'x', 'y', 'z'"):
+        model.with_priors({"x": 0.7, "y": 0.3})
+    with pytest.raises(ValueError, match=r"priors names 'w', which is not among the classes 'x', 'y', 'z'"):
+        model.with_priors({"x": 0.7, "y": 0.2, "z": 0.0, "w": 0.1})

@@ -158,3 +158,52 @@ def test_families_that_nothing_is_given_of_do_not_hinder_sampling():
         model.sample(5, given={"p": 3.0})
     gaps = frame.assign(f=[np.nan, *frame["f"][1:]])
     assert not model.fill(gaps).isna().any().any()
+
+
+def test_filled_pandas_frames_keep_index_and_types():
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([None, *rng.integers(0, 9, n - 1)], dtype="Int64"),
+            "small": rng.normal(size=n).astype(np.float32),
+            "kind": pd.Categorical([None, *["b", "a", "c"] * 19, "a", "b"], categories=["c", "b", "a"]),
+            "word": pd.array([*["u", "v"] * 29, None, "v"], dtype="string"),
+            "flag": pd.array([True, False, None] * 20, dtype="boolean"),
+        },
+        index=pd.Index(rng.permutation(n) + 100, name="patient"),
+    )
+    model = cb.NaiveBayes(rule="ml").fit(frame, np.arange(n) % 2)
+    filled = model.fill(frame)
+    assert not filled.isna().any().any()
+    pd.testing.assert_index_equal(filled.index, frame.index)
+    assert filled.dtypes.tolist() == frame.dtypes.tolist()
+    known = frame.notna()
+    pd.testing.assert_frame_equal(filled.where(known), frame.where(known))
+    part = model.fill(frame.iloc[:7])
+    pd.testing.assert_index_equal(part.index, frame.index[:7])
+
+
+def test_filled_polars_frames_keep_types():
+    frame = pl.DataFrame(
+        {
+            "whole": [None, 1, 2, 3] * 10,
+            "small": [0.5, 1.0, None, 2.0] * 10,
+            "word": ["a", "b", None, "b"] * 10,
+        },
+        schema={"whole": pl.Int16, "small": pl.Float32, "word": pl.Enum(["b", "a"])},
+    )
+    filled = cb.NaiveBayes(rule="ml").fit(frame, np.arange(40) % 2).fill(frame)
+    assert filled.schema == frame.schema
+    assert filled.null_count().sum_horizontal().item() == 0
+
+
+@pytest.mark.parametrize("estimator", [cb.NaiveBayes(rule="ml"), cb.TreeAugmentedNB(rule="ml")])
+def test_a_given_level_must_exist(estimator):
+    penguins = load_penguins()
+    model = estimator.fit(penguins.columns, penguins.target)
+    for column in ("sex", penguins.columns.names.index("sex")):
+        with pytest.raises(ValueError, match=r"'x' is not a level of column 'sex'.*'female', 'male'"):
+            model.sample(3, given={column: "x"})
+    rows, _ = model.sample(3, given={"sex": "male"}, random_state=0)
+    assert set(rows[:, penguins.columns.names.index("sex")]) == {"male"}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
@@ -64,3 +65,11 @@ def test_targets_keep_their_type():
     codes = np.searchsorted(["x", "y", "z"], y)
     assert cb.GaussianNB().fit(X, pd.Series(codes + 2**60, dtype="Int64")).classes_.dtype.kind == "i"
     assert cb.GaussianNB().fit(X, pd.Series(codes > 0, dtype="boolean")).classes_.dtype.kind == "b"
+
+
+def test_lazy_frames_must_be_collected_first():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
+    model = cb.GaussianNB(rule="ml").fit(frame, [0, 1, 0, 1])
+    for call in (lambda: model.fit(frame.lazy(), [0, 1, 0, 1]), lambda: model.predict(frame.lazy())):
+        with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
+            call()

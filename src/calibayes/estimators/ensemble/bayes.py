@@ -23,6 +23,7 @@ from calibayes.estimators.ensemble.standard_members import (
 from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import estimator
+from calibayes.tables.origin import like_frame
 
 DENSITY = "kernel"
 """The default member for densities: it models every column in its own units, and can be sampled."""
@@ -160,7 +161,7 @@ class BayesClassifier(PosteriorAverage):
 
     def fill(self, X: Any) -> Any:
         """The rows with missing values imputed by ``density_``; see `GenerativeClassifier.fill`."""
-        return self._density_with("fill").fill(self._new_table(X))
+        return like_frame(self._density_with("fill").fill(self._new_table(X)), X)
 
     def _density_with(self, method: str) -> Any:
         """``density_``, adjusted to the class frequencies of this model. Raises ValueError if it lacks a method."""

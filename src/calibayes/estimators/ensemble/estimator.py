@@ -20,7 +20,7 @@ from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation
-from calibayes.estimators.interface.input import Rows, new_table, training_rows
+from calibayes.estimators.interface.input import Rows, class_probabilities, new_table, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
@@ -119,14 +119,16 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         table, names = new_table(self, X), self.fitted_.names
         return table if table.names == names else replace(table, names=names)
 
-    def with_priors(self, priors: Array) -> Self:
-        """This model adjusted to other class frequencies (prior shift), (k,) probabilities, without training.
+    def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
+        """This model adjusted to other class frequencies (prior shift), without training.
 
-        Posterior odds are multiplied by the ratio of the new class frequencies to those of training.
+        ``priors`` are (k,) probabilities or a mapping class -> probability. Posterior odds are multiplied
+        by the ratio of the new class frequencies to those of training.
         """
         check_is_fitted(self)
+        fixed = class_probabilities(priors, self.classes_)
         names = tuple(str(name) for name in self.classes_)
-        log_priors = ClassPrior(fixed=priors).bind(Layout(names, ())).parameters({})["log_probability"]
+        log_priors = ClassPrior(fixed=fixed).bind(Layout(names, ())).parameters({})["log_probability"]
         fitted = replace(self.fitted_, priors=np.exp(log_priors))
         return adopt(copy.copy(self), {**vars(self), "fitted_": fitted})
 

@@ -24,12 +24,19 @@ from calibayes.estimators.generative.recipe import Recipe, Specification, Traini
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.input import Rows, new_table, set_names, training_rows
+from calibayes.estimators.interface.input import (
+    Rows,
+    class_probabilities,
+    new_table,
+    set_names,
+    training_rows,
+)
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop
 from calibayes.rules import rule_named
+from calibayes.tables.origin import like_frame
 from calibayes.tables.table import Table
 
 
@@ -200,12 +207,14 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         rank = int(np.floor(parameters.number("share", share, 0.0, 1.0) * (len(scores) + 1)))
         return float(scores[min(rank, len(scores)) - 1]) if rank >= 1 else -np.inf
 
-    def with_priors(self, priors: Array) -> Self:
+    def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
         """This model adjusted to other class frequencies (prior shift), without training.
 
-        The log odds move by the difference between the new frequencies, (k,), and those of training.
+        The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
+        those of training.
         """
-        return self.holding(with_priors(self._learned(), priors))
+        fitted = self._learned()
+        return self.holding(with_priors(fitted, class_probabilities(priors, fitted.classes)))
 
     def explain(self, X: Any, against: Any = None) -> Explanation:
         """Contributions of the columns to the log odds of the most probable class.
@@ -261,9 +270,10 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """The rows with missing values imputed, conditional on the known values of each row.
 
         Numbers are imputed by their mean, levels by the most probable one, and binned numbers by the middle of the most
-        probable bin. Returns a table of the kind that the model was fitted to.
+        probable bin. Returns a table of the kind that the model was fitted to; a data frame has the index and the
+        column types of ``X``.
         """
-        return self._of_table(sample.fill, X)
+        return like_frame(self._of_table(sample.fill, X), X)
 
     def _learned(self) -> Fitted:
         """The fitted model, with parameters."""

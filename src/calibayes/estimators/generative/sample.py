@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.predict import log_joint
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior.logspace import log_normalize
-from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.table import Table, is_missing, missing_mask
 
 
 def sample(
@@ -77,8 +77,27 @@ def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> di
         if columns & set(given):
             if not isinstance(family, AllowsMissing) and len(columns & set(given)) < len(chosen):
                 raise ValueError(f"the columns of {type(family).__name__} can only be given all together")
-            encoded[name] = _open_encoder(fitted, name).encode(known)
+            encoder = _open_encoder(fitted, name)
+            encoded[name] = encoder.encode(known)
+            _refuse_unknown_levels(encoder, encoded[name], known, chosen)
     return encoded
+
+
+def _refuse_unknown_levels(encoder: Encoder, encoded: Array, known: Table, chosen: Sequence[int]) -> None:
+    """Raise ValueError if a given value is not a level of its column; ``chosen`` are the columns of the encoder."""
+    sizes = encoder.layout().get("levels", ())
+    if encoded.dtype.kind != "i" or len(sizes) != len(chosen) or encoded.shape[1] != len(chosen):
+        return
+    for place, j in enumerate(chosen):
+        value = known.column(j)[0]
+        if encoded[0, place] < 0 and not is_missing(value):
+            codes = np.zeros((sizes[place], len(chosen)), dtype=encoded.dtype)
+            codes[:, place] = np.arange(sizes[place])
+            levels = [level for level in encoder.decode(codes, None)[place].tolist() if not is_missing(level)]
+            raise ValueError(
+                f"{value!r} is not a level of column {known.names[j]!r}: its levels in training are "
+                f"{', '.join(map(repr, levels))}"
+            )
 
 
 def _open_encoder(fitted: Fitted, family: str) -> Encoder:

@@ -143,6 +143,21 @@ def class_factors(class_weight: Any, classes: Array, codes: Array, weight: Array
     return np.where(codes < 0, 1.0, factors[codes])
 
 
+def class_probabilities(priors: Any, classes: Array) -> Any:
+    """Class probabilities in the order of the classes, (k,), from a mapping class -> probability; else unchanged."""
+    if not isinstance(priors, Mapping):
+        return priors
+    labels = classes.tolist()
+    listed = ", ".join(map(repr, labels))
+    unknown = [label for label in priors if label not in labels]
+    if unknown:
+        raise ValueError(f"priors names {unknown[0]!r}, which is not among the classes {listed}")
+    lacking = [label for label in labels if label not in priors]
+    if lacking:
+        raise ValueError(f"priors has no entry for class {lacking[0]!r}; the classes are {listed}")
+    return [priors[label] for label in labels]
+
+
 def class_frequencies(codes: Array, weight: Array, classes: Array) -> Array:
     """The share of each class in the total weight, (k,). Raises ValueError if a class has none."""
     mass = np.bincount(codes, weight, minlength=len(classes))
@@ -182,6 +197,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError(f"X is a polars {type(X).__name__}, which holds no rows yet: pass X.collect()")
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)

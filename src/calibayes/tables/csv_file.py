@@ -1,0 +1,254 @@
+"""Read CSV files: find the separator, parse numbers, recognize missing values, and note what is not obvious."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+SEPARATORS = (",", ";", "\t")
+ALWAYS_MISSING = frozenset(
+    [
+        "",
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "<NA>",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+        "null",
+        "NULL",
+        "None",
+        "1.#IND",
+        "1.#QNAN",
+        "-1.#IND",
+        "-1.#QNAN",
+    ]
+)
+"""Cells that are missing values in any column: the empty one and those of pandas.read_csv."""
+MISSING_AMONG_NUMBERS = frozenset({"?", "-", "unknown"})
+"""Cells, in upper or lower case, that are missing values if all others of the column are numbers; otherwise levels."""
+MOSTLY_NUMBERS = 0.9
+"""A column of text is noted if at least this share of its known cells are numbers."""
+LARGEST_DECOMPRESSED = 2**31
+"""Largest size in bytes of a decompressed file, so that a small file cannot fill the memory."""
+LARGEST_RATIO = 1032
+"""Largest ratio of decompressed to compressed size of gzip: smaller files need no check."""
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?([eE][+-]?\d+)?")
+
+
+class ParsedColumn(NamedTuple):
+    """A column of a CSV file and notes on how it was read."""
+
+    values: Array
+    notes: tuple[str, ...] = ()
+
+
+class CSVContent(NamedTuple):
+    """Names and columns of a CSV file, and notes on how they were read."""
+
+    names: tuple[str, ...]
+    columns: tuple[Array, ...]
+    notes: tuple[str, ...]
+
+
+class NumberFormat(NamedTuple):
+    """A way to write numbers: ``parse`` raises ValueError for a cell that is not written so."""
+
+    parse: Callable[[str], float]
+    meaning: str = ""
+    """What the commas mean, for the note; empty if nothing is to be noted."""
+
+
+class Markers(NamedTuple):
+    """Cells that are missing values: in any column, and among numbers only (in lower case)."""
+
+    always: frozenset[str] = ALWAYS_MISSING
+    among_numbers: frozenset[str] = MISSING_AMONG_NUMBERS
+
+
+def markers(missing_values: Iterable[str] | None) -> Markers:
+    """The markers of missing values: by default the usual ones, else the given ones and the empty cell, in any column."""
+    if missing_values is None:
+        return Markers()
+    given = [missing_values] if isinstance(missing_values, str) else list(missing_values)
+    if isinstance(missing_values, str) or not all(isinstance(value, str) for value in given):
+        raise ValueError(
+            f"missing_values must be a list of strings, got {missing_values!r}; for example ['NA', '?']"
+        )
+    return Markers(frozenset({"", *(value.strip() for value in given)}), frozenset())
+
+
+def read_csv(path: Path, missing_values: Iterable[str] | None = None) -> CSVContent:
+    """A CSV file with a header, gzipped if it ends in .gz; the separator is found in the header.
+
+    Raises ValueError if it is not readable, has no rows or rows of different lengths, or if a gzipped file is larger
+    than ``LARGEST_DECOMPRESSED``.
+    """
+    missing = markers(missing_values)
+    try:
+        if path.suffix == ".gz":
+            _refuse_large(path)
+        separator, numbered_rows = _numbered_rows(path)
+    except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
+        raise ValueError(f"{path} is not a readable CSV file in UTF-8: {error}") from error
+    if len(numbered_rows) < 2:
+        raise ValueError(f"{path} has no rows below its header")
+    header, body = numbered_rows[0][1], numbered_rows[1:]
+    uneven = [(line, len(row)) for line, row in body if len(row) != len(header)]
+    if uneven:
+        line, size = uneven[0]
+        raise ValueError(f"{path}: row {line} has {size} cells, but the header has {len(header)}")
+    columns = zip(*(row for _, row in body), strict=True)
+    parsed = [
+        parsed_column(name, cells, missing, decimal_comma=separator == ";")
+        for name, cells in zip(header, columns, strict=True)
+    ]
+    notes = tuple(note for column in parsed for note in column.notes)
+    return CSVContent(tuple(header), tuple(column.values for column in parsed), notes)
+
+
+def _numbered_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
+    """The separator, and the rows that are not empty with their line numbers."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        separator = found_separator(file.readline())
+        file.seek(0)
+        reader = csv.reader(file, delimiter=separator)
+        return separator, [(reader.line_num, row) for row in reader if row]
+
+
+def found_separator(header: str) -> str:
+    """The separator that divides the header into most cells; a comma if none does."""
+    return max(SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), [])))
+
+
+def _refuse_large(path: Path) -> None:
+    """Raise ValueError if a gzipped file is too large, in constant memory."""
+    if path.stat().st_size * LARGEST_RATIO <= LARGEST_DECOMPRESSED:
+        return
+    size = 0
+    with gzip.open(path, "rb") as file:
+        while block := file.read(2**20):
+            size += len(block)
+            if size > LARGEST_DECOMPRESSED:
+                raise ValueError(
+                    f"{path} decompresses to more than {_in_units(LARGEST_DECOMPRESSED)}, the limit for compressed "
+                    "files: if you trust it, decompress it first and give the .csv file"
+                )
+
+
+def _in_units(size: int) -> str:
+    """A number of bytes as text: 2 GiB."""
+    power = min((size.bit_length() - 1) // 10, 3)
+    return f"{size / 1024**power:g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def parsed_column(
+    name: str, cells: Sequence[str], missing: Markers, *, decimal_comma: bool = False
+) -> ParsedColumn:
+    """Strings as floats if all that are not missing are numbers, else as strings with None where missing."""
+    counts = Counter(cells)
+    texts = {cell: cell.strip() for cell in counts}
+    known = [cell for cell in counts if texts[cell] not in missing.always]
+    for form in _formats(decimal_comma):
+        numbers = _numbers(known, form)
+        others = [cell for cell in known if cell not in numbers]
+        if (numbers or not known) and all(texts[cell].lower() in missing.among_numbers for cell in others):
+            notes = (*_format_notes(name, numbers, form), *_missing_notes(name, counts, numbers, others))
+            return ParsedColumn(
+                np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes
+            )
+    text = set(known)
+    values = np.array([cell if cell in text else None for cell in cells], dtype=object)
+    return ParsedColumn(values, _text_notes(name, counts, known))
+
+
+def _formats(decimal_comma: bool) -> list[NumberFormat]:
+    """The ways to write numbers, in the order in which they are tried."""
+    commas = [NumberFormat(_with_decimal_comma, "decimal commas")] if decimal_comma else []
+    return [NumberFormat(_plain), *commas, NumberFormat(_with_thousands, "thousands separators")]
+
+
+def _numbers(cells: Iterable[str], form: NumberFormat) -> dict[str, float]:
+    """The numbers among the cells."""
+    numbers = {}
+    for cell in cells:
+        try:
+            numbers[cell] = form.parse(cell)
+        except ValueError:
+            continue
+    return numbers
+
+
+def _plain(cell: str) -> float:
+    """A string as a number; Python's underscores (1_000) are refused with ValueError."""
+    if "_" in cell:
+        raise ValueError(cell)
+    return float(cell)
+
+
+def _with_thousands(cell: str) -> float:
+    """A number that may have commas between groups of three digits."""
+    is_grouped = THOUSANDS.fullmatch(cell.strip()) is not None
+    return float(cell.replace(",", "")) if is_grouped else _plain(cell)
+
+
+def _with_decimal_comma(cell: str) -> float:
+    """A number with a decimal comma, and perhaps points between groups of three digits."""
+    if DECIMAL_COMMA.fullmatch(cell.strip()) is None:
+        raise ValueError(cell)
+    return float(cell.replace(".", "").replace(",", "."))
+
+
+def _format_notes(name: str, numbers: Mapping[str, float], form: NumberFormat) -> tuple[str, ...]:
+    example = next((cell for cell in numbers if "," in cell), None)
+    if not form.meaning or example is None:
+        return ()
+    text = f"{example.strip()!r} as {numbers[example]:.15g}"
+    return (f"column {name!r}: commas read as {form.meaning}, such as {text}",)
+
+
+def _missing_notes(
+    name: str, counts: Mapping[str, int], numbers: Mapping[str, float], others: Sequence[str]
+) -> tuple[str, ...]:
+    if not others:
+        return ()
+    marks = Counter[str]()
+    for cell in others:
+        marks[cell.strip()] += counts[cell]
+    taken = ", ".join(f"{count} {mark!r}" for mark, count in marks.items())
+    count = sum(counts[cell] for cell in numbers)
+    return (
+        f"column {name!r}: {count} of {sum(counts.values())} cells are numbers; {taken} taken as missing",
+    )
+
+
+def _text_notes(name: str, counts: Mapping[str, int], known: Sequence[str]) -> tuple[str, ...]:
+    """A note on a column of text most of whose cells are numbers."""
+    numbers = _numbers(known, NumberFormat(_plain))
+    count, total = sum(counts[cell] for cell in numbers), sum(counts[cell] for cell in known)
+    if count < MOSTLY_NUMBERS * total:
+        return ()
+    others = [repr(cell) for cell in known if cell not in numbers]
+    listed = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+    text = (
+        f"column {name!r} was read as text: {count} of {sum(counts.values())} cells are numbers, but {listed} "
+        f"{'is' if len(others) == 1 else 'are'} not; if such a cell is a missing value, say so by missing_values "
+        "(--missing-value)"
+    )
+    return (text,)
