@@ -172,5 +172,5 @@ def test_a_missing_cell_beside_a_constant_column_is_as_without_it(estimator):
     with pytest.warns(cb.SingularCovarianceWarning, match="no within-class variance in column 'x2'"):
         model = estimator().fit(X, y)
     assert np.abs(model.predict_proba(X) - complete).mean() < 0.05
-    with pytest.raises(ValueError, match="no within-class variance in column 'x2'.*Give a prior"):
+    with pytest.raises(ValueError, match=r"no within-class variance in column 'x2'.*Give a prior"):
         estimator(prior=None).fit(X, y)

@@ -35,7 +35,8 @@ class Complement(EventCounts):
         others = floored(others, others.sum(axis=1, keepdims=True), pseudo)
         log_probability = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
         if self.norm:
-            return {"weight": log_probability / log_probability.sum(axis=1, keepdims=True)}
+            total = log_probability.sum(axis=1, keepdims=True)  # 0 for a single column, whose weight is 0
+            return {"weight": log_probability / np.where(total < 0, total, 1.0)}
         return {"weight": -log_probability}
 
     def event_weights(self, parameters: Arrays) -> Array:
