@@ -1,12 +1,14 @@
 """Invalid tables and labels raise ValueError with the name of the column or class."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -295,3 +297,38 @@ def test_an_unseen_level_says_nothing():
         only_form = np.log([0.5, 0.5]) + np.log(0.5)
         np.testing.assert_allclose(model.predict_joint_log_proba(odd)[0], only_form, rtol=1e-9)
         assert (known[0] != only_form).all()
+
+
+@pytest.mark.parametrize("model", [cb.GaussianNB(), cb.NaiveBayes(), cb.BayesClassifier()])
+def test_weights_whose_sums_overflow(model):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match=r"sum of the sample weights must not be above 1e\+100.*1e\+307"):
+        model.fit(X, y, sample_weight=np.full(40, 1e307))
+    with pytest.raises(ValueError, match="divide all weights"):
+        clone(model).set_params(class_weight={0: 1e200}).fit(X, y)
+
+
+@pytest.mark.parametrize("nan", [Decimal("NaN"), Decimal("sNaN")])
+def test_decimal_nan_is_missing(nan):
+    column = np.array([Decimal("1.5"), nan, Decimal("2.5"), Decimal("2.5")] * 10, dtype=object)
+    y = np.arange(40) % 2
+    expected = cb.NaiveBayes().fit(np.where(np.arange(40) % 4 == 1, None, column)[:, None], y)
+    model = cb.NaiveBayes().fit(column[:, None], y)
+    assert_array_equal(model.predict_proba(column[:, None]), expected.predict_proba(column[:, None]))
+
+
+def test_unfitted_models_are_neither_merged_nor_forget():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    for rule in ("ml", "rc"):
+        blank, full = cb.GaussianNB(rule=rule), cb.GaussianNB(rule=rule).fit(X, y)
+        for call in (lambda: blank.merge(full), lambda: full.merge(blank), lambda: blank.forget(X, y)):  # noqa: B023
+            with pytest.raises(NotFittedError):
+                call()
+
+
+@pytest.mark.parametrize("norm", [False, True])
+def test_complement_of_one_column_does_not_warn(norm):
+    X, y = np.arange(1.0, 21.0)[:, None], np.arange(20) % 2
+    with np.errstate(all="raise"):
+        posterior = cb.ComplementNB(norm=norm).fit(X, y).predict_proba(X)
+    assert_array_equal(posterior, 0.5)

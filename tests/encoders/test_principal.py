@@ -26,6 +26,14 @@ def test_components_are_uncorrelated_and_those_of_largest_variance():
     assert_allclose(np.abs(z), np.abs(left), atol=1e-8)
 
 
+def test_more_columns_than_rows():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 40)))
+    z = fitted(table).encode(read_frame(table))
+    assert_allclose(z.T @ z / 12, np.eye(11), atol=1e-10)
+    x = Dense().fit(read_frame(table), range(40), np.ones(12)).encode(read_frame(table))
+    assert_allclose(np.abs(z), np.abs(np.linalg.svd(x - x.mean(axis=0))[0][:, :11]) * np.sqrt(12), atol=1e-8)
+
+
 def test_weights_count_as_rows_and_repeated_columns_add_no_component():
     rng = np.random.default_rng(0)
     rows, weight = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)

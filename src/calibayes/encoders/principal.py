@@ -49,7 +49,7 @@ class PrincipalComponents(FixedLayout):
         x = inner.encode(table)
         mean = weight @ x / weight.sum()
         centered = (x - mean) * np.sqrt(weight / weight.sum())[:, None]
-        variances, vectors = np.linalg.eigh(centered.T @ centered)
+        variances, vectors = _variances_and_directions(centered)
         order = np.argsort(-variances, kind="stable")[: self.most]
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
@@ -71,3 +71,13 @@ class PrincipalComponents(FixedLayout):
         raise ValueError(
             "models of principal components cannot be merged: each was fitted with its own components"
         )
+
+
+def _variances_and_directions(centered: Array) -> tuple[Array, Array]:
+    """Ascending variances and their directions, (d, directions), of centered rows (n, d); no (d, d) matrix if n < d."""
+    n, d = centered.shape
+    if n < d:
+        _, roots, rows = np.linalg.svd(centered, full_matrices=False)
+        return roots[::-1] ** 2, rows[::-1].T
+    variances, vectors = np.linalg.eigh(centered.T @ centered)
+    return variances, vectors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -164,6 +165,8 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or the NA of a data-frame library."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 

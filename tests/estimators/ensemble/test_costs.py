@@ -41,6 +41,13 @@ class TestCosts:
         assert model.score(wide, y) > 0.9
         assert model.explain(wide).names == ("class prior", *[f"x{j}" for j in range(12)], "columns together")
 
+    def test_few_rows_of_many_columns_are_reduced_to_principal_components(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        monkeypatch.setattr(standard_members, "MOST_CELLS", 3.0 * 4**2 - 1)
+        monkeypatch.setattr(standard_members, "DIRECTIONS", 2)
+        model = BayesClassifier(families=["full"]).fit(X, y)
+        assert model.models_["full"].parameters_["full"]["mean"].shape == (3, 2)
+
     def test_members_are_compared_on_some_rows_and_trained_on_all(self, monkeypatch):
         monkeypatch.setattr(splits, "TRIAL_ROWS", 120)
         X, y = frame(400)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 from sklearn import naive_bayes
+from sklearn.datasets import load_digits
 
 import calibayes as cb
 from calibayes.families import Gamma
@@ -159,3 +160,30 @@ def test_calibration_improves_the_log_loss_of_dependent_words():
     X = np.concatenate([X, rng.binomial(X.astype(int), 0.9)], axis=1)
     loss = cb.MultinomialNB(max_iter=20, stop=None).fit(X, y).history_["log_loss"]
     assert loss[-1] < 0.5 * loss[0]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (cb.CategoricalNB, naive_bayes.CategoricalNB),
+        (cb.MultinomialNB, naive_bayes.MultinomialNB),
+    ],
+)
+@pytest.mark.parametrize("alpha", [1e-10, 1e-14])
+def test_small_pseudo_counts_are_not_overridden(ours, theirs, alpha):
+    X, y = load_digits(return_X_y=True)
+    model, reference = ours(alpha=alpha, rule="ml").fit(X, y), theirs(alpha=alpha, force_alpha=True).fit(X, y)
+    assert_allclose(model.predict_log_proba(X), reference.predict_log_proba(X), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-10, 1e-14])
+def test_small_pseudo_counts_of_flags(alpha):
+    """scikit-learn computes log p(0) as log(1 - p(1)), which loses digits: both are compared as log p(1)."""
+    X, y = load_digits(return_X_y=True)
+    for flags in (X > 0, X <= 0):
+        model = cb.BernoulliNB(alpha=alpha, rule="ml").fit(flags, y)
+        reference = naive_bayes.BernoulliNB(alpha=alpha, force_alpha=True).fit(flags, y)
+        swapped = naive_bayes.BernoulliNB(alpha=alpha, force_alpha=True).fit(~flags, y)
+        parameters = model.parameters_["columns"]
+        assert_allclose(parameters["log_one"], reference.feature_log_prob_, rtol=1e-10, atol=1e-13)
+        assert_allclose(parameters["log_zero"], swapped.feature_log_prob_, rtol=1e-10, atol=1e-13)

@@ -156,3 +156,21 @@ def test_tables_with_missing_values_need_no_preprocessing(data_file):
         assert_allclose(
             cb.NaiveBayes(rule="ml").fit(again, y.to_numpy()).predict_proba(again), model.predict_proba(X)
         )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis, cb.MixtureDiscriminantAnalysis],
+)
+def test_a_missing_cell_beside_a_constant_column_is_as_without_it(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 4)), np.arange(80) % 2
+    X[:, 2] = 3.0
+    with pytest.warns(cb.SingularCovarianceWarning, match="no within-class variance in column 'x2'"):
+        complete = estimator().fit(X, y).predict_proba(X)
+    X[5, 0] = np.nan
+    with pytest.warns(cb.SingularCovarianceWarning, match="no within-class variance in column 'x2'"):
+        model = estimator().fit(X, y)
+    assert np.abs(model.predict_proba(X) - complete).mean() < 0.05
+    with pytest.raises(ValueError, match=r"no within-class variance in column 'x2'.*Give a prior"):
+        estimator(prior=None).fit(X, y)

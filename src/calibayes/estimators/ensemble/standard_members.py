@@ -40,7 +40,7 @@ DIRECTIONS = 64
 COSTLY = 1e8
 """Multiplications from which on a pass is slow: about a hundredth of a second."""
 MOST_CELLS = 1e7
-"""Largest number of cells of a covariance matrix, d^2."""
+"""Largest number of cells of a covariance matrix, d^2, and of those of all classes, k d^2."""
 MOST_PAIRS = 1e9
 """Largest number of pairs of cells that are counted in a pass, n d^2."""
 ROWS_FOR_PAIRS = 1000
@@ -63,6 +63,11 @@ class TableSize:
         """Multiplications per pass for the second moments of all classes."""
         return float(self.k) * self.n * self.d**2
 
+    @property
+    def needs_components(self) -> bool:
+        """Whether covariances of all columns, one per class, would take too long or too much memory."""
+        return self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
+
 
 def _kernel(size: TableSize) -> GenerativeClassifier:
     """Kernel naive Bayes: kernel densities and levels by column, with missing values as a level."""
@@ -84,7 +89,7 @@ def _full(size: TableSize) -> GenerativeClassifier:
     If that would be too much work, on the principal components of the table.
     """
     prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
-    encoder = Dense() if size.work <= MOST_WORK else PrincipalComponents(DIRECTIONS)
+    encoder = PrincipalComponents(DIRECTIONS) if size.needs_components else Dense()
     return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
 
 
@@ -123,7 +128,7 @@ def _too_wide(size: TableSize) -> str:
 
 def _least_work(size: TableSize) -> float:
     """Multiplications per pass for the second moments of all columns, or of principal components if these are too many."""
-    return size.work if size.work <= MOST_WORK else float(size.k) * size.n * min(size.d, DIRECTIONS) ** 2
+    return float(size.k) * size.n * min(size.d, DIRECTIONS) ** 2 if size.needs_components else size.work
 
 
 def _too_much_work(size: TableSize) -> str:

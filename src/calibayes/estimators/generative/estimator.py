@@ -302,6 +302,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """
         if type(self) is not type(other):
             raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        for model in (self, other):
+            check_is_fitted(model, "fitted_")
         arithmetic.require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
         for model in (self, other):
             model.require_sums()

@@ -17,6 +17,9 @@ from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 
+MOST_WEIGHT = 1e100
+"""Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""
+
 
 class Target(NamedTuple):
     """Classes, and each row's label as a code."""
@@ -128,6 +131,14 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     return weight
 
 
+def _check_total(weight: Array, most: float) -> None:
+    if np.sum(weight / most) > 1:
+        raise ValueError(
+            f"the sum of the sample weights must not be above {most:g}, beyond which sums over rows overflow; the largest "
+            f"weight is {weight.max():g}: divide all weights by a constant"
+        )
+
+
 def class_factors(class_weight: Any, classes: Array, codes: Array, weight: Array) -> Array:
     """The class weight of each row, (n,): 1 for a row without a label."""
     if isinstance(class_weight, str):
@@ -227,8 +238,9 @@ def training_rows(
     unlabeled: bool = False,
     classes: Array | None = None,
     reset: bool = True,
+    most_weight: float = MOST_WEIGHT,
 ) -> tuple[Array, Rows]:
-    """Classes and rows. Rows of weight zero are left out."""
+    """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``."""
     table = read_table(estimator, X, reset=reset)
     target = read_target(y, unlabeled=unlabeled, classes=classes)
     check_consistent_length(target.codes, np.empty(table.n))
@@ -238,6 +250,7 @@ def training_rows(
         factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
         rows = rows._replace(weight=rows.weight * factors, factor=factors)
         rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
+    _check_total(rows.weight, most_weight)
     return target.classes, rows
 
 

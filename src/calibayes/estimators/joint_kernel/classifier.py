@@ -104,7 +104,9 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         steps, prior_rows = self._candidates()
         reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
         with collected_warnings(), one_thread(), self._threads():
-            classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
+            classes, rows = training_rows(
+                reader, X, y, sample_weight, self.class_weight, most_weight=np.inf
+            )  # only ratios of weights are used
             class_frequencies(rows.codes, rows.weight / rows.weight.max(), classes)  # every class has some
             rows = expand_counts(rows, seed)
             rows = rows._replace(weight=rows.weight / rows.weight.max())

@@ -32,8 +32,9 @@ class Bernoulli(PseudoCounts):
         return {"zeros": zeros, "ones": ones}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        ones, zeros = statistics["ones"] + self._pseudo, statistics["zeros"] + self._pseudo
-        ones, zeros = floored(ones, ones + zeros), floored(zeros, ones + zeros)
+        pseudo = self._pseudo
+        ones, zeros = statistics["ones"] + pseudo, statistics["zeros"] + pseudo
+        ones, zeros = floored(ones, ones + zeros, pseudo), floored(zeros, ones + zeros, pseudo)
         log_total = np.log(ones + zeros)
         return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
 

@@ -36,8 +36,9 @@ class Categorical(PseudoCounts):
         return {"count": counts.weighted_counts(columns, weights, self._first)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        count = statistics["count"] + self._pseudo_counts
-        count = floored(count, counts.sums_by_column(count, self._first))
+        pseudo_counts = self._pseudo_counts
+        count = statistics["count"] + pseudo_counts
+        count = floored(count, counts.sums_by_column(count, self._first), pseudo_counts)
         return {"log_probability": np.log(count) - np.log(counts.sums_by_column(count, self._first))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:

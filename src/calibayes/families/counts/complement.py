@@ -30,11 +30,13 @@ class Complement(EventCounts):
 
     def parameters(self, statistics: Arrays) -> Arrays:
         count = statistics["count"]
-        others = count.sum(axis=0) - count + self._pseudo
-        others = floored(others, others.sum(axis=1, keepdims=True))
+        pseudo = self._pseudo
+        others = count.sum(axis=0) - count + pseudo
+        others = floored(others, others.sum(axis=1, keepdims=True), pseudo)
         log_probability = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
         if self.norm:
-            return {"weight": log_probability / log_probability.sum(axis=1, keepdims=True)}
+            total = log_probability.sum(axis=1, keepdims=True)  # 0 for a single column, whose weight is 0
+            return {"weight": log_probability / np.where(total < 0, total, 1.0)}
         return {"weight": -log_probability}
 
     def event_weights(self, parameters: Arrays) -> Array:

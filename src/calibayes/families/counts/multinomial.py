@@ -27,8 +27,9 @@ class Multinomial(EventCounts):
     """
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        count = events.fortran_order(statistics["count"] + self._pseudo)
-        count = floored(count, count.sum(axis=1, keepdims=True))
+        pseudo = self._pseudo
+        count = events.fortran_order(statistics["count"] + pseudo)
+        count = events.fortran_order(floored(count, count.sum(axis=1, keepdims=True), pseudo))
         length = statistics["count"].sum() / statistics["rows"].sum()
         total = count.sum(axis=1, keepdims=True)
         log_probability = events.log_in_place(count)

@@ -79,8 +79,9 @@ class Poisson:
         }
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        rate = (statistics["sum"] + self._pseudo_events) / (statistics["count"] + self.pseudo_rows)
-        rate = floored(rate, rate.sum(axis=0))
+        rows = statistics["count"] + self.pseudo_rows
+        rate = (statistics["sum"] + self._pseudo_events) / rows
+        rate = floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
         return {"rate": rate, "log_rate": np.log(rate)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:

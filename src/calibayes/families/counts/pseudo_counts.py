@@ -16,9 +16,15 @@ LEAST_SHARE = 1e-12
 """Smallest share of a cell in its column, so that the log probability of an empty cell is finite."""
 
 
-def floored(count: Array, total: Array) -> Array:
-    """Counts raised to the least share of their column's total; all equal where the total is 0."""
-    return np.maximum(count, LEAST_SHARE * np.where(total > 0, total, 1.0))
+def floored(count: Array, total: Array, pseudo_count: Array | float = 0.0) -> Array:
+    """Counts raised to the least share of their column's total; all equal where the total is 0.
+
+    The floor is never above a pseudo-count that is part of the count.
+    """
+    least = LEAST_SHARE * np.where(total > 0, total, 1.0)
+    if np.any((pseudo_count > 0) & (pseudo_count < least)):
+        least = np.where(pseudo_count > 0, np.minimum(pseudo_count, least), least)
+    return np.maximum(count, least)
 
 
 def keep_nonnegative(current: Arrays, proposed: Arrays) -> ValidStatistics:

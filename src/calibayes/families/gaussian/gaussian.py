@@ -94,7 +94,9 @@ class Gaussian:
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:
         """Distribution of missing values: of the parameters, or before training of each column by itself."""
         if parameters is None:
-            return Expected(np.zeros((k, len(self.layout.columns))), np.diag(self.layout.variance)[None])
+            return Expected(
+                np.zeros((k, len(self.layout.columns))), self.shape.diagonal(self.layout.variance)[None]
+            )
         return Expected(parameters["mean"] - self.layout.center, self.shape.covariance(parameters))
 
     def _estimate(self, statistics: Arrays) -> tuple[Array, Array]:

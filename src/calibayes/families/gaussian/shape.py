@@ -12,7 +12,7 @@ from calibayes.core.protocols import Array, Arrays
 
 
 class Expected(NamedTuple):
-    """Distribution of missing values: means minus the center (k, d) and covariances (1 or k, d, d)."""
+    """Distribution of missing values: means minus the center (k, d) and covariances, (1 or k, ...)."""
 
     mean: Array
     covariance: Array

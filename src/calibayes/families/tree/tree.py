@@ -154,8 +154,9 @@ class Tree(TreeInference, PairCounts):
     def parameters(self, statistics: Arrays) -> Arrays:
         def of_tree(tree: ClassTree) -> Array:
             smoothed = self._smoothed(tree, tree.select(statistics["count"]))
-            count = smoothed + tree.select(self._pseudo_counts)
-            count = floored(count, tree.tables.distribution_sums(count))
+            pseudo = tree.select(self._pseudo_counts)
+            count = smoothed + pseudo
+            count = floored(count, tree.tables.distribution_sums(count), pseudo)
             return np.log(count) - np.log(tree.tables.distribution_sums(count))
 
         return {"log_probability": self._over_trees(of_tree)}

@@ -22,6 +22,8 @@ MOST_CELLS = 4096
 """Total number of levels above which the matrix product would be too large."""
 ROWS = 2048
 """Rows whose indicators are in memory at a time."""
+TABLES = 2**14
+"""Tables of pairs whose information is computed at a time."""
 
 
 class Pairs(NamedTuple):
@@ -57,11 +59,11 @@ def weighted_pairs(codes: Array, weights: Array, levels: tuple[int, ...], pairs:
     """Sum of the weights (n, k) per class and cell of each pair, (k, cells), for codes (n, d)."""
     few = sum(levels) <= min(FEW_LEVELS * len(levels), MOST_CELLS)
     count = count_by_products if few else count_by_bins
-    sums = []
-    for weight in weights.T:
+    sums = np.empty((weights.shape[1], int(pairs.first[-1])))
+    for weight, total in zip(weights.T, sums, strict=True):
         rows = np.flatnonzero(weight)
-        sums.append(count(codes[rows], weight[rows], levels, pairs))
-    return np.stack(sums)
+        total[:] = count(codes[rows], weight[rows], levels, pairs)
+    return sums
 
 
 def count_by_products(codes: Array, weight: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
@@ -113,15 +115,18 @@ def pair_table(tables: Array, pairs: Pairs, levels: tuple[int, ...], parent: int
 def pair_information(tables: Array, pairs: Pairs, levels: tuple[int, ...]) -> PairInformation:
     """Dependence of the columns of each pair from all tables (k, cells); tables of one shape are computed together."""
     sizes = np.asarray(levels, dtype=np.intp)
-    pair_shapes = np.stack([sizes[pairs.left], sizes[pairs.right]], axis=1)
+    widest = int(sizes.max(initial=0)) + 1
     result = PairInformation(*(np.zeros((len(tables), len(pairs.left))) for _ in PairInformation._fields))
-    shapes, shape_number = np.unique(pair_shapes, axis=0, return_inverse=True)
-    for number, (rows, columns) in enumerate(shapes):
-        same_shape = np.flatnonzero(shape_number.ravel() == number)
-        table_cells = pairs.first[same_shape, None] + np.arange(rows * columns)
-        counts = np.maximum(tables[:, table_cells], 0.0).reshape(len(tables), len(same_shape), rows, columns)
-        for target, values in zip(result, _table_information(counts), strict=True):
-            target[:, same_shape] = values
+    shape_number = sizes[pairs.left] * widest + sizes[pairs.right]
+    for number in np.unique(shape_number):
+        rows, columns = divmod(int(number), widest)
+        same_shape = np.flatnonzero(shape_number == number)
+        for start in range(0, len(same_shape), TABLES):
+            some = same_shape[start : start + TABLES]
+            table_cells = pairs.first[some, None] + np.arange(rows * columns)
+            counts = np.maximum(tables[:, table_cells], 0.0).reshape(len(tables), len(some), rows, columns)
+            for target, values in zip(result, _table_information(counts), strict=True):
+                target[:, some] = values
     return result
 
 

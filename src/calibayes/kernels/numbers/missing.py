@@ -21,9 +21,13 @@ def conditional(covariance: Array, known: Array) -> tuple[Array, Array]:
     """Regression coefficients of missing on known columns, (missing, known), and the residual covariance.
 
     ``known`` (d,) is the mask of known columns, ``covariance`` (d, d).
+    Known columns without variance have coefficients 0.
     """
     across = covariance[np.ix_(~known, known)]
-    slopes = np.linalg.solve(covariance[np.ix_(known, known)], across.T).T
+    varies = np.diagonal(covariance)[known] > 0
+    varying = np.flatnonzero(known)[varies]
+    slopes = np.zeros(across.shape)
+    slopes[:, varies] = np.linalg.solve(covariance[np.ix_(varying, varying)], across[:, varies].T).T
     return slopes, covariance[np.ix_(~known, ~known)] - slopes @ across.T
 
 

@@ -1,0 +1,156 @@
+"""A fit that fails leaves the estimator as it was: its predictions and its fitted attributes."""
+
+import copy
+import sys
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from tests.contract.test_scikit_learn import ESTIMATORS
+
+OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
+INTERRUPTIONS = 8
+"""Number of places in a fit at which it is interrupted."""
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda made: type(made).__name__)
+
+
+def table(seed):
+    rng, y = np.random.default_rng(seed), np.arange(60) % 3
+    return rng.poisson(np.array([[1.0, 3.0, 0.5], [2.0, 1.0, 1.5], [3.5, 0.7, 2.0]])[y]).astype(float), y
+
+
+GOOD, OTHER = table(0), table(1)
+
+
+def fitted(estimator):
+    return copy.deepcopy(estimator).fit(*GOOD)
+
+
+def outputs(model):
+    return {name: np.asarray(getattr(model, name)(GOOD[0])) for name in OUTPUTS if hasattr(model, name)}
+
+
+def attributes(model):
+    """Everything an estimator holds apart from its constructor parameters."""
+    given = model.get_params(deep=False)
+    return {name: value for name, value in vars(model).items() if name not in given}
+
+
+def is_same(left, right):
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+
+
+@contextmanager
+def unchanged(model):
+    """Asserts that the block leaves fitted attributes (the very same objects) and outputs unchanged."""
+    held, given, expected = attributes(model), model.get_params(deep=False), outputs(model)
+    yield
+    now = attributes(model)
+    assert now.keys() == held.keys()
+    assert all(now[name] is held[name] for name in held)
+    model.set_params(**given)
+    assert is_same(outputs(model), expected)
+
+
+def infinite(X):
+    X = X.copy()
+    X[7, 1] = np.inf
+    return X
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda X, y: (X, np.zeros_like(y)),
+        lambda X, y: (infinite(X), y),
+        lambda X, y: (X, y[:-1]),
+        lambda X, y: (X, y, np.ones(len(y) - 1)),
+        lambda X, y: (X, y, -np.ones(len(y))),
+    ],
+    ids=["one class", "infinity", "wrong length", "wrong length of weights", "negative weights"],
+)
+def test_bad_data(estimator, bad):
+    model = fitted(estimator)
+    with unchanged(model), pytest.raises((ValueError, TypeError)):
+        model.fit(*bad(*OTHER))
+
+
+@every_estimator
+def test_bad_parameters(estimator):
+    """Each parameter in turn has a value that no parameter accepts; a fit that does not use it may succeed."""
+    model, refused = fitted(estimator), []
+    for name in estimator.get_params(deep=False):
+        tried = copy.copy(model)
+        tried.__dict__ = dict(vars(model))
+        with unchanged(tried):
+            if not fails(tried.set_params(**{name: -9.5})):
+                tried.__dict__ = dict(vars(model))
+                continue
+            refused.append(name)
+    assert refused
+
+
+def fails(model):
+    try:
+        model.fit(*OTHER)
+    except (ValueError, TypeError, AttributeError):
+        return True
+    return False
+
+
+def calls_of_fit(model, interrupted_at=None):
+    """Number of calls of functions of calibayes in a fit; KeyboardInterrupt is raised in the given one."""
+    count = 0
+
+    def on_event(frame, event, argument):
+        nonlocal count
+        if event == "call" and "calibayes" in frame.f_code.co_filename:
+            count += 1
+            if count == interrupted_at:
+                raise KeyboardInterrupt
+
+    sys.setprofile(on_event)
+    try:
+        model.fit(*OTHER)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@every_estimator
+def test_interruptions(estimator):
+    """After KeyboardInterrupt in a fit the state is the old one, or at its very end the complete new one."""
+    old, new = outputs(fitted(estimator)), outputs(copy.deepcopy(estimator).fit(*OTHER))
+    total = calls_of_fit(fitted(estimator))  # now that all caches are filled
+    assert not is_same(old, new)
+    for place in np.unique(np.linspace(1, total, INTERRUPTIONS).astype(int)):
+        model = fitted(estimator)
+        held = attributes(model)
+        with pytest.raises(KeyboardInterrupt):
+            calls_of_fit(model, place)
+        now = outputs(model)
+        if place < total - 20:
+            assert attributes(model) == held
+            assert is_same(now, old)
+        assert is_same(now, old) or is_same(now, new)
+
+
+@every_estimator
+def test_warnings_that_are_errors(estimator):
+    """Rows with a constant column and a class of one row make some estimators warn."""
+    X, y = OTHER[0].copy(), np.where(np.arange(60) == 0, 2, OTHER[1] % 2)
+    X[:, 2] = 3.0
+    model = fitted(estimator)
+    tried = copy.copy(model)
+    tried.__dict__ = dict(vars(model))
+    with unchanged(tried), warnings.catch_warnings(action="error"):
+        try:
+            tried.fit(X, y)
+        except (Warning, ValueError):
+            return
+        tried.__dict__ = dict(vars(model))
