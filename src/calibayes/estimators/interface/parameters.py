@@ -49,7 +49,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
 
 def unfitted_copy(model: Any) -> Any:
     """A copy of an estimator with its constructor parameters alone."""
-    blank, parameters = copy.copy(model), model.get_params(deep=False)
+    blank, parameters = copy.copy(model), BaseEstimator.get_params(model, deep=False)
     # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks).
     blank.__dict__ = {
         name: value for name, value in vars(model).items() if name in parameters or name.startswith("_")
