@@ -2,6 +2,7 @@
 
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
+python check.py --sanitize          a few minutes: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -46,6 +47,7 @@ BENCHMARKS = [
 ]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
+SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
 
 
 def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
@@ -72,10 +74,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
+    parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
-    for step in steps(options.quick, options.pytest_arguments):
+    for step in SANITIZE if options.sanitize else steps(options.quick, options.pytest_arguments):
         if status := run(step):
             return status
     print(f"== all checks passed in {time.perf_counter() - begin:.0f} s", flush=True)
