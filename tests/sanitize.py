@@ -85,9 +85,9 @@ def build() -> None:
 
 
 def runtime() -> str:
-    """The library of the address sanitizer, which must be loaded before anything else."""
-    command = ["gcc", "-print-file-name=libasan.so"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    """The libraries of the address sanitizer, which must be loaded first, and of C++, whose exceptions it intercepts."""
+    commands = [["gcc", f"-print-file-name={name}"] for name in ("libasan.so", "libstdc++.so")]
+    return " ".join(subprocess.check_output(command, text=True).strip() for command in commands)
 
 
 def main() -> int:
