@@ -3,6 +3,7 @@
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
 python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
+python check.py --sanitize          a few minutes: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -48,6 +49,7 @@ BENCHMARKS = [
 ]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
+SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
 OLDEST = Path("build/oldest")
 OLDEST_PYTHON = str(OLDEST / "bin" / "python")
 
@@ -93,10 +95,16 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
+    parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
-    chosen = oldest_steps() if options.oldest else steps(options.quick, options.pytest_arguments)
+    if options.oldest:
+        chosen = oldest_steps()
+    elif options.sanitize:
+        chosen = SANITIZE
+    else:
+        chosen = steps(options.quick, options.pytest_arguments)
     for step in chosen:
         if status := run(step):
             return status

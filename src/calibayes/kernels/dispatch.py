@@ -10,7 +10,7 @@ Environment variable. ``CALIBAYES_NATIVE`` is read once, on import: "0" disables
 or "avx512" selects that instruction set. If it is unset or empty, the best instruction set of the processor is used.
 
 Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
-arrays of float64 (`as_float64`) and int64 (`as_int64`).
+arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
 Other array libraries. A kernel without a twin can support PyTorch, CuPy and others by taking its functions from
 `namespace`.
@@ -171,17 +171,22 @@ def row_major(matrix: Array) -> Array:
     size = matrix.dtype.itemsize
     contiguous = matrix.shape[1] < 2 or matrix.strides[1] == size
     aligned = matrix.strides[0] >= 0 and matrix.strides[0] % size == 0 and matrix.flags.aligned
-    return matrix if contiguous and aligned else np.ascontiguousarray(matrix)
+    return matrix if contiguous and aligned else matrix.copy(order="C")
 
 
 def as_float64(array: Any) -> Array:
-    """The array as C-contiguous float64, without a copy if it is."""
-    return np.ascontiguousarray(array, dtype=np.float64)
+    """The array as C-contiguous, aligned float64, without a copy if it is."""
+    return as_aligned(np.ascontiguousarray(array, dtype=np.float64))
 
 
 def as_int64(array: Any) -> Array:
-    """The array as C-contiguous int64, without a copy if it is."""
-    return np.ascontiguousarray(array, dtype=np.int64)
+    """The array as C-contiguous, aligned int64, without a copy if it is."""
+    return as_aligned(np.ascontiguousarray(array, dtype=np.int64))
+
+
+def as_aligned(array: Array) -> Array:
+    """The array itself if its items are aligned in memory, else a copy."""
+    return array if array.flags.aligned else array.copy()
 
 
 def namespace(*arrays: Any) -> Any:

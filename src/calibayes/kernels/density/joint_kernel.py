@@ -27,6 +27,8 @@ UNLABELED_WEIGHT = 0.01
 """Weight of a pseudo-row of unknown class at the distance of the nearest row; it is divided by the class prior."""
 MOST_EXPONENT = 600.0
 """Largest exponent of the inverse of a kernel, to avoid overflow: beyond it only wider kernels matter."""
+MOST_SQUARINGS = 64
+"""A number from 0 to 1 is 0 or 1 after so many squarings: further ones change nothing."""
 LARGER_RANGES = 4
 """Ranges of rows are larger than usual by this factor: products of matrices with few rows are slow."""
 BINS, FEW_VALUES = 10, 20
@@ -182,11 +184,12 @@ def _sums_of_distances(
 def native_kernel_sums(
     module: Any, distances: Array, weight: Array, ends: Any, scale: float, squarings: Any
 ) -> Any:
-    if not is_matrix(distances, "f") or distances.shape[1] == 0:
+    supported = is_matrix(distances, "f") and distances.shape[1] > 0 and len(ends) > 1
+    if not (supported and 0.0 <= scale < np.inf):
         return NotImplemented
     sums, nearest = np.empty((len(squarings), len(distances), len(ends) - 1)), np.empty(len(distances))
     arrays = as_float64(distances), as_float64(weight), as_int64(ends)
-    module.kernel_sums(*arrays, scale, as_int64(squarings), sums, nearest)
+    module.kernel_sums(*arrays, scale, np.minimum(as_int64(squarings), MOST_SQUARINGS), sums, nearest)
     return sums, nearest
 
 
@@ -206,7 +209,7 @@ def kernel_sums(
     kernels = np.exp(distances, out=distances)
     sums = np.empty((len(squarings), len(kernels), len(ends) - 1))
     for step, times in enumerate(squarings):
-        for _ in range(times):
+        for _ in range(min(times, MOST_SQUARINGS)):
             np.square(kernels, out=kernels)
         for c, (start, stop) in enumerate(pairwise(ends)):
             sums[step, :, c] = kernels[:, start:stop] @ weight[start:stop]

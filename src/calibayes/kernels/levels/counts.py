@@ -16,8 +16,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
 
-MOST_CELLS = 2**27
-"""Largest number of cells of all columns that native code supports."""
+MOST_CELLS = 2**26
+"""Native code supports fewer cells of all columns."""
 NO_LEVEL = 2**31
 """Reported as the largest code of a column that contains a value which cannot be a code."""
 CODE_TYPES = (np.int8, np.int16, np.int32)
@@ -51,7 +51,7 @@ def native_look_up(module: Any, codes: Array, table: Array, first: Array, kinds:
 
 
 def native_weighted_counts(module: Any, codes: Array, weights: Array, first: Array, kinds: str = "iu") -> Any:
-    if not native_supports(codes, first, kinds) or not is_matrix(weights, "fiub"):
+    if not native_supports(codes, first, kinds) or not is_matrix(weights, "fiub") or weights.shape[1] == 0:
         return NotImplemented
     out = np.empty((weights.shape[1], int(first[-1])))
     module.weighted_counts(row_major(codes), as_float64(weights), as_int64(first), out)
@@ -64,7 +64,7 @@ def weighted_counts(codes: Array, weights: Array, first: Array) -> Array:
     flat = cells(codes, first).ravel()
     d = codes.shape[1]
     sums = [np.bincount(flat, np.repeat(column, d), minlength=first[-1] + 1)[:-1] for column in weights.T]
-    return np.stack(sums)
+    return np.reshape(np.asarray(sums), (weights.shape[1], first[-1]))
 
 
 def look_up_each(codes: Array, table: Array, first: Array) -> Array:
@@ -141,7 +141,10 @@ def native_largest_codes(module: Any, codes: Array) -> Any:
 
 
 def native_narrow_into(module: Any, out: Array, codes: Array, levels: Array) -> Any:
-    if not is_matrix(codes, "iu") or not out.flags.c_contiguous:
+    levels = np.asarray(levels)
+    if not is_matrix(codes, "iu") or not out.flags.carray or out.dtype not in CODE_TYPES:
+        return NotImplemented
+    if levels.min(initial=0) < 0 or levels.max(initial=0) > np.iinfo(out.dtype).max + 1:
         return NotImplemented
     largest = np.zeros(codes.shape[1], dtype=np.uint64)
     module.narrow(row_major(codes), np.ascontiguousarray(levels, dtype=np.uint32), out, largest)

@@ -22,7 +22,7 @@ def native_flag_counts(module: Any, x: Array, weights: Array) -> Any:
 def native_flag_scores(module: Any, x: Array, zero: Array, one: Array) -> Any:
     if not is_matrix(x, "f"):
         return NotImplemented
-    table = np.stack([zero, one], axis=2).reshape(len(zero), -1)
+    table = np.stack([zero, one], axis=2).reshape(len(zero), 2 * x.shape[1])
     return counts.native_look_up(module, x, table, np.arange(0, table.shape[1] + 1, 2), "f")
 
 

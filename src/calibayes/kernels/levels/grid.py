@@ -65,15 +65,14 @@ def corner_counts(where: Corners, weights: Array, first: Array) -> Array:
     cells = [_table_cells(corner, first).ravel() for corner in (where.lower, where.upper)]
     shares = [(1.0 - where.share).ravel(), where.share.ravel()]
     d, size = where.share.shape[1], first[-1] + 1
-    return np.stack(
-        [
-            sum(
-                np.bincount(cell, np.repeat(weight, d) * share, minlength=size)[:-1]
-                for cell, share in zip(cells, shares, strict=True)
-            )
-            for weight in weights.T
-        ]
-    )
+    sums = [
+        sum(
+            np.bincount(cell, np.repeat(weight, d) * share, minlength=size)[:-1]
+            for cell, share in zip(cells, shares, strict=True)
+        )
+        for weight in weights.T
+    ]
+    return np.reshape(np.asarray(sums), (weights.shape[1], size - 1))
 
 
 def _table_cells(local: Array, first: Array) -> Array:
@@ -91,7 +90,7 @@ def _native_supports(positions: Any, points: Array) -> bool:
 
 
 def native_position_counts(module: Any, positions: Array, points: Array, weights: Array, first: Array) -> Any:
-    if not _native_supports(positions, points) or not is_matrix(weights, "fiub"):
+    if not _native_supports(positions, points) or not is_matrix(weights, "fiub") or weights.shape[1] == 0:
         return NotImplemented
     out = np.zeros((weights.shape[1], int(first[-1])))
     module.binned_counts(row_major(positions), as_int64(points), as_float64(weights), as_int64(first), out)

@@ -163,7 +163,9 @@ bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weig
                                Int k, const Int* start, Int cells, double* out) {
     const Int n = static_cast<Int>(rows.rows.size());
     // Rows with one class each are added to that class only, for all classes in one pass.
-    const Int share = rows.single ? k : share_of(k);
+    // Positions in the packed table have 32 bits: more classes are processed a few at a time.
+    const bool single = rows.single && grouping.cells() * padded(k) <= Int(0xffffffff);
+    const Int share = single ? k : share_of(k);
     Workspace& work = workspace();
     work.make(grouping.cells(), cells, padded(share));
     for (Int c = 0; c < k; c += share) {
@@ -173,11 +175,11 @@ bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weig
         std::fill(work.own.begin(), work.own.begin() + cells * pad, 0.0);
         for (Int from = 0; from < n; from += STRETCH) {
             const Int many = std::min(STRETCH, n - from);
-            for (Int r = 0; r < many && !rows.single; ++r)
+            for (Int r = 0; r < many && !single; ++r)
                 for (Int i = 0; i < pad; ++i)
                     work.sums[r * pad + i] = i < own ? weights[rows.rows[from + r] * k + c + i] : 0.0;
             const auto scatter = [&](const N* entries, const std::uint32_t* first, Int tile) {
-                if (rows.single)
+                if (single)
                     grouped(N()).scatter_one(entries, first, many, tile, pad, rows.own.data() + from,
                                              rows.weight.data() + from, work.packed.data());
                 else

@@ -14,6 +14,7 @@ constexpr Int SPAN = 512;      // groups whose entries are computed at a time
 constexpr Int STRETCH = 1024;  // rows of levels processed at a time
 constexpr Int WIDEST = 16;     // most classes processed at a time
 constexpr Int WIDTHS = 5;      // number of widths of packed rows: 2, 4, 8, 12 or 16 numbers
+constexpr Int MOST_SQUARINGS = 64;  // a number from 0 to 1 is 0 or 1 after so many squarings
 constexpr Int BESIDE = 16;     // lanes of kernel sums; their scratch has this many numbers per step
 constexpr Int ROWS = 64;       // rows of numbers or posteriors processed at a time; the scratch of posteriors has 2 * ROWS * k numbers
 

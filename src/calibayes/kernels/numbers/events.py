@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, map_row_ranges, twin
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import filled, is_sparse
 
@@ -31,7 +31,7 @@ def _native_supports(x: Any) -> bool:
 
 def _csr_arrays(x: Any) -> tuple[Array, Array, Array]:
     """Values, column numbers and row starts in the types that native code takes."""
-    return as_float64(x.data), np.ascontiguousarray(x.indices), as_int64(x.indptr)
+    return as_float64(x.data), as_aligned(np.ascontiguousarray(x.indices)), as_int64(x.indptr)
 
 
 def native_scores(module: Any, x: Any, table: Array) -> Any:

@@ -1,0 +1,273 @@
+"""Arrays of any shape, type and memory layout: native kernels end in the result of the NumPy version or in an exception.
+
+`check.py --sanitize` runs these tests with more examples, on an extension that stops at any invalid access to memory.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibayes.kernels.dispatch import native_kernels, numpy_only
+from tests.kernels.native_cases import CASES
+
+EXAMPLES = int(os.environ.get("CALIBAYES_FUZZ", "40"))
+"""Number of calls per kernel and test."""
+FIRST = np.array([0, 2, 4])
+pytestmark = pytest.mark.skipif(
+    native_kernels.module is None, reason="the native kernels are not built or disabled"
+)
+
+
+def leaves(result: Any) -> list[Any]:
+    """All arrays and numbers in nested tuples as arrays, without None."""
+    if isinstance(result, tuple):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [] if result is None else [np.array(result)]
+
+
+def misaligned(array: Any) -> Any:
+    """The same values, contiguous, one byte after an address at which items are aligned."""
+    memory = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    copy = memory[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def frozen(array: Any) -> Any:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+LAYOUTS = (
+    misaligned,
+    frozen,
+    np.asfortranarray,
+    lambda array: np.flip(np.flip(array).copy()),
+    lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+    lambda array: np.repeat(array, 3, axis=0)[::3],
+    lambda array: array.astype(array.dtype.newbyteorder()),
+    lambda array: np.array(array, order="K", copy=True),
+)
+
+
+def random_shape(rng: np.random.Generator) -> tuple[int, int, int]:
+    return int(rng.integers(0, 40)), int(rng.integers(1, 12)), int(rng.integers(1, 20))
+
+
+def random_arguments(name: str, seed: int) -> tuple[np.random.Generator, list[tuple[Any, ...]]]:
+    """A generator, and up to ten tuples of valid arguments of a kernel, of the same random sizes."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    every = list(CASES[name].make(rng, *random_shape(rng)))
+    return rng, [every[i] for i in rng.permutation(len(every))[:10]]
+
+
+def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(arg.copy() if hasattr(arg, "copy") else arg for arg in args)
+
+
+def in_other_layouts(rng: np.random.Generator, args: tuple[Any, ...], fixed: int) -> tuple[Any, ...]:
+    """The arguments in random layouts, except for the first ``fixed``."""
+    changed = list(copied(args))
+    for i, arg in enumerate(args):
+        if i >= fixed and isinstance(arg, np.ndarray) and arg.size and rng.random() < 0.7:
+            changed[i] = LAYOUTS[rng.integers(len(LAYOUTS))](arg)
+        elif hasattr(arg, "indptr"):
+            for part in ("data", "indices", "indptr"):
+                if rng.random() < 0.5:
+                    setattr(changed[i], part, misaligned(getattr(arg, part)))
+    return tuple(changed)
+
+
+def agree(actual: Any, expected: Any) -> None:
+    for one, other in zip(leaves(actual), leaves(expected), strict=True):
+        scale = np.abs(other[np.isfinite(other)]).max(initial=1.0)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_do_not_depend_on_the_memory_layout(name: str) -> None:
+    # These kernels write into their first argument.
+    kernel, fixed = CASES[name].kernel, int(name in ("kernel_sums", "narrow_into"))
+    for seed in range(max(EXAMPLES // 10, 1)):
+        rng, every = random_arguments(name, seed)
+        for args in every:
+            actual = kernel(*in_other_layouts(rng, args, fixed))
+            with numpy_only():
+                agree(actual, kernel(*copied(args)))
+
+
+class Recorder:
+    """The extension module; keeps the arguments of each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any) -> Any:
+            self.calls.append((name, copied(args)))
+            return getattr(native_kernels.module, name)(*args)
+
+        return call
+
+
+ODD_NUMBERS = (-1, 0, 1, 3, 65, 2**26, 2**31, 2**40, 2**62, -(2**63), 2**63 - 1)
+
+
+def with_odd_number(rng: np.random.Generator, array: Any) -> Any:
+    copy = array.copy()
+    if copy.size:
+        number = ODD_NUMBERS[rng.integers(len(ODD_NUMBERS))]
+        copy.flat[rng.integers(copy.size)] = np.array([number], dtype=np.int64).astype(copy.dtype)[0]
+    return copy
+
+
+def without_items(rng: np.random.Generator, array: Any) -> Any:
+    """The array, empty or shorter along one axis."""
+    axis = int(rng.integers(array.ndim)) if array.ndim else 0
+    return np.take(array, range(int(rng.integers(0, max(array.shape[axis], 1)))), axis=axis)
+
+
+def malformed(rng: np.random.Generator, arg: Any) -> Any:
+    if not isinstance(arg, np.ndarray):
+        return (arg, -1.0, 0.0, np.nan, np.inf, None, "text")[rng.integers(7)]
+    kinds = (np.int8, np.uint16, np.int32, np.int64, np.uint64, np.float16, np.float32, np.float64, bool)
+    changes = (
+        lambda: with_odd_number(rng, arg),
+        lambda: with_odd_number(rng, arg),
+        lambda: without_items(rng, arg),
+        lambda: np.concatenate([arg, arg], axis=0),
+        lambda: np.concatenate([arg, arg], axis=-1),
+        lambda: np.nan_to_num(arg).astype(kinds[rng.integers(len(kinds))]),
+        lambda: arg[None],
+        lambda: arg.ravel(),
+        lambda: LAYOUTS[rng.integers(len(LAYOUTS))](arg),
+        lambda: np.broadcast_to(arg[:1], arg.shape),
+        lambda: arg.T,
+        lambda: arg.tolist(),
+    )
+    return changes[rng.integers(len(changes))]()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_malformed_arguments_end_in_a_result_or_an_exception(name: str) -> None:
+    module, done = native_kernels.module, 0
+    for seed in range(1000, 1000 + EXAMPLES):
+        recorder = Recorder()
+        rng, every = random_arguments(name, seed)
+        for args in every[:2]:
+            CASES[name].kernel.native(recorder, *copied(args))
+        for function, args in recorder.calls:
+            for _ in range(5):
+                changed = list(args)
+                for i in rng.integers(len(args), size=rng.integers(1, 3)):
+                    with np.errstate(all="ignore"):
+                        changed[i] = malformed(rng, args[i])
+                done += 1
+                try:
+                    getattr(module, function)(*changed)
+                except (TypeError, ValueError):
+                    continue
+    assert done >= EXAMPLES
+
+
+def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
+    """Arguments of the kernels for sizes that may be 0."""
+    codes, x, weights, table = np.zeros((n, d), np.int8), np.zeros((n, d)), np.ones((n, k)), np.ones((k, d))
+    first, points, labels, weight = np.arange(d + 1) * 2, np.full(d, 2), np.zeros(n, int), np.ones(n)
+    flat, row_weights = np.ones((k, 2 * d)), (weight, weight)
+    ends = (*range(k), d) if d >= k else (0,)
+    return {
+        "weighted_counts": (codes, weights, first),
+        "look_up": (codes, flat, first),
+        "fused_pass": (codes, flat, first, np.zeros(k), labels, *row_weights, 0.0, 0.0),
+        "flag_counts": (x, weights),
+        "flag_scores": (x, table, table),
+        "position_counts": (x, points, weights, np.arange(d + 1) * 4),
+        "position_scores": (x, points, np.zeros((k, 4 * d)), np.arange(d + 1) * 4),
+        "diagonal_log_density": (x, table, table),
+        "power_sums": (x, np.zeros(d), weights),
+        "minimum_and_maximum": (x,),
+        "log_normalize": (weights,),
+        "first_largest": (weights,),
+        "assess": (weights, labels, *row_weights, 0.0),
+        "largest_codes": (codes,),
+        "narrow_into": (codes.copy(), codes, np.full(d, 2)),
+        "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),
+    }
+
+
+def outcome(kernel: Any, args: tuple[Any, ...]) -> Any:
+    """Shapes and values of the results, or that there was an exception."""
+    try:
+        return [(leaf.shape, leaf.tolist()) for leaf in leaves(kernel(*copied(args)))]
+    except (ValueError, IndexError):
+        return "exception"
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("d", [0, 1, 2])
+@pytest.mark.parametrize("n", [0, 3])
+def test_without_rows_columns_or_classes_native_and_numpy_versions_agree(n: int, d: int, k: int) -> None:
+    for name, args in small_arguments(n, d, k).items():
+        kernel = CASES[name].kernel
+        with numpy_only():
+            expected = outcome(kernel, args)
+        assert outcome(kernel, args) == expected, name
+
+
+EMPTY_CALLS = {
+    "look_up": (np.zeros((3, 2), np.int8), np.zeros((0, 4)), FIRST, np.empty((3, 0))),
+    "weighted_counts": (np.zeros((3, 0), np.int8), np.ones((3, 1)), FIRST[:1], np.empty((1, 0))),
+    "diagonal_gaussian": (np.zeros((3, 2)), np.zeros((0, 2)), np.zeros((0, 2)), np.empty((3, 0))),
+    "power_sums": (np.zeros((3, 2)), np.zeros(2), np.zeros((3, 0)), np.empty((3, 0, 2))),
+    "binned_sums": (np.zeros((3, 1)), np.array([2]), np.zeros((0, 4)), np.array([0, 4]), np.empty((3, 0))),
+    "binned_counts": (np.zeros((3, 1)), np.array([2]), np.zeros((3, 0)), np.array([0, 4]), np.zeros((0, 4))),
+}
+"""Calls of the extension module without classes or columns."""
+
+
+@pytest.mark.parametrize("name", EMPTY_CALLS)
+def test_no_class_and_no_column_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        getattr(native_kernels.module, name)(*EMPTY_CALLS[name])
+
+
+def test_many_squarings_are_refused_by_the_extension_and_have_a_result() -> None:
+    distances, weight, many = np.array([[0.0, 1e-17, 0.5, 2.0]]), np.ones(4), [0, 2**40]
+    out = np.empty((2, 1, 1)), np.empty(1)
+    with pytest.raises(ValueError, match="squared 0 to 64 times"):
+        native_kernels.module.kernel_sums(distances, weight, np.array([0, 4]), 1.0, np.array(many), *out)
+    args = (distances, weight, (0, 4), 1.0, many)
+    kernel = CASES["kernel_sums"].kernel
+    sums, _ = kernel(*copied(args))
+    assert sums[1].tolist() == [[2.0]]
+    with numpy_only():
+        agree(sums, kernel(*copied(args))[0])
+
+
+def test_misaligned_arrays_are_refused_by_the_extension() -> None:
+    module, codes = native_kernels.module, np.zeros((3, 2), np.int32)
+    args = codes, np.zeros((1, 4)), FIRST, np.empty((3, 1))
+    for i in range(len(args)):
+        changed = (*args[:i], misaligned(args[i]), *args[i + 1 :])
+        with pytest.raises(ValueError, match="aligned in memory"):
+            module.look_up(*changed)
+
+
+@pytest.mark.skipif("CALIBAYES_SANITIZED" in os.environ, reason="too slow with sanitizers")
+def test_more_classes_times_cells_than_32_bits_are_counted() -> None:
+    """Columns without levels have no cell in the result, but one in the table of native code."""
+    k, d = 2**18, 2**14 + 1
+    codes, first = np.zeros((1, d), np.int16), np.zeros(d + 1, np.int64)
+    first[-1] = 1
+    weights = np.zeros((1, k))
+    weights[0, -3] = 2.0
+    result = CASES["weighted_counts"].kernel(codes, weights, first)
+    assert result.shape == (k, 1)
+    assert np.flatnonzero(result).tolist() == [k - 3]
+    assert result[-3, 0] == 2.0
