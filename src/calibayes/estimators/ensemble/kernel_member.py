@@ -76,7 +76,8 @@ class KernelMember:
         assert isinstance(path, KernelPath)
         smoothing = Smoothing(int(path.stop), path.prior_rows)
         model = trained_at(context.rows, context.classes, smoothing, self.kept_rows, self.seed)
-        return model.set_params(n_jobs=context.n_jobs)
+        model.n_jobs = context.n_jobs
+        return model
 
     def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self.train(context, path)

@@ -140,7 +140,8 @@ class PathMember:
             best_iter=trained.run.best_iter,
         ).after(trained.run)
         holder = self.estimator.holding(fitted, rows.table)
-        return holder.set_params(engine=engine)  # type: ignore[no-any-return]
+        holder.engine = engine
+        return holder
 
     def train_density(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         """The estimator before calibration: calibration improves decisions and impairs densities."""
