@@ -73,7 +73,7 @@ def test_compare_on_categorical_columns_only(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("", ["--target", "y"], "no rows below its header"),
+        ("", ["--target", "y"], "is empty"),
         ("a,y\n", ["--target", "y"], "no rows below its header"),
         ("a,y\n1,2,3\n", ["--target", "y"], "row 2 has 3 cells, but the header has 2"),
         ("a,y\n1,p\n2,q\n", [], "name the column to predict with --target NAME"),

@@ -8,19 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from calibayes.encoders import Dense
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantiles
 from calibayes.tables.read import read_frame
-
-TABLE = pd.DataFrame(
-    {
-        "complete": [1.0, 2.0, 3.0, 2.0],
-        "gappy": [0.5, np.nan, 0.5, 7.0],
-        "empty": [np.nan] * 4,
-        "text": ["a", "b", None, "b"],
-    }
-)
-
-
-def fitted(encoder, table=TABLE):
-    return encoder.fit(read_frame(table), range(table.shape[1]), np.ones(len(table)))
+from tests.encoders.tables import TABLE, fitted
 
 
 def test_rare_levels_share_an_indicator_column():

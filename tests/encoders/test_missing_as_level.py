@@ -6,19 +6,7 @@ from numpy.testing import assert_array_equal
 
 from calibayes.encoders import AdaptiveBins, ByColumnType, Levels, MissingAsLevel
 from calibayes.tables.read import read_frame
-
-TABLE = pd.DataFrame(
-    {
-        "complete": [1.0, 2.0, 3.0, 2.0],
-        "gappy": [0.5, np.nan, 0.5, 7.0],
-        "empty": [np.nan] * 4,
-        "text": ["a", "b", None, "b"],
-    }
-)
-
-
-def fitted(encoder, table=TABLE):
-    return encoder.fit(read_frame(table), range(table.shape[1]), np.ones(len(table)))
+from tests.encoders.tables import TABLE, fitted
 
 
 def test_missing_values_have_the_last_code():

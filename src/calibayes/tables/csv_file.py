@@ -96,8 +96,8 @@ def markers(missing_values: Iterable[str] | None) -> Markers:
 def read_csv(path: Path, missing_values: Iterable[str] | None = None) -> CSVContent:
     """A CSV file with a header, gzipped if it ends in .gz; the separator is found in the header.
 
-    Raises ValueError if it is not readable, has no rows or rows of different lengths, or if a gzipped file is larger
-    than ``LARGEST_DECOMPRESSED``.
+    Raises ValueError if it is empty or not readable, has no rows or rows of different lengths, or if a gzipped file is
+    larger than ``LARGEST_DECOMPRESSED``.
     """
     missing = markers(missing_values)
     try:
@@ -106,6 +106,8 @@ def read_csv(path: Path, missing_values: Iterable[str] | None = None) -> CSVCont
         separator, numbered_rows = _numbered_rows(path)
     except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
         raise ValueError(f"{path} is not a readable CSV file in UTF-8: {error}") from error
+    if not numbered_rows:
+        raise ValueError(f"{path} is empty")
     if len(numbered_rows) < 2:
         raise ValueError(f"{path} has no rows below its header")
     header, body = numbered_rows[0][1], numbered_rows[1:]

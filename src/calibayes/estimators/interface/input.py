@@ -39,7 +39,8 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None) -> Tar
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
     if unknown.any() and not unlabeled:
         raise ValueError(
-            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): remove these rows, or use rule='em', which learns from them"
+            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): remove these rows, or use a generative "
+            "classifier with rule='em', for example GaussianNB(rule='em'), which learns from them"
         )
     known = values[~unknown] if unknown.any() else values
     if known.dtype.kind == "f" and not np.isfinite(known).all():
