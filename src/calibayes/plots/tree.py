@@ -30,7 +30,11 @@ def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> A
         axes.plot(
             [x0, x1], [y0, y1], color=LINE, linewidth=0.5 + MAX_WIDTH * edge.information / largest, zorder=1
         )
-        axes.annotate(f"{edge.information:.2g}", ((x0 + x1) / 2, (y0 + y1) / 2), fontsize=7, zorder=3)
+        middle = ((x0 + x1) / 2, (y0 + y1) / 2)
+        blank = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+        axes.text(
+            *middle, f"{edge.information:.2g}", ha="center", va="center", fontsize=7, bbox=blank, zorder=3
+        )
     for name, (x, y) in coordinates.items():
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "grey"}
         axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
@@ -44,7 +48,8 @@ def _title(count: int, label: Any) -> str:
     classes = "all classes" if label is None else f"class {label}"
     if not count:
         return "No column depends on another"
-    return f"Dependence tree of {classes}: {count} edges, mutual information in nats"
+    edges = "1 edge" if count == 1 else f"{count} edges"
+    return f"Dependence tree of {classes}: {edges}, mutual information in nats"
 
 
 def _coordinates(edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
