@@ -4,6 +4,7 @@ python check.py                     all: style, format, types, layers, tests, be
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
 python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
 python check.py --sanitize          a few minutes: tests of the native kernels, built with sanitizers (gcc and pip)
+python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -50,6 +51,12 @@ BENCHMARKS = [
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
+FUZZ = [
+    Step(
+        "random tables",
+        ["env", "CALIBAYES_TABLES=1000", *PYTEST, "tests/contract/test_any_table.py", "-k=any_table_ends"],
+    )
+]
 OLDEST = Path("build/oldest")
 OLDEST_PYTHON = str(OLDEST / "bin" / "python")
 
@@ -96,6 +103,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
+    parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
@@ -103,6 +111,8 @@ def main() -> int:
         chosen = oldest_steps()
     elif options.sanitize:
         chosen = SANITIZE
+    elif options.fuzz:
+        chosen = FUZZ
     else:
         chosen = steps(options.quick, options.pytest_arguments)
     for step in chosen:

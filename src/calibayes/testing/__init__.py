@@ -1,12 +1,27 @@
-"""Laws that every family must satisfy, for the tests of this package and of families defined elsewhere.
+"""Laws that every family must satisfy, and random tables for estimators, for the tests of this package and of others.
 
 CASE = FamilyCase(MyFamily().bind(layout), columns, k=3)
 
 @pytest.mark.parametrize("law", applicable_laws(CASE), ids=str)
 def test_family_satisfies_law(law):
     law.check(CASE)
+
+@given(tables())
+def test_classifier_on_any_table(table):
+    assert_posterior_or_clear_error(MyClassifier(), table)
 """
 
 from calibayes.testing.laws import FAMILY_LAWS, FamilyCase, Law, applicable_laws
+from calibayes.testing.random_tables.labeled_table import LabeledTable
+from calibayes.testing.random_tables.posterior_check import assert_posterior_or_clear_error
+from calibayes.testing.random_tables.tables import tables
 
-__all__ = ["FAMILY_LAWS", "FamilyCase", "Law", "applicable_laws"]
+__all__ = [
+    "FAMILY_LAWS",
+    "FamilyCase",
+    "LabeledTable",
+    "Law",
+    "applicable_laws",
+    "assert_posterior_or_clear_error",
+    "tables",
+]

@@ -1,7 +1,7 @@
 """Gaussian kernels."""
 
 import numpy as np
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from calibayes.kernels.numbers import gaussian
@@ -19,3 +19,8 @@ def test_pivots_of_singular_matrices_are_zero():
     assert gaussian.pivots(np.array([[1.0, 1.0], [1.0, 1.0]]))[1] == 0
     assert gaussian.pivots(np.array([[1.0, 2.0], [2.0, 1.0]]))[1] == 0
     assert (gaussian.pivots(np.array([[np.nan, 0.0], [0.0, 1.0]])) == 0).all()
+
+
+def test_pivots_after_a_constant_column_are_zero_without_overflow():
+    assert_array_equal(gaussian.pivots(np.array([[0.0, 0.0], [0.0, 1e200]])), [0.0, 0.0])
+    assert_array_equal(gaussian.pivots(np.array([[4.0, 0.0], [0.0, 9.0]])), [4.0, 9.0])

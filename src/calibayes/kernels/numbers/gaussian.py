@@ -153,10 +153,10 @@ def pivots(matrix: Array) -> Array:
     if not np.isfinite(matrix).all():
         return np.zeros(len(matrix))
     factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=0)
-    variances = np.asarray(np.diag(factor) ** 2)
+    diagonal = np.diag(factor).copy()
     if failed:
-        variances[failed - 1 :] = 0.0
-    return variances
+        diagonal[failed - 1 :] = 0.0  # not factored: entries of the matrix, whose squares may overflow
+    return diagonal**2
 
 
 def whiteners(matrices: Array) -> tuple[Array, Array]:
