@@ -72,18 +72,13 @@ def fetch(url: str, opener: Opener = open_url) -> bytes:
 def download(url: str, path: Path, md5: str | None = None, opener: Opener = open_url) -> Path:
     """Download a file to ``path``; an interrupted download (``.part`` beside it) is resumed.
 
-    Raises ConnectionError if the address cannot be reached, ValueError if it is not an https one or if the MD5 checksum
-    differs from ``md5``.
+    Raises ConnectionError if the address cannot be reached, OSError if the file cannot be written, ValueError if it is
+    not an https address or if the MD5 checksum differs from ``md5``.
     """
     refuse_insecure(url)
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _append(url, part, opener)
-    except (URLError, OSError) as error:
-        raise ConnectionError(
-            f"{url} cannot be reached: {error}. The part received so far is kept; try again to resume"
-        ) from error
+    _append(url, part, opener)
     checksum = file_checksum(part, "md5")
     if md5 is not None and checksum != md5:
         part.unlink()
@@ -97,11 +92,21 @@ def download(url: str, path: Path, md5: str | None = None, opener: Opener = open
 def _append(url: str, part: Path, opener: Opener) -> None:
     received = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"Range": f"bytes={received}-"} if received else {})
-    with opener(request) as response:
+    with _received(url, lambda: opener(request)) as response:
         resumed = received and getattr(response, "status", None) == 206
         with part.open("ab" if resumed else "wb") as file:
-            while block := response.read(BLOCK_BYTES):
+            while block := _received(url, lambda: response.read(BLOCK_BYTES)):
                 file.write(block)
+
+
+def _received(url: str, call: Callable[[], Any]) -> Any:
+    """The result of a call to a server. Raises ConnectionError if it fails; errors of the disk are left as they are."""
+    try:
+        return call()
+    except (URLError, OSError) as error:
+        raise ConnectionError(
+            f"{url} cannot be reached: {error}. The part received so far is kept; try again to resume"
+        ) from error
 
 
 def file_checksum(path: Path, algorithm: str = "sha256") -> str:

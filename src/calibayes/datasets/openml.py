@@ -36,8 +36,10 @@ def download_dataset(name: str, source: OpenML, folder: Path, opener: Opener = o
     md5 = source.md5 or description.get("md5_checksum")
     arff = download(description["url"], folder / f"{name}.arff", md5, opener)
     target = source.target or description["default_target_attribute"]
-    path = _convert(arff, folder / f"{name}.csv.gz", target, _ignored_columns(description))
-    _write_checksum(name, path)
+    path = folder / f"{name}.csv.gz"
+    converted = _convert(arff, folder / f"{name}.csv.gz.new", target, _ignored_columns(description))
+    _write_checksum(name, converted)  # before the file is in place: an older checksum would refuse it
+    os.replace(converted, path)
     arff.unlink()
     return path
 
@@ -60,9 +62,7 @@ def _convert(arff: Path, path: Path, target: str, ignored: set[str]) -> Path:
     writer.writerow([*(names[j] for j in features), "target"])
     label = names.index(target)
     writer.writerows([[*(row[j] for j in features), row[label]] for row in rows])
-    part = path.with_name(path.name + ".new")
-    part.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
-    os.replace(part, path)
+    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
     return path
 
 

@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
 
@@ -94,5 +95,12 @@ def write_figure(figure: Figure, folder: Path, formats: Sequence[str] = ("png", 
         {"svg.hashsalt": figure.name}
     ):  # without it, and with a date, files would differ every time
         for path in paths:
-            drawing.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+            _save(drawing, path)
     return paths
+
+
+def _save(drawing: Any, path: Path) -> None:
+    """Write a drawing. It is renamed into place, as in `write_text`."""
+    part, ending = path.with_name(path.name + ".part"), path.suffix[1:]
+    drawing.savefig(part, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None)
+    os.replace(part, path)
