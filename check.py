@@ -3,12 +3,16 @@
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
 python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
+python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
+python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
+python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
 python check.py --sanitize          a few minutes: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -36,6 +40,8 @@ class Step(NamedTuple):
 
     name: str
     command: list[str]
+    variables: dict[str, str] = {}  # noqa: RUF012  not changed
+    """Environment variables."""
 
 
 STATIC = [
@@ -51,14 +57,9 @@ BENCHMARKS = [
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
-FUZZ = [
-    Step(
-        "random tables",
-        ["env", "CALIBAYES_TABLES=1000", *PYTEST, "tests/contract/test_any_table.py", "-k=any_table_ends"],
-    )
-]
-OLDEST = Path("build/oldest")
-OLDEST_PYTHON = str(OLDEST / "bin" / "python")
+FUZZ_TESTS = ["tests/contract/test_any_table.py", "-k=any_table_ends"]
+FUZZ = [Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"})]
+HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
 
 def oldest_requirements() -> list[str]:
@@ -67,14 +68,55 @@ def oldest_requirements() -> list[str]:
     return [requirement.replace(">=", "==") for requirement in declared]
 
 
-def oldest_steps() -> list[Step]:
-    """Make a virtual environment of the oldest versions, then run the smoke test there, with the NumPy kernels."""
-    settings = ["env", "CALIBAYES_NATIVE=0", "PYTHONPATH=src"]
+def python_of(environment: Path) -> str:
+    """The interpreter of a virtual environment."""
+    return str(environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+
+
+def environment_steps(
+    name: str, packages: list[str], variables: dict[str, str], interpreter: str = PYTHON
+) -> list[Step]:
+    """Make a virtual environment in build/ and install packages into it."""
+    folder = Path("build") / name
+    install = [python_of(folder), "-m", "pip", "install", "--quiet", *packages]
     return [
-        Step("environment", [PYTHON, "-m", "venv", str(OLDEST)]),
-        Step("oldest versions", [OLDEST_PYTHON, "-m", "pip", "install", "--quiet", *oldest_requirements()]),
-        Step("smoke test", [*settings, OLDEST_PYTHON, "tests/smoke.py"]),
+        Step("environment", [interpreter, "-m", "venv", str(folder)]),
+        Step(f"installation ({name})", install, variables),
     ]
+
+
+def smoke_step(name: str, variables: dict[str, str] | None = None) -> Step:
+    return Step("smoke test", [python_of(Path("build") / name), "tests/smoke.py"], variables or {})
+
+
+def oldest_steps() -> list[Step]:
+    """The oldest versions, with the sources as they are and the NumPy kernels."""
+    settings = {"CALIBAYES_NATIVE": "0", "PYTHONPATH": "src"}
+    return [*environment_steps("oldest", oldest_requirements(), {}), smoke_step("oldest", settings)]
+
+
+def newest_steps() -> list[Step]:
+    """The newest versions of all packages, those for development included."""
+    tests = [python_of(Path("build/newest")), *PYTEST[1:], *QUICK_TESTS]
+    install = ["--upgrade", "--upgrade-strategy", "eager", ".[dev]"]
+    return [*environment_steps("newest", install, {}), smoke_step("newest"), Step("quick tests", tests)]
+
+
+def no_compiler_steps() -> list[Step]:
+    """An installation whose compilers cannot be found."""
+    nowhere = {"CC": "no-compiler", "CXX": "no-compiler"}
+    folder = Path("build/no-compiler")
+    return [
+        *environment_steps("no-compiler", ["--no-cache-dir", "."], nowhere),
+        Step("no native kernels", [python_of(folder), "-c", HAS_NO_NATIVE_KERNELS]),
+        smoke_step("no-compiler"),
+    ]
+
+
+def python_steps(interpreter: str) -> list[Step]:
+    """An installation for another interpreter."""
+    name = f"for-{Path(interpreter).name}"
+    return [*environment_steps(name, ["."], {}, interpreter), smoke_step(name)]
 
 
 def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
@@ -84,15 +126,32 @@ def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
     return [*STATIC, Step("tests", [*PYTEST, *pytest_arguments]), *BENCHMARKS, *EXPERIMENTS]
 
 
+def chosen_steps(options: argparse.Namespace) -> list[Step]:
+    """Steps of the check that the options name."""
+    special = {
+        "oldest": oldest_steps,
+        "newest": newest_steps,
+        "no_compiler": no_compiler_steps,
+        "sanitize": lambda: SANITIZE,
+        "fuzz": lambda: FUZZ,
+    }
+    for name, make in special.items():
+        if getattr(options, name):
+            return make()
+    return python_steps(options.python) if options.python else steps(options.quick, options.pytest_arguments)
+
+
 def run(step: Step) -> int:
     """Run a step, print how long it took and, if it failed, its command; return its exit status."""
     print(f"== {step.name}", flush=True)
     begin = time.perf_counter()
-    status = subprocess.run(step.command, cwd=ROOT, check=False).returncode
+    environment = {**os.environ, **step.variables}
+    status = subprocess.run(step.command, cwd=ROOT, env=environment, check=False).returncode
     seconds = time.perf_counter() - begin
     print(f"== {step.name}: {'failed after ' if status else ''}{seconds:.1f} s", flush=True)
     if status:
-        print(f"== To run this step again:\n{shlex.join(step.command)}", flush=True)
+        settings = [f"{name}={value}" for name, value in step.variables.items()]
+        print(f"== To run this step again:\n{shlex.join([*settings, *step.command])}", flush=True)
     return status
 
 
@@ -101,20 +160,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
-    parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
+    parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
+    parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
+    parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")
+    parser.add_argument("--python", help="run a smoke test with another interpreter, such as python3.13")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
-    if options.oldest:
-        chosen = oldest_steps()
-    elif options.sanitize:
-        chosen = SANITIZE
-    elif options.fuzz:
-        chosen = FUZZ
-    else:
-        chosen = steps(options.quick, options.pytest_arguments)
+    chosen = chosen_steps(options)
     for step in chosen:
         if status := run(step):
             return status
