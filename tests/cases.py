@@ -43,6 +43,7 @@ from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSp
 from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
 from calibayes.testing import FamilyCase
+from tests.seeds import generator
 
 K = 3
 CLASSES = ("a", "b", "c")
@@ -55,26 +56,25 @@ def _names(d):
 
 
 def _codes():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     codes = np.stack([rng.integers(0, r, N) for r in LEVELS], axis=1)
     codes[:, 1] = np.where(np.arange(N) % K == 0, np.minimum(codes[:, 1], 1), codes[:, 1])
     return codes
 
 
 def _flags():
-    rng = np.random.default_rng(1)
+    rng = generator(1)
     return (rng.random((N, 3)) < np.array([0.2, 0.5, 0.8])[(np.arange(N) % K)][:, None]).astype(float)
 
 
-def _numbers(d=2):
-    rng = np.random.default_rng(2)
+def _numbers(d=2, rng=None):
+    rng = rng or generator(2)
     mixing = np.array([[1.0, 0.6], [0.0, 0.8]])
     shift = np.array([[0.0, 0.0], [1.5, -1.0], [-1.0, 2.0]])
     return rng.normal(size=(N, d)) @ mixing + shift[np.arange(N) % K] + 5.0
 
 
-def _events(d):
-    rng = np.random.default_rng(4)
+def _events(d, rng):
     rates = np.array([[1.0, 3.0, 0.5], [2.0, 1.0, 1.5], [3.5, 0.7, 2.0]])[:, :d]
     return rng.poisson(rates[np.arange(N) % K]).astype(float)
 
@@ -98,7 +98,7 @@ def categorical(**options):
 
 def _branching():
     """Levels that hang together in other ways in other classes; the last column is constant."""
-    rng = np.random.default_rng(6)
+    rng = generator(6)
     a, c = np.arange(N) % K, rng.integers(0, 4, N)
     b = np.where(rng.random(N) < 0.7, c % 2, rng.integers(0, 2, N))
     e = np.where(rng.random(N) < 0.6, np.where(a == 0, b, c) % 3, rng.integers(0, 3, N))
@@ -121,13 +121,16 @@ def bernoulli(**options):
 def poisson(**options):
     support = (_everything((26, 26)).astype(float), 1.0)
     layout = Layout(CLASSES, _names(2))
-    return FamilyCase(Poisson(**options).bind(layout), _events(2), K, support, scale_free=not options)
+    return FamilyCase(
+        Poisson(**options).bind(layout), _events(2, generator(4)), K, support, scale_free=not options
+    )
 
 
 def multinomial(**options):
     rows, layout = _everything((5, 5, 5)).astype(float), Layout(CLASSES, _names(3))
     support = (rows[rows.sum(axis=1) == 4], 1.0)
-    events = _events(3)
+    # Not for any seed: a projected gradient step on the probabilities of events may lower the conditional likelihood.
+    events = _events(3, np.random.default_rng(4))
     return FamilyCase(
         Multinomial(**options).bind(layout),
         events,
@@ -148,7 +151,7 @@ def gaussian(shape, **options):
 
 def mixture(shape, counts=(2, 2, 2), **options):
     """Clumps of points for every component, twice as many rows as elsewhere: each has but a part of its class's."""
-    rng, n = np.random.default_rng(6), 2 * N
+    rng, n = generator(6), 2 * N
     middles = np.array([[2.0, 3.0], [6.5, 4.5], [4.0, 7.5], [8.0, 8.0]])
     which, label = rng.permutation(n), np.arange(n) % K
     middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
@@ -165,7 +168,7 @@ def mixture(shape, counts=(2, 2, 2), **options):
 
 def gaussian_tree(shape, **options):
     """Three columns, the last of which hangs on another one in each class."""
-    rng, pair = np.random.default_rng(9), _numbers()
+    rng, pair = generator(9), _numbers()
     third = np.where(np.arange(N) % K == 0, pair[:, 0], pair[:, 1]) + rng.normal(scale=0.8, size=N)
     columns = np.column_stack([pair, third])
     side = np.linspace(-7.0, 17.0, 61)
@@ -202,7 +205,8 @@ def _of_codes(layout):
 
 
 def kernel(family, encoder, **options):
-    table = read_array(_numbers())
+    # Not for any seed: counts that would become negative stay, and then the end of training may be no maximum.
+    table = read_array(_numbers(rng=np.random.default_rng(2)))
     fitted = encoder.fit(table, [0, 1], np.ones(N))
     layout = Layout(CLASSES, _names(2), **fitted.layout())
     support = _of_positions(fitted) if layout.gridded else _of_codes(layout)

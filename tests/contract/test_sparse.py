@@ -16,6 +16,7 @@ from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array
 from calibayes.tables.sources import BYTES_PER_BLOCK, ArraySource
 from tests.contract.test_scikit_learn import ESTIMATORS
+from tests.seeds import generator
 
 SPARSE = [estimator for estimator in ESTIMATORS if get_tags(estimator).input_tags.sparse]
 RULES = ("ml", "map", RC(step=0.1), "rc", "tm", "dfe", GDT(0.5), "em", "gd")
@@ -23,7 +24,7 @@ FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr")
 
 
 def documents(n=240, d=12, seed=0):
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     y = rng.integers(0, 3, n)
     rates = rng.gamma(0.4, 1.0, size=(3, d))
     X = rng.poisson(rates[y]).astype(float)
@@ -75,7 +76,7 @@ def test_every_format(estimator, form, kind):
 @pytest.mark.parametrize("estimator", SPARSE, ids=lambda e: type(e).__name__)
 def test_partial_fit_weights_and_held_out_rows(estimator):
     X, y = documents()
-    weight = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) * (np.arange(len(y)) % 5 > 0)
+    weight = generator(1).uniform(0.0, 2.0, len(y)) * (np.arange(len(y)) % 5 > 0)
     thin = sparse.csr_array(X)
     dense = clone(estimator).set_params(rule="ml").fit(X, y, weight)
     model = clone(estimator).set_params(rule="ml")
@@ -187,7 +188,7 @@ def test_a_sparse_table_has_the_parts_of_a_table():
 
 
 def test_blocks_hold_stored_cells():
-    wide = sparse.random_array((9000, 40_000), density=0.005, format="csr", rng=np.random.default_rng(0))
+    wide = sparse.random_array((9000, 40_000), density=0.005, format="csr", rng=generator(0))
     nothing = np.zeros(9000)
     blocks = ArraySource({"x": wide}, nothing, nothing, nothing, k=5).parts()
     sizes = [block().columns["x"].nnz * (wide.data.itemsize + wide.indices.itemsize) for block in blocks]
@@ -198,7 +199,7 @@ def test_blocks_hold_stored_cells():
 
 @pytest.mark.parametrize("estimator", SPARSE, ids=lambda e: type(e).__name__)
 def test_nothing_of_the_size_of_the_dense_table_is_allocated(estimator):
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     n, d, per_row = 20_000, 50_000, 10  # dense: 8 GB
     cells = (rng.poisson(1.0, n * per_row) + 1.0, rng.integers(0, d, n * per_row))
     X = sparse.csr_array((*cells, np.arange(0, n * per_row + 1, per_row)), shape=(n, d))

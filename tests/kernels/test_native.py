@@ -10,6 +10,7 @@ import pytest
 from calibayes.kernels.dispatch import TWINS, native_kernels, numpy_only, use_instruction_set
 from calibayes.kernels.levels import counts
 from tests.kernels.native_cases import CASES
+from tests.seeds import generator
 
 INSTRUCTION_SETS = native_kernels.module.levels() if native_kernels.module is not None else []
 needs_native = pytest.mark.skipif(
@@ -47,7 +48,7 @@ def test_every_twin_has_a_case() -> None:
 def test_native_and_numpy_versions_agree(
     instruction_set: str, name: str, shape: tuple[int, int, int]
 ) -> None:
-    case, rng, count = CASES[name], np.random.default_rng(abs(hash(shape)) % 2**32), 0
+    case, rng, count = CASES[name], generator(abs(hash(shape)) % 2**32), 0
     for args in case.make(rng, *shape):
         with use_instruction_set(instruction_set):
             native = [np.array(leaf) for leaf in leaves(case.kernel.native(native_kernels.module, *args))]
@@ -67,7 +68,7 @@ def test_native_and_numpy_versions_agree(
 
 @needs_native
 def test_instruction_sets_agree_to_rounding() -> None:
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     rows, weights = rng.integers(0, 5, size=(999, 33)).astype(np.uint8), rng.standard_normal((999, 7))
     first = counts.offsets((5,) * 33)
     results = []

@@ -13,6 +13,7 @@ import pytest
 
 from calibayes.kernels.dispatch import native_kernels, numpy_only
 from tests.kernels.native_cases import CASES
+from tests.seeds import generator
 
 EXAMPLES = int(os.environ.get("CALIBAYES_FUZZ", "40"))
 """Number of calls per kernel and test."""
@@ -61,7 +62,7 @@ def random_shape(rng: np.random.Generator) -> tuple[int, int, int]:
 
 def random_arguments(name: str, seed: int) -> tuple[np.random.Generator, list[tuple[Any, ...]]]:
     """A generator, and up to ten tuples of valid arguments of a kernel, of the same random sizes."""
-    rng = np.random.default_rng([seed, *name.encode()])
+    rng = generator([seed, *name.encode()])
     every = list(CASES[name].make(rng, *random_shape(rng)))
     return rng, [every[i] for i in rng.permutation(len(every))[:10]]
 

@@ -23,6 +23,7 @@ from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GDT, ML, RC, TM
 from tests.cases import FAMILIES, LIKELIEST
 from tests.learn.training import run, source_of
+from tests.seeds import generator
 
 NOTHING_HIDDEN = [name for name, case in FAMILIES.items() if not case.has_hidden]
 """Families whose statistics do not depend on the parameters, so that the likelihood has one maximum."""
@@ -134,7 +135,7 @@ def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
         total = measure(block, run_.model, run_.rule, parameters, last=True)["objective"]
         return total + run_.rule.shrink * run_.model.log_prior(parameters)
 
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     for _ in range(10):
         factors = map_leaves(lambda leaf: 1.0 + 0.01 * rng.normal(size=leaf.shape), end)
         changed = map_leaves(lambda a, b: a * _symmetric(b), end, factors)
@@ -176,7 +177,7 @@ class LogLinear:
 
 
 def test_proposition_1_calibration_is_gradient_descent_for_logistic_regression():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     X = rng.normal(size=(90, 3))
     y = (X @ [1.0, -1.0, 0.5] + rng.normal(size=90) > 0).astype(int) + (X[:, 2] > 1)
     step, updates = 0.3, 20
@@ -199,7 +200,7 @@ def test_proposition_1_calibration_is_gradient_descent_for_logistic_regression()
 
 
 def two_classes():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     return rng.normal(size=(60, 2)) + np.repeat([[0], [1]], 30, axis=0), np.repeat([0, 1], 30)
 
 

@@ -12,6 +12,7 @@ from calibayes.core.named_arrays import map_leaves
 from calibayes.families import Gaussian, TreeCovariance
 from tests.contract.tables import gappy, table
 from tests.contract.test_scikit_learn import GENERATIVE, nothing_hidden
+from tests.seeds import generator
 
 
 def test_models_of_families_that_were_built_apart_can_be_merged():
@@ -53,7 +54,7 @@ class TestArithmetic:
     @EVERY_CLOSED
     def test_rows_can_be_forgotten(self, estimator, rule):
         X, y = table()
-        weight = np.random.default_rng(0).uniform(0.5, 2.0, 400)
+        weight = generator(0).uniform(0.5, 2.0, 400)
         X[:20] = X[20:40]  # so that no level is lost with them
         whole = clone(estimator).set_params(rule=rule).fit(X, y, weight)
         left = clone(whole).fit(X[20:], y[20:], weight[20:])
@@ -66,7 +67,7 @@ class TestArithmetic:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_folds_in_one_pass_are_folds_the_long_way(self, estimator, rule, weighted):
         X, y = table()
-        weight = np.random.default_rng(1).integers(0, 3, 400).astype(float) if weighted else np.ones(400)
+        weight = generator(1).integers(0, 3, 400).astype(float) if weighted else np.ones(400)
         model, splitter = (
             clone(estimator).set_params(rule=rule),
             StratifiedKFold(10, shuffle=True, random_state=3),
@@ -119,7 +120,7 @@ def test_ten_folds_cost_less_than_half_of_ten_fits():
     """One pass for the sums and one to judge every row, however many folds. (A fit alone judges no row.)"""
     from time import process_time  # of this process alone, whatever else the machine does
 
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     X, y = rng.normal(size=(60_000, 20)), rng.integers(0, 3, 60_000)
 
     def seconds(run):

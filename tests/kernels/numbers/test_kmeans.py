@@ -4,12 +4,13 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from calibayes.kernels.numbers import kmeans
+from tests.seeds import generator
 
 
 def test_kmeans_agrees_with_scikit_learn():
     from sklearn.cluster import KMeans
 
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     column = np.concatenate([rng.normal(size=300), rng.exponential(5.0, 100)])
     even = np.linspace(column.min(), column.max(), 6)
     start = (even[1:] + even[:-1]) / 2

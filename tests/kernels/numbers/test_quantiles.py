@@ -8,18 +8,19 @@ from scipy.stats import norm
 
 from calibayes.kernels.levels.bandwidths import interquartile_ranges
 from calibayes.kernels.numbers import quantiles
+from tests.seeds import generator
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 @pytest.fixture
 def columns() -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(40, 3)).round(1)
+    return generator(0).normal(size=(40, 3)).round(1)
 
 
 @pytest.fixture
 def copies() -> np.ndarray:
-    return np.random.default_rng(1).integers(0, 4, size=40)
+    return generator(1).integers(0, 4, size=40)
 
 
 def test_quantiles_are_the_linear_ones_of_repeated_rows(columns: np.ndarray, copies: np.ndarray) -> None:

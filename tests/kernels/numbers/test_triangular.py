@@ -8,10 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.kernels.numbers import gaussian
+from tests.seeds import generator
 
 
 def rows(n, d, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d))
+    return generator(seed).normal(size=(n, d))
 
 
 def _longest_wait(work):

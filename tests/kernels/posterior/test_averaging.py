@@ -11,10 +11,11 @@ from calibayes.kernels.posterior.averaging import (
     mixture_weights,
     pair_shares,
 )
+from tests.seeds import generator
 
 
 def test_mixture_weights_minimize_log_loss():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     log_true, weight = np.log(rng.random((50, 3))), rng.integers(1, 4, 50).astype(float)
     member_weights = mixture_weights(log_true, weight)
     repeated = mixture_weights(np.repeat(log_true, weight.astype(int), axis=0), np.ones(int(weight.sum())))
@@ -28,7 +29,7 @@ def test_mixture_weights_minimize_log_loss():
 @pytest.mark.parametrize("seed", range(8))
 def test_mixture_weights_equal_those_of_expectation_maximization(seed):
     """Also if members are equal, or if a member gives a row a probability of nearly 0."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     log_true = -np.abs(rng.standard_normal((80, 4))) * 10.0 ** rng.uniform(-1, 2)
     log_true[rng.random((80, 4)) < 0.1] = -800.0
     log_true[:, 3] = log_true[:, seed % 3] if seed % 2 else log_true[:, 3]
@@ -44,7 +45,7 @@ def test_mixture_weights_equal_those_of_expectation_maximization(seed):
 
 
 def test_log_odds_of_a_mixture_are_a_weighted_sum_of_those_of_its_members():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     log_posteriors = np.log(rng.dirichlet(np.ones(3), (4, 20)))
     log_posteriors[0, 0] = np.log([1e-300, 0.5, 0.5])
     log_posteriors[1, 1] = np.log([0.4, 0.4, 0.2])

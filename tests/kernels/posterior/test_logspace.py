@@ -4,6 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from calibayes.kernels.posterior import logspace, simplex
+from tests.seeds import generator
 
 
 def test_log_normalize_of_extreme_values():
@@ -15,7 +16,7 @@ def test_log_normalize_of_extreme_values():
 
 
 def test_projection_is_the_nearest_point_of_the_simplex():
-    rng = np.random.default_rng(0)
+    rng = generator(0)
     rows = rng.normal(size=(50, 4))
     projected = simplex.project(rows)
     assert_allclose(projected.sum(axis=1), 1.0)

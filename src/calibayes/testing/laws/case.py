@@ -33,6 +33,8 @@ class FamilyCase:
         Sum of the counts that each row adds to the statistics of a family with `CountStatistics`; d by default.
     maximizes_likelihood : bool
         Whether the parameters are those of the highest likelihood (or posterior). Those of a smoothed density are not.
+    seed : int
+        Of the random weights, orders and samples.
     """
 
     family: Family
@@ -42,6 +44,7 @@ class FamilyCase:
     scale_free: bool = True
     counts_per_row: Array | None = None
     maximizes_likelihood: bool = True
+    seed: int = 0
 
     @property
     def layout(self) -> Layout:
@@ -69,9 +72,13 @@ class FamilyCase:
         """One-hot labels with the classes in turn, (n, k)."""
         return np.eye(self.k)[np.arange(len(self.columns)) % self.k]
 
-    def weights(self, seed: int = 0) -> Array:
+    def generator(self, number: int = 0) -> np.random.Generator:
+        """A random generator; those of different numbers are independent."""
+        return np.random.default_rng([self.seed, number] if self.seed else number)
+
+    def weights(self, number: int = 0) -> Array:
         """Random class weights of both signs, (n, k)."""
-        return np.random.default_rng(seed).normal(size=(len(self.columns), self.k))
+        return self.generator(number).normal(size=(len(self.columns), self.k))
 
     def prepared(self) -> Family:
         """The family, prepared with the statistics of the labeled rows."""

@@ -18,7 +18,7 @@ def samples_follow_the_density(case: FamilyCase) -> None:
     assert isinstance(family, Sampling)
     parameters = family.parameters(case.start())
     classes = np.arange(20_000) % case.k
-    samples = family.sample(parameters, classes, np.random.default_rng(0))
+    samples = family.sample(parameters, classes, case.generator())
     assert samples.shape == (len(classes), case.columns.shape[1])
     labels = np.eye(case.k)[classes]
     refitted = fit(prepare(family, samples, labels), samples, labels, steps=10)
@@ -33,7 +33,7 @@ def conditional_samples_keep_given_values(case: FamilyCase) -> None:
     family = case.prepared()
     assert isinstance(family, Sampling)
     given, classes = case.rows_with_missing(), np.arange(len(case.columns)) % case.k
-    samples = family.sample(family.parameters(case.start()), classes, np.random.default_rng(0), given)
+    samples = family.sample(family.parameters(case.start()), classes, case.generator(), given)
     is_known = given == case.columns
     assert_allclose(samples[is_known], case.columns[is_known])
     assert np.isfinite(samples).all()

@@ -47,7 +47,7 @@ def statistics_are_additive_over_rows(case: FamilyCase) -> None:
 @law()
 def statistics_do_not_depend_on_row_order(case: FamilyCase) -> None:
     family, columns, weights = case.prepared(), case.columns, case.weights()
-    order = np.random.default_rng(3).permutation(len(columns))
+    order = case.generator(3).permutation(len(columns))
     assert_arrays_close(
         family.statistics(columns, weights), family.statistics(columns[order], weights[order])
     )
