@@ -87,6 +87,17 @@ class Derived(Protocol):
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
 
 
+@runtime_checkable
+class MixesColumns(Protocol):
+    """An encoder each of whose encoded columns may depend on all columns of the table."""
+
+    def encode_known(self, table: Table, known: Array) -> Array:
+        """The encoded columns, (n, d), where only some of the encoder's columns are known, (columns,) booleans.
+
+        The others are replaced by a value that is typical of all classes.
+        """
+
+
 class FixedLayout:
     """Mixin of encoders whose encoded columns and codes are fixed by `fit`: further rows add or remove no levels."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.encoder import Encoder, FixedLayout
+from calibayes.encoders.encoder import Derived, Encoder, FixedLayout
 from calibayes.tables.table import Table
 
 
@@ -58,6 +58,12 @@ class PrincipalComponents(FixedLayout):
 
     def encode(self, table: Table) -> Array:
         return (self.inner.encode(table) - self.mean) @ self.directions
+
+    def encode_known(self, table: Table, known: Array) -> Array:
+        """Columns that are not known are replaced by their mean."""
+        sources = self.inner.sources if isinstance(self.inner, Derived) else range(len(self.indices))
+        centered = np.where(known[np.array(sources)], self.inner.encode(table) - self.mean, 0.0)
+        return np.asarray(centered @ self.directions)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("principal components cannot be decoded into a table: sample from another model")

@@ -163,7 +163,10 @@ class TestMixedTables:
         family = cb.families.Gaussian(TreeCovariance(), prior="auto")
         model = cb.GenerativeClassifier(families=[("sizes", family, cb.numeric)])
         assert model.fit(penguins.columns, penguins.target).score(penguins.columns, penguins.target) > 0.97
-        assert any(" | " in name for name in model.explain(penguins.columns).names)
+        reasons = model.explain(penguins.columns)
+        assert reasons.names == ("class prior", *penguins.columns.names)
+        left_out = [1 + j for j in cb.categorical(penguins.columns)]
+        assert_array_equal(reasons.contributions[:, left_out], 0.0)
 
 
 @pytest.mark.parametrize("search", [cb.families.OneTree(), cb.families.PerClass()])

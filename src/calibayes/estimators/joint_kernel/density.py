@@ -80,12 +80,27 @@ class JointDensity:
             self.encoder.encode(table)[positions] * self.scale, self.centers, self.square
         )
 
+    @property
+    def columns(self) -> Array:
+        """Positions in the table of the columns that the encoded ones were derived from, ascending."""
+        return np.array(sorted({self.encoder.indices[source] for source in self.encoder.sources}), dtype=int)
+
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
+        return self.log_posterior_at(self.encode(table), smoothing)
+
+    def log_posterior_at(self, x: Array, smoothing: Smoothing, columns: Array | None = None) -> Array:
+        """log p(class | x), (n, k), of encoded rows (n, d), given all columns or some columns of the table alone.
+
+        The density of some columns of a product of Gaussian kernels is the product over these columns.
+        """
+        centers, steps = self.centers, steps_up_to(smoothing.bandwidth_step)
+        if columns is not None:
+            known = np.isin(np.array(self.encoder.indices)[list(self.encoder.sources)], columns)
+            x, centers = x[:, known], centers._replace(rows=centers.rows[:, known])
 
         def of_part(part: slice) -> Array:
-            votes = joint_kernel.class_sums(x[part], self.centers, self.square, steps)
+            votes = joint_kernel.class_sums(x[part], centers, self.square, steps)
             return log_posterior(votes, self.prior, smoothing)
 
         return np.concatenate([of_part(part) for part in self._parts(len(x), len(steps))])
@@ -105,23 +120,6 @@ class JointDensity:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
         squares = [self.square / 2.0**step for step in steps_up_to(smoothing.bandwidth_step)]
         return joint_kernel.log_densities(self.encode(table), self.centers, squares)
-
-    def terms(self, table: Table, smoothing: Smoothing) -> tuple[tuple[str, ...], Array]:
-        """Columns, most relevant first, and the change of log p(class | x) when each is added, (n, k, columns)."""
-        sources, size = np.array(self.encoder.sources), self.scale**2
-        columns = sorted(set(sources.tolist()), key=lambda j: -size[sources == j].sum())
-        groups = [np.flatnonzero(sources == j).tolist() for j in columns]
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
-        names = tuple(table.names[self.encoder.indices[j]] for j in columns)
-
-        def of_part(part: slice) -> Array:
-            cumulative = joint_kernel.class_sums_by_columns(x[part], self.centers, self.square, steps, groups)
-            along = [log_posterior(votes, self.prior, smoothing) for votes in cumulative]
-            start = np.broadcast_to(np.log(self.prior), along[0].shape)
-            return np.diff(np.stack([start, *along], axis=2), axis=2)
-
-        parts = self._parts(len(x), len(steps) * len(groups))
-        return names, np.concatenate([of_part(part) for part in parts])
 
 
 def log_posterior(votes: ClassSums, prior: Array, smoothing: Smoothing) -> Array:

@@ -107,24 +107,6 @@ def class_sums(
     return ClassSums(steps, sums, nearest)
 
 
-def class_sums_by_columns(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
-) -> list[ClassSums]:
-    """`class_sums` over the columns of the first group, of the first two groups, and so on."""
-    shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
-    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    factors = [(_row_factor(rows[:, group]), _center_factor(centers.rows[:, group])) for group in groups]
-
-    def fill(part: slice) -> None:
-        distances = np.zeros((part.stop - part.start, len(centers.rows)))
-        for g, (row_factor, center_factor) in enumerate(factors):
-            distances += np.maximum(row_factor[part] @ center_factor, 0.0)
-            sums[g, :, part], nearest[g, part] = _sums_of_distances(distances.copy(), centers, square, steps)
-
-    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
-    return [ClassSums(steps, *of_group) for of_group in zip(sums, nearest, strict=True)]
-
-
 def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[Array]:
     """p(class | x) for each ``prior_rows`` (b,), bandwidth step by bandwidth step, (b, n, k) each.
 
