@@ -80,6 +80,17 @@ class MissingIsValue(Protocol):
 
 
 @runtime_checkable
+class ImputesTraining(Protocol):
+    """An encoder that imputes missing values of training rows, and leaves them missing (NaN) in new rows.
+
+    A model of complete training rows is trained in one pass, and integrates missing values out when it predicts.
+    """
+
+    def for_new_rows(self) -> Encoder:
+        """The same encoder for the rows that a trained model predicts."""
+
+
+@runtime_checkable
 class Derived(Protocol):
     """An encoder whose encoded columns do not correspond one to one to the columns of the table."""
 
@@ -92,10 +103,7 @@ class MixesColumns(Protocol):
     """An encoder each of whose encoded columns may depend on all columns of the table."""
 
     def encode_known(self, table: Table, known: Array) -> Array:
-        """The encoded columns, (n, d), where only some of the encoder's columns are known, (columns,) booleans.
-
-        The others are replaced by a value that is typical of all classes.
-        """
+        """`encode` where only some of the encoder's columns are known, (columns,) booleans; the others are imputed."""
 
 
 class FixedLayout:
