@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import get_tags
 
 import calibayes as cb
@@ -120,12 +119,10 @@ def wide(n=150, d=12):
     return pd.DataFrame(X, columns=[f"c{j}" for j in range(d)]), np.array(["no", "yes"])[y]
 
 
-FOLDS = StratifiedKFold(3)
-"""Folds that do not depend on the order of the columns, as the default ones do."""
 MANY = pytest.mark.parametrize(
     "estimator",
     [
-        cb.BayesClassifier(cv=FOLDS),
+        cb.BayesClassifier(),
         cb.JointKernelClassifier(),
         cb.QuadraticDiscriminantAnalysis(stop=None),
         cb.TreeAugmentedNB(),
