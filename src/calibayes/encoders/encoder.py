@@ -103,7 +103,7 @@ class MixesColumns(Protocol):
     """An encoder each of whose encoded columns may depend on all columns of the table."""
 
     def encode_known(self, table: Table, known: Array) -> Array:
-        """`encode` where only some of the encoder's columns are known, (columns,) booleans; the others are imputed."""
+        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
 
 
 class FixedLayout:

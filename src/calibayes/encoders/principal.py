@@ -86,7 +86,8 @@ class PrincipalComponents(FixedLayout):
     def encode_known(self, table: Table, known: Array) -> Array:
         sources = self.inner.sources if isinstance(self.inner, Derived) else range(len(self.indices))
         centered = self.inner.encode(table) - self.mean
-        return self._components(np.where(known[np.array(sources)], centered, np.nan))
+        rows = np.where(known[:, None, np.array(sources)], centered, np.nan)
+        return self._components(rows.reshape(-1, centered.shape[1]))
 
     def _components(self, centered: Array) -> Array:
         """The components of rows (n, inner columns), with missing values imputed from the known ones."""

@@ -20,8 +20,12 @@ def game(d, seed=0):
 
 
 def along(value, d):
-    """The values along an order, one set after another."""
-    return JointColumns(range(d), value).along
+    """The values along an order."""
+
+    def values(sets):
+        return np.stack([value(present) for present in sets])
+
+    return JointColumns(range(d), ROWS, values).along
 
 
 def mean_over_all_orders(value, d):

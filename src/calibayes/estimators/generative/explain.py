@@ -11,7 +11,7 @@ from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
 from calibayes.core.protocols import Array, Arrays, Family
 from calibayes.encoders.encoder import Derived, MixesColumns
 from calibayes.estimators.generative.fitted import Fitted
-from calibayes.estimators.interface.marginals import ColumnSum, JointColumns, Marginals, Part
+from calibayes.estimators.interface.marginals import ColumnSum, JointColumns, Marginals, Part, known_cells
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
 
@@ -30,9 +30,12 @@ def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Par
     family, parameters = fitted.model.families[name], fitted.learned()[name]
     encoder, columns = fitted.binding.encoders[name], fitted.binding.chosen[name]
     if isinstance(encoder, MixesColumns):
-        return JointColumns(
-            columns, lambda present: family.log_density(encoder.encode_known(table, present), parameters)
-        )
+
+        def scores(sets: Array) -> Array:
+            rows = encoder.encode_known(table, sets)
+            return np.asarray(family.log_density(rows, parameters).reshape(len(sets), table.n, -1))
+
+        return JointColumns(columns, table.n, scores)
     sources = np.array(encoder.sources if isinstance(encoder, Derived) else range(len(columns)))
     terms = family.terms(encoded, parameters) if isinstance(family, Reasons) else None
     if terms is not None:
@@ -73,13 +76,16 @@ class FamilyColumns:
     sources: Array
 
     def scores(self, present: Array) -> Array:
-        missing = np.nan if self.encoded.dtype.kind == "f" else -1
-        known = np.where(present[self.sources], self.encoded, np.asarray(missing, self.encoded.dtype))
-        return self.family.log_density(known, self.parameters)
+        return np.asarray(self._scores_of_sets(present[None])[0])
+
+    def _scores_of_sets(self, present: Array) -> Array:
+        rows = known_cells(self.encoded, present[:, self.sources])
+        scores = self.family.log_density(rows, self.parameters)
+        return np.asarray(scores.reshape(len(present), len(self.encoded), -1))
 
     def along(self, order: Array) -> Iterator[Array]:
         if not isinstance(self.family, ConditionalTerms):
-            yield from JointColumns(self.columns, self.scores).along(order)
+            yield from JointColumns(self.columns, len(self.encoded), self._scores_of_sets).along(order)
             return
         by_column = [np.flatnonzero(self.sources == j) for j in order]
         terms = self.family.conditional_terms(self.encoded, self.parameters, np.concatenate(by_column))

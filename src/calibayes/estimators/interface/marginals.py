@@ -14,6 +14,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 
+ROWS_AT_ONCE = 1024
+"""Rows, times sets of columns, that are computed at once: a call for each set would be slow for few rows."""
+
 
 class Part(Protocol):
     """A part of the class scores that depends on some columns only."""
@@ -59,21 +62,33 @@ class JointColumns:
     Attributes
     ----------
     columns : sequence of int
+    n : int
+        Number of rows.
     function : callable
-        Columns that are present, (len(columns),) booleans -> scores, (n, k).
+        Sets of columns that are present, (sets, len(columns)) booleans -> scores, (sets, n, k).
     """
 
     columns: Sequence[int]
+    n: int
     function: Callable[[Array], Array]
 
     def scores(self, present: Array) -> Array:
-        return self.function(present)
+        return np.asarray(self.function(present[None])[0])
 
     def along(self, order: Array) -> Iterator[Array]:
-        present = np.zeros(len(self.columns), dtype=bool)
-        for j in order:
-            present[j] = True
-            yield self.function(present.copy())
+        leading = np.argsort(order) <= np.arange(len(order))[:, None]
+        step = max(ROWS_AT_ONCE // max(self.n, 1), 1)
+        for start in range(0, len(order), step):
+            yield from self.function(leading[start : start + step])
+
+
+def known_cells(x: Array, present: Array) -> Array:
+    """Rows x (n, d) once for each set of columns that are present, (sets, d) booleans: (sets * n, d).
+
+    Other cells are missing: NaN among numbers, -1 among codes.
+    """
+    missing = np.asarray(np.nan if x.dtype.kind == "f" else -1, x.dtype)
+    return np.where(present[:, None, :], x, missing).reshape(-1, x.shape[1])
 
 
 @dataclass(frozen=True)

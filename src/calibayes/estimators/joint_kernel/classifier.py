@@ -15,7 +15,7 @@ from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
-from calibayes.estimators.interface.marginals import JointColumns, Marginals
+from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
 from calibayes.estimators.joint_kernel.density import (
@@ -153,14 +153,16 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
-        table = new_table(self, X)
-        x, columns = self.density_.encode(table), self.density_.columns
+        table, density = new_table(self, X), self.density_
+        x, sources = density.encode(table), np.array(density.encoder.sources)
 
         def scores(present: Array) -> Array:
             with one_thread(), self._threads():
-                return self.density_.log_posterior_at(x, self._smoothing(), columns[present])
+                rows = known_cells(x, present[:, sources])
+                return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
 
-        return Marginals(table.names, np.zeros(len(self.classes_)), (JointColumns(columns.tolist(), scores),))
+        part = JointColumns(density.encoder.indices, len(x), scores)
+        return Marginals(table.names, np.zeros(len(self.classes_)), (part,))
 
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:

@@ -81,27 +81,16 @@ class JointDensity:
             self.encoder.encode(table)[positions] * self.scale, self.centers, self.square
         )
 
-    @property
-    def columns(self) -> Array:
-        """Positions in the table of the columns that the encoded ones were derived from, ascending."""
-        return np.array(sorted({self.encoder.indices[source] for source in self.encoder.sources}), dtype=int)
-
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
         return self.log_posterior_at(self.encode(table), smoothing)
 
-    def log_posterior_at(self, x: Array, smoothing: Smoothing, columns: Array | None = None) -> Array:
-        """log p(class | x), (n, k), of encoded rows (n, d), given all columns or some columns of the table alone.
-
-        The density of some columns of a product of Gaussian kernels is the product over these columns.
-        """
-        centers, steps = self.centers, steps_up_to(smoothing.bandwidth_step)
-        if columns is not None:
-            known = np.isin(np.array(self.encoder.indices)[list(self.encoder.sources)], columns)
-            x, centers = x[:, known], centers._replace(rows=centers.rows[:, known])
+    def log_posterior_at(self, x: Array, smoothing: Smoothing) -> Array:
+        """log p(class | known cells) of encoded rows (n, d), (n, k)."""
+        steps = steps_up_to(smoothing.bandwidth_step)
 
         def of_part(part: slice) -> Array:
-            votes = joint_kernel.class_sums(x[part], centers, self.square, steps)
+            votes = joint_kernel.class_sums(x[part], self.centers, self.square, steps)
             return log_posterior(votes, self.prior, smoothing)
 
         return np.concatenate([of_part(part) for part in self._parts(len(x), len(steps))])
