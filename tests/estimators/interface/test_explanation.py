@@ -55,7 +55,7 @@ def scores(model, X, present):
     if isinstance(model, cb.JointKernelClassifier):
         density = model.density_
         shown = present[list(density.encoder.sources)].astype(float)
-        centers = density.centers._replace(rows=density.centers.rows * shown)
+        centers = replace(density.centers, rows=density.centers.rows * shown)
         density = replace(density, scale=density.scale * shown, centers=centers)
         return density.log_posterior(read_frame(X), Smoothing(model.bandwidth_step_, model.prior_rows_))
     if isinstance(model, cb.BayesClassifier):

@@ -1,5 +1,7 @@
 """Kernel densities over all columns together, beyond scikit-learn's checks."""
 
+import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,7 +68,7 @@ class TestKernels:
         gaps[:, 0] = np.nan
         gaps[0] = np.nan
         found = joint_kernel.class_sums(gaps, kept, 0.7)
-        known = joint_kernel.class_sums(rows[1:, 1:], kept._replace(rows=kept.rows[:, 1:]), 0.7)
+        known = joint_kernel.class_sums(rows[1:, 1:], replace(kept, rows=kept.rows[:, 1:]), 0.7)
         assert_allclose(found.sums[:, 1:], known.sums, rtol=1e-9)
         assert_allclose(found.nearest[1:], known.nearest, atol=1e-12)
         weights = [kept.weight[start:stop].sum() for start, stop in pairwise(kept.ends)]
@@ -98,6 +100,12 @@ class TestKernels:
         unit = np.exp(-found.nearest * 2.0**4)[:, None]
         expected = direct_sums(kept.rows[positions], kept, 3.0 / 16, positions)
         assert_allclose(found.sums[4] * unit, expected, rtol=1e-8)
+
+    def test_a_pickled_model_does_not_contain_its_rows_twice(self, cloud):
+        rows, kept = cloud
+        before = len(pickle.dumps(kept))
+        joint_kernel.class_sums(rows, kept, 1.0)
+        assert len(pickle.dumps(kept)) == before
 
     def test_densities_integrate_to_one(self):
         kept = KernelRows(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))
@@ -225,7 +233,7 @@ class TestEstimator:
         density, step = model.density_, model.bandwidth_step_
         known = np.array([source in (1, 4) for source in density.encoder.sources])
         rows = density.encode(read_frame(X))[::10, known]
-        kept = density.centers._replace(rows=density.centers.rows[:, known])
+        kept = replace(density.centers, rows=density.centers.rows[:, known])
         expected = direct_posterior(rows, kept, density.square, density.prior, model.prior_rows_, step)
         scores = model.marginals(X[::10]).scores(np.array([False, True, False, False, True]))
         assert_allclose(np.exp(scores), expected, rtol=1e-8)
