@@ -20,10 +20,10 @@ def text_table(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural unless the number is 1.
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun, in the plural (by default with an s) unless the number is 1.
 
-    >>> counted(1, "level"), counted(3, "level")
-    ('1 level', '3 levels')
+    >>> counted(1, "level"), counted(3, "level"), counted(3, "class", "classes")
+    ('1 level', '3 levels', '3 classes')
     """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -178,7 +178,7 @@ def test_compare_runs_a_fold_of_a_bayes_classifier():
     from calibayes.datasets import load_penguins
 
     data = load_penguins()
-    assert model_rule_pairs(data.columns, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
+    assert model_rule_pairs(data.data, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
     result = run_fold(data, "BayesClassifier", "rc", stratified_folds(data.target, 3, 0)[0])
     assert result.error < 0.05
     assert result.log_loss < 0.2

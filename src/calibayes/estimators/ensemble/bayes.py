@@ -99,7 +99,7 @@ class BayesClassifier(PosteriorAverage):
     >>> from calibayes import BayesClassifier
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
+    >>> model = BayesClassifier().fit(penguins.data, penguins.target)
     >>> list(model.weights_)
     ['near', 'tied', 'full', 'kernel', 'class frequencies']
     """

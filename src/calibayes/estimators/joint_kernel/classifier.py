@@ -80,8 +80,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     >>> from calibayes import JointKernelClassifier
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = JointKernelClassifier().fit(penguins.columns, penguins.target)
-    >>> bool(model.score(penguins.columns, penguins.target) > 0.98)
+    >>> model = JointKernelClassifier().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
     True
     """
 
