@@ -113,6 +113,10 @@ class BayesClassifier(PosteriorAverage):
         k = len(classes)
         if self.families is None:
             return standard_members(None, rows, k)
+        if isinstance(self.families, str):
+            raise ValueError(
+                f"families must be a list, got {self.families!r}; for example [{self.families!r}]"
+            )
         names = [entry for entry in self.families if isinstance(entry, str)]
         unknown = [name for name in names if name not in STANDARD]
         if unknown:

@@ -71,7 +71,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Evaluate the members by cross-validation, weigh them and train them on all rows.
 
         A fit that fails or is interrupted leaves the estimator as it was.

@@ -175,9 +175,20 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
         return PathMember(GenerativeClassifier(families=[(name, given, every, *rest)]))
     if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
         raise ValueError(f"{name!r} must be a family or an estimator with predict_log_proba, got {given!r}")
+    if not _is_of_this_package(given):
+        raise ValueError(
+            f"{name!r} is a {type(given).__name__}, but a member must be a family or an estimator of this package, such as "
+            "GenerativeLogisticRegression(): average classifiers of other packages by scikit-learn's VotingClassifier"
+        )
     if isinstance(given, GenerativeEstimator) and _has_path(given):
         return PathMember(given)
     return RefitMember(given)
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    """Whether an estimator, or a base class of it, is defined in this package, so that it reads a `Table`."""
+    package = __name__.partition(".")[0]
+    return any(base.__module__.partition(".")[0] == package for base in type(estimator).__mro__)
 
 
 def _has_path(estimator: GenerativeEstimator) -> bool:

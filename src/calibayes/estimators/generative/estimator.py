@@ -114,7 +114,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
 
         Parameters
@@ -133,7 +133,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels

@@ -98,7 +98,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep rows, weight columns, choose bandwidth and smoothing."""
         most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
         steps, prior_rows = self._candidates()

@@ -79,7 +79,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     original_columns: bool = False
     normal_scores: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the densities of each class. A row of weight w counts as w copies of it."""
         self._fit(X, y, sample_weight)
         return self

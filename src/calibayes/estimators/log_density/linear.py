@@ -90,7 +90,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     scoring: str = "loss"
     choice_rows: int | None = 2000
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate densities, choose pairs and cost, and fit the linear classifier.
 
         A row of weight w counts as w copies of it. A fit that fails leaves the estimator as it was.

@@ -16,7 +16,7 @@ from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
-from calibayes.estimators.interface.input import Rows, training_rows
+from calibayes.estimators.interface.input import Rows, require_labels, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.estimators.presets.naive_bayes import GaussianNB
@@ -73,8 +73,9 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scoring: str = "log_loss"
     random_state: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose lam, then train with it on all rows."""
+        require_labels(self, y)
         base = clone(GaussianNB() if self.estimator is None else self.estimator)
         if not isinstance(base, GenerativeEstimator):
             raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
