@@ -15,14 +15,10 @@ from sklearn.model_selection import check_cv
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import WHOLE, whole_number
+from calibayes.kernels.numbers.row_weights import count_of_one, weight_of_one, whole_counts
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.table import Table
 
-MOST_COUNT = 2.0**53
-ROUNDING = 1e-12
-"""Relative distance from a whole number that a weight may have after class weights were divided out."""
-MOST_COPIES, LEAST_COPIES = 8, 1000
-"""Rows of whole weights become as many rows, up to 8 times the rows, or 1,000."""
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)
 
@@ -34,13 +30,13 @@ def expand_counts(rows: Rows, seed: int) -> Rows:
     divisor of the weights, or fewer and heavier ones if they would be too many.
     """
     hashes = _mixed(content_hashes(rows.table, seed)) ^ _mixed(rows.codes.astype(np.uint64))
-    counts = _counts(rows)
+    counts = whole_counts(rows.weight / rows.factor)
     if counts is None:
         order = np.lexsort([rows.weight, hashes])
         return rows.only(order[_shuffled(hashes[order])])
     distinct, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     total = np.bincount(which.ravel(), counts, minlength=len(distinct))
-    copies = np.maximum(np.rint(total / _count_of_one(counts)), 1.0)
+    copies = np.maximum(np.rint(total / count_of_one(counts)), 1.0)
     source = np.repeat(np.arange(len(distinct)), copies.astype(int))
     source = source[_shuffled(distinct[source])]
     expanded = rows.only(first[source])
@@ -48,34 +44,10 @@ def expand_counts(rows: Rows, seed: int) -> Rows:
 
 
 def unit_weight(rows: Rows) -> float:
-    """The weight of one row: the common divisor of whole weights, otherwise the average weight of a row.
-
-    The average is weighted by the weights themselves, so that rows of tiny weight do not count. Class weights enter by
-    their average.
-    """
-    counts, top = _counts(rows), float(rows.weight.max())
-    weight = rows.weight / top
-    sample_weight = weight / rows.factor
-    if counts is None:
-        one = float(sample_weight @ sample_weight / sample_weight.sum())
-    else:
-        one = _count_of_one(counts) / top
-    return top * one * float(weight.sum() / sample_weight.sum())
-
-
-def _counts(rows: Rows) -> Array | None:
-    """The sample weights (before class weights) if they are all whole numbers."""
-    sample_weight = rows.weight / rows.factor
-    counts = np.round(sample_weight)
-    if sample_weight.max() >= MOST_COUNT or (np.abs(sample_weight - counts) > ROUNDING * counts).any():
-        return None
-    return np.asarray(counts)
-
-
-def _count_of_one(counts: Array) -> float:
-    """The count of one row: the greatest common divisor, or more if copies would be too many."""
-    most = max(MOST_COPIES * len(counts), LEAST_COPIES)
-    return max(float(np.gcd.reduce(counts.astype(np.int64))), float(counts.sum()) / most)
+    """The weight of one row (`weight_of_one`); class weights enter by their average."""
+    sample_weight, top = rows.weight / rows.factor, float(rows.weight.max())
+    total, sample_total = float((rows.weight / top).sum()), float((sample_weight / top).sum())
+    return weight_of_one(sample_weight) * (total / sample_total)
 
 
 def _shuffled(hashes: Array) -> Array:

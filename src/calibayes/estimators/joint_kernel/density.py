@@ -46,6 +46,7 @@ class JointDensity:
     Attributes
     ----------
     encoder : Dense
+        Of new rows, in which missing values are NaN and integrated out: distances are over the known columns.
     scale : (d,) array
         Factors of the encoded columns.
     centers : KernelRows
@@ -176,7 +177,7 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
     scale = _column_factors(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
     centers = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
-    return JointDensity(encoder, scale, centers, float(np.sum(scale**2)))
+    return JointDensity(encoder.for_new_rows(), scale, centers, float(np.sum(scale**2)))
 
 
 def _class_correction(rows: Rows, codes: Array, weight: Array, k: int) -> Array:
