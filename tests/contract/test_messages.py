@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +16,7 @@ from tests.contract.test_scikit_learn import ESTIMATORS
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_fit_without_labels_names_the_estimator_and_what_to_do(estimator):
     X = np.arange(20.0).reshape(10, 2)
-    name = type(estimator).__name__
+    name, estimator = type(estimator).__name__, clone(estimator)
     calls = [lambda: estimator.fit(X), lambda: estimator.fit(X, None)]
     if hasattr(estimator, "partial_fit"):
         calls.append(lambda: estimator.partial_fit(X, classes=[0, 1]))

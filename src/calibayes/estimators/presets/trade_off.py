@@ -23,6 +23,7 @@ from calibayes.estimators.presets.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
 from calibayes.rules import GDT
+from calibayes.tables.text import PlainText, counted
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_")
 
@@ -100,6 +101,13 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def n_iter_(self) -> int:
         return int(self.estimator_.n_iter_)
+
+    def summary(self) -> PlainText:
+        """Plain text: the chosen lam, and the summary of the estimator trained with it."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        chosen = f"{type(self).__name__}: {k}, lam {self.lam_:g} of {len(self.cv_results_['lam'])} values"
+        return PlainText(f"{chosen}\n{self.estimator_.summary()}")
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""
