@@ -52,8 +52,11 @@ def tables(quick):
             bunch = loader(as_frame=True)
             yield name, bunch.data, bunch.target
         return
+    folder = os.environ.get("CALIBAYES_DATA")
+    if not folder:
+        raise SystemExit("set CALIBAYES_DATA to the folder of data sets, or use --quick")
     for name in NAMES:
-        frame = pd.read_csv(Path(os.environ["CALIBAYES_DATA"]) / f"{name}.csv.gz")
+        frame = pd.read_csv(Path(folder) / f"{name}.csv.gz")
         yield name, frame.drop(columns="target"), frame["target"]
 
 
