@@ -59,9 +59,9 @@ class BayesClassifier(PosteriorAverage):
         one if there is no "kernel". "near" has `score_samples` only.
     keep_rows : bool, default=True
         Whether members may keep training rows. By default "near" does: the fitted model, and a file that it is saved to,
-        contains up to 20,000 training rows with all of their columns. With False "near" is left out, which costs
-        accuracy on many tables; what remains of the data are sums over rows, the levels of columns that are not numbers
-        (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
+        contains up to 20,000 training rows with all of their columns. With False "near" is left out, which makes
+        predictions worse on some tables; what remains of the data are sums over rows, the levels of columns that are not
+        numbers (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
     cv : int, splitter or list of splits, optional
         Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
         20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
