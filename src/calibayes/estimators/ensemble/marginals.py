@@ -69,5 +69,8 @@ def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
 
 def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
     if not hasattr(model, "marginals"):
-        raise ValueError(f"member {name!r} ({type(model).__name__}) cannot be explained")
+        raise ValueError(
+            f"member {name!r} ({type(model).__name__}) cannot be explained, because it cannot leave out columns (`marginals`): "
+            "use a generative estimator or JointKernelClassifier as this member"
+        )
     return MemberMarginals(model.marginals(table), getattr(model, "temperature_", 1.0))
