@@ -75,7 +75,7 @@ class Scenario(NamedTuple):
 
 
 def content(data):
-    return data.columns.column(0).tolist(), data.target.tolist()
+    return data.data.iloc[:, 0].tolist(), data.target.tolist()
 
 
 def written(paths):

@@ -80,11 +80,30 @@ class MissingIsValue(Protocol):
 
 
 @runtime_checkable
+class ImputesTraining(Protocol):
+    """An encoder that imputes missing values of training rows, and leaves them missing (NaN) in new rows.
+
+    A model of complete training rows is trained in one pass, and integrates missing values out when it predicts.
+    """
+
+    def for_new_rows(self) -> Encoder:
+        """The same encoder for the rows that a trained model predicts."""
+
+
+@runtime_checkable
 class Derived(Protocol):
     """An encoder whose encoded columns do not correspond one to one to the columns of the table."""
 
     sources: tuple[int, ...]
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
+
+
+@runtime_checkable
+class MixesColumns(Protocol):
+    """An encoder each of whose encoded columns may depend on all columns of the table."""
+
+    def encode_known(self, table: Table, known: Array) -> Array:
+        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
 
 
 class FixedLayout:

@@ -46,6 +46,7 @@ class JointDensity:
     Attributes
     ----------
     encoder : Dense
+        Of new rows, in which missing values are NaN and integrated out: distances are over the known columns.
     scale : (d,) array
         Factors of the encoded columns.
     centers : KernelRows
@@ -82,7 +83,11 @@ class JointDensity:
 
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
+        return self.log_posterior_at(self.encode(table), smoothing)
+
+    def log_posterior_at(self, x: Array, smoothing: Smoothing) -> Array:
+        """log p(class | known cells) of encoded rows (n, d), (n, k)."""
+        steps = steps_up_to(smoothing.bandwidth_step)
 
         def of_part(part: slice) -> Array:
             votes = joint_kernel.class_sums(x[part], self.centers, self.square, steps)
@@ -97,31 +102,23 @@ class JointDensity:
 
     def leave_one_out(self, most: int) -> tuple[ClassSums, Array]:
         """Kernel sums at some kept rows, each without its own kernel, and the positions of these rows."""
-        positions = evenly_spaced(len(self.codes), most)
+        positions = self._some_of_each_class(most)
         rows = self.centers.rows[positions]
         return joint_kernel.class_sums(rows, self.centers, self.square, left_out=positions), positions
+
+    def _some_of_each_class(self, most: int) -> Array:
+        """Positions of all kept rows, or of about ``most`` of them, evenly spaced in each class."""
+        share = min(most / len(self.codes), 1.0)
+        sizes = np.diff(self.centers.ends).tolist()
+        parts = [evenly_spaced(size, int(np.ceil(share * size))) for size in sizes]
+        return np.concatenate(
+            [part + start for part, start in zip(parts, self.centers.ends[:-1], strict=True)]
+        )
 
     def log_density(self, table: Table, smoothing: Smoothing) -> Array:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
         squares = [self.square / 2.0**step for step in steps_up_to(smoothing.bandwidth_step)]
         return joint_kernel.log_densities(self.encode(table), self.centers, squares)
-
-    def terms(self, table: Table, smoothing: Smoothing) -> tuple[tuple[str, ...], Array]:
-        """Columns, most relevant first, and the change of log p(class | x) when each is added, (n, k, columns)."""
-        sources, size = np.array(self.encoder.sources), self.scale**2
-        columns = sorted(set(sources.tolist()), key=lambda j: -size[sources == j].sum())
-        groups = [np.flatnonzero(sources == j).tolist() for j in columns]
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
-        names = tuple(table.names[self.encoder.indices[j]] for j in columns)
-
-        def of_part(part: slice) -> Array:
-            cumulative = joint_kernel.class_sums_by_columns(x[part], self.centers, self.square, steps, groups)
-            along = [log_posterior(votes, self.prior, smoothing) for votes in cumulative]
-            start = np.broadcast_to(np.log(self.prior), along[0].shape)
-            return np.diff(np.stack([start, *along], axis=2), axis=2)
-
-        parts = self._parts(len(x), len(steps) * len(groups))
-        return names, np.concatenate([of_part(part) for part in parts])
 
 
 def log_posterior(votes: ClassSums, prior: Array, smoothing: Smoothing) -> Array:
@@ -176,7 +173,7 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
     scale = _column_factors(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
     centers = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
-    return JointDensity(encoder, scale, centers, float(np.sum(scale**2)))
+    return JointDensity(encoder.for_new_rows(), scale, centers, float(np.sum(scale**2)))
 
 
 def _class_correction(rows: Rows, codes: Array, weight: Array, k: int) -> Array:

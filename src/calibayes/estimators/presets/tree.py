@@ -95,9 +95,9 @@ class TreeAugmentedNB(TabularNB):
     >>> from calibayes import TreeAugmentedNB
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = TreeAugmentedNB().fit(penguins.columns, penguins.target)
+    >>> model = TreeAugmentedNB().fit(penguins.data, penguins.target)
     >>> model.edges_[0].parent, model.edges_[0].child
-    ('sex', 'body_mass_g')
+    ('body_mass_g', 'sex')
     """
 
     per_class: bool = False
