@@ -28,6 +28,12 @@ def nothing_hidden(estimator):
     )
 
 
+def listed(mark):
+    """The mark with its cases as a list: scikit-learn 1.6 gives an iterator, which pytest 9 refuses."""
+    names, cases = mark.args
+    return pytest.mark.parametrize(names, list(cases), **mark.kwargs)
+
+
 # The checks fit to noise and to fewer rows than columns: fits that have more to gain, singular covariances and classes
 # of few rows are what they ask for, and all say so.
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
@@ -35,6 +41,6 @@ def nothing_hidden(estimator):
     f"ignore::{SingularCovarianceWarning.__module__}.{SingularCovarianceWarning.__name__}"
 )
 @pytest.mark.filterwarnings(f"ignore::{FewRowsWarning.__module__}.{FewRowsWarning.__name__}")
-@parametrize_with_checks(ESTIMATORS)
+@listed(parametrize_with_checks(ESTIMATORS))
 def test_scikit_learn_check(estimator, check):
     check(estimator)
