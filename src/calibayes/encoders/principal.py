@@ -18,8 +18,9 @@ from calibayes.tables.table import Table
 class PrincipalComponents(FixedLayout):
     """The leading principal components of the columns of another encoder, as in `PCA(whiten=True)` of scikit-learn.
 
-    The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1, in descending order of the
-    variance that they explain. Components whose variance is below 1e-10 of the largest are left out.
+    The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1 (unless ``whiten`` is False),
+    in descending order of the variance that they explain. Components whose variance is below 1e-10 of the largest are left
+    out. With n rows there are fewer than n components: all of them span the rows of the table.
 
     Parameters
     ----------
@@ -27,14 +28,19 @@ class PrincipalComponents(FixedLayout):
         Largest number of components.
     inner : Encoder, default=Dense()
         An encoder of numbers without missing values.
+    whiten : bool, default=True
+        Whether to divide the components by their standard deviations. Without it distances between rows stay the same.
     """
 
     most: int = 64
     inner: Encoder = field(default_factory=Dense)
+    whiten: bool = True
     indices: tuple[int, ...] = ()
     mean: Array = field(default_factory=lambda: np.zeros(0))
     directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    """Eigenvectors divided by their standard deviations, (inner columns, components)."""
+    """Eigenvectors, divided by their standard deviations if whitened, (inner columns, components)."""
+    variance: Array = field(default_factory=lambda: np.zeros(0))
+    """Of each component over the training rows."""
 
     data_dependence = "principal components are found in the training rows"
 
@@ -53,8 +59,15 @@ class PrincipalComponents(FixedLayout):
         order = np.argsort(-variances, kind="stable")[: self.most]
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
-        directions = vectors[:, order] / np.sqrt(np.where(variances[order] > 0, variances[order], 1.0))
-        return replace(self, inner=inner, indices=tuple(indices), mean=mean, directions=directions)
+        directions, variance = vectors[:, order], variances[order]
+        if self.whiten:
+            directions, variance = (
+                directions / np.sqrt(np.where(variance > 0, variance, 1.0)),
+                np.ones(len(order)),
+            )
+        return replace(
+            self, inner=inner, indices=tuple(indices), mean=mean, directions=directions, variance=variance
+        )
 
     def encode(self, table: Table) -> Array:
         return (self.inner.encode(table) - self.mean) @ self.directions
@@ -65,7 +78,7 @@ class PrincipalComponents(FixedLayout):
     def layout(self) -> Mapping[str, Any]:
         d = self.directions.shape[1]
         names = tuple(f"component {number + 1}" for number in range(d))
-        return {"columns": names, "center": np.zeros(d), "variance": np.ones(d)}
+        return {"columns": names, "center": np.zeros(d), "variance": self.variance}
 
     def unite(self, other: PrincipalComponents) -> tuple[PrincipalComponents, None, None]:
         raise ValueError(
