@@ -87,6 +87,13 @@ class Derived(Protocol):
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
 
 
+@runtime_checkable
+class Mixing(Protocol):
+    """An encoder each of whose encoded columns is computed from all columns: contributions are not those of a column."""
+
+    mixes_columns: bool
+
+
 class FixedLayout:
     """Mixin of encoders whose encoded columns and codes are fixed by `fit`: further rows add or remove no levels."""
 

@@ -42,6 +42,7 @@ class PrincipalComponents(FixedLayout):
     variance: Array = field(default_factory=lambda: np.zeros(0))
     """Of each component over the training rows."""
 
+    mixes_columns = True
     data_dependence = "principal components are found in the training rows"
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from calibayes.estimators.ensemble.member import (
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fitted import begin
 from calibayes.estimators.generative.recipe import assemble, shared_folds
+from calibayes.estimators.generative.temperature import LOG_TEMPERATURES
 from calibayes.estimators.interface.input import Rows
 from calibayes.kernels.posterior.averaging import is_lower
 from calibayes.kernels.posterior.logspace import best_temperature, held_out_scores
@@ -32,8 +33,6 @@ EARLY, PATIENCE, SLOW = 4.0, 2, 0.1
 ensemble did not improve. Earlier, or while its loss falls fast, a member may still become useful."""
 COSTLY_FROM = 1.0
 """From this total step on, a member with slow passes must improve the ensemble at each value."""
-LOG_TEMPERATURES = (0.0, 6.0)
-"""Bounds of the logarithm of a member's temperature."""
 
 
 @dataclass

@@ -87,8 +87,12 @@ class TableSize:
 
     @property
     def needs_components(self) -> bool:
-        """Whether covariances of all columns, one per class, would take too long or too much memory."""
-        return self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
+        """Whether covariances of all columns, one per class, would take too long or too much memory.
+
+        On a wide table also if there are more columns than components.
+        """
+        is_large = self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
+        return is_large or (self.is_wide and self.d > DIRECTIONS)
 
 
 def _kernel(size: TableSize) -> GenerativeClassifier:

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibayes.core.abilities import Reasons
 from calibayes.core.protocols import Array
-from calibayes.encoders.encoder import Derived
+from calibayes.encoders.encoder import Derived, Mixing
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
@@ -28,6 +28,8 @@ def joint_terms(fitted: Fitted, table: Table) -> tuple[tuple[str, ...], Array]:
         encoder, groups = fitted.binding.encoders[name], family.groups
         if isinstance(encoder, Derived) and len(groups) == len(encoder.sources):
             groups, family_terms = _by_source(fitted.binding.columns(name), encoder.sources, family_terms)
+        elif isinstance(encoder, Mixing):
+            groups, family_terms = (" + ".join(groups),), family_terms.sum(axis=2, keepdims=True)
         names += groups
         terms.append(family_terms)
     n = len(terms[1])

@@ -113,6 +113,8 @@ class Recipe:
     describe : function of the column binding and the training table
         The schema of the columns, or None.
     default_start : str
+    is_tempered_if_wide : bool
+        Whether the temperature is chosen by inner folds if the table has more columns than rows.
     """
 
     specify: Callable[[Rows, Array], Specification]
@@ -125,6 +127,7 @@ class Recipe:
     callbacks: Sequence[Callback] = ()
     describe: Callable[[ColumnBinding, Table], Schema | None] = lambda binding, table: None
     default_start: str = "data"
+    is_tempered_if_wide: bool = False
     seeds: np.random.RandomState = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ class TabularNB(ClassPriorAttributes):
     class_weight: Mapping[Any, float] | str | None = None
 
     numeric_kind: ClassVar[str] = "kernel"
+    is_tempered_if_wide: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
