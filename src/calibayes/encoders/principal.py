@@ -10,8 +10,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.encoder import Encoder, FixedLayout
+from calibayes.encoders.encoder import Encoder, FixedLayout, ImputesTraining
+from calibayes.kernels.numbers import missing
 from calibayes.tables.table import Table
+
+LEAST_NOISE = 1e-3
+"""Least variance of the noise, as a share of the average variance of the inner columns, and in their units."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,15 @@ class PrincipalComponents(FixedLayout):
     in descending order of the variance that they explain. Components whose variance is below 1e-10 of the largest are left
     out. With n rows there are fewer than n components: all of them span the rows of the table.
 
+    Where the inner encoder leaves a value missing in a new row, it is replaced by its conditional mean given the known
+    ones, in a Gaussian model of the components and uncorrelated noise (probabilistic principal components).
+
     Parameters
     ----------
     most : int, default=64
         Largest number of components.
     inner : Encoder, default=Dense()
-        An encoder of numbers without missing values.
+        An encoder of numbers that has no missing values in training rows.
     whiten : bool, default=True
         Whether to divide the components by their standard deviations. Without it distances between rows stay the same.
     """
@@ -39,8 +46,10 @@ class PrincipalComponents(FixedLayout):
     mean: Array = field(default_factory=lambda: np.zeros(0))
     directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """Eigenvectors, divided by their standard deviations if whitened, (inner columns, components)."""
-    variance: Array = field(default_factory=lambda: np.zeros(0))
-    """Of each component over the training rows."""
+    variances: Array = field(default_factory=lambda: np.zeros(0))
+    """Variances of the components before scaling, (components,)."""
+    noise: float = 1.0
+    """Average variance of the inner columns that the components do not explain."""
 
     mixes_columns = True
     data_dependence = "principal components are found in the training rows"
@@ -60,18 +69,28 @@ class PrincipalComponents(FixedLayout):
         order = np.argsort(-variances, kind="stable")[: self.most]
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
-        directions, variance = vectors[:, order], variances[order]
-        if self.whiten:
-            directions, variance = (
-                directions / np.sqrt(np.where(variance > 0, variance, 1.0)),
-                np.ones(len(order)),
-            )
+        positive = np.where(variances[order] > 0, variances[order], 1.0)
+        total, d = float(np.sum(centered**2)), centered.shape[1]
         return replace(
-            self, inner=inner, indices=tuple(indices), mean=mean, directions=directions, variance=variance
+            self,
+            inner=inner,
+            indices=tuple(indices),
+            mean=mean,
+            directions=vectors[:, order] / np.sqrt(positive) if self.whiten else vectors[:, order],
+            variances=positive,
+            noise=max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE),
         )
 
+    def for_new_rows(self) -> PrincipalComponents:
+        inner = self.inner
+        return replace(self, inner=inner.for_new_rows()) if isinstance(inner, ImputesTraining) else self
+
     def encode(self, table: Table) -> Array:
-        return (self.inner.encode(table) - self.mean) @ self.directions
+        centered = self.inner.encode(table) - self.mean
+        if np.isnan(np.min(centered, initial=np.inf)):
+            scale = self.variances if self.whiten else np.sqrt(self.variances)
+            centered = missing.impute_from_factors(centered, self.directions * scale, self.noise)
+        return centered @ self.directions
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("principal components cannot be decoded into a table: sample from another model")
@@ -79,7 +98,11 @@ class PrincipalComponents(FixedLayout):
     def layout(self) -> Mapping[str, Any]:
         d = self.directions.shape[1]
         names = tuple(f"component {number + 1}" for number in range(d))
-        return {"columns": names, "center": np.zeros(d), "variance": self.variance}
+        return {
+            "columns": names,
+            "center": np.zeros(d),
+            "variance": np.ones(d) if self.whiten else self.variances,
+        }
 
     def unite(self, other: PrincipalComponents) -> tuple[PrincipalComponents, None, None]:
         raise ValueError(

@@ -8,6 +8,8 @@ class, is the measure by which columns are scaled before distances are computed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,7 +39,8 @@ RELEVANCE_CELLS = 2**18
 """Cells for which `relevance` is computed at a time."""
 
 
-class KernelRows(NamedTuple):
+@dataclass(frozen=True)
+class KernelRows:
     """The training rows at which kernels are centered.
 
     Attributes
@@ -52,6 +55,16 @@ class KernelRows(NamedTuple):
     rows: Array
     weight: Array
     ends: tuple[int, ...]
+
+    @cached_property
+    def factor(self) -> Array:
+        """The factor of squared distances (d + 2, m) to complete rows (see `_distance_factors`), made once."""
+        rows = self.rows
+        return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: a pickled model does not contain its rows twice."""
+        return {name: value for name, value in vars(self).items() if name != "factor"}
 
 
 class ClassSums(NamedTuple):
@@ -92,10 +105,26 @@ def class_sums(
 ) -> ClassSums:
     """Sums of kernels by class around rows (n, d); ``square`` is the squared bandwidth of step 0.
 
+    Missing values (NaN) are integrated out of the kernels: the distance of a row is over its known columns.
     ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
+    incomplete = np.isnan(rows).any(axis=1)
+    if left_out is not None or not incomplete.any():
+        return _class_sums(rows, centers, square, steps, left_out)
+    order = np.argsort(
+        incomplete, kind="stable"
+    )  # complete rows, which take half of the products, by themselves
+    parts = np.split(order, [len(order) - int(incomplete.sum())])
+    by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
+    back = np.argsort(order)
+    return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
+
+
+def _class_sums(
+    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], left_out: Array | None = None
+) -> ClassSums:
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
-    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+    row_factor, center_factor = _distance_factors(rows, centers)
 
     def fill(part: slice) -> None:
         distances = row_factor[part] @ center_factor
@@ -113,7 +142,8 @@ def class_sums_by_columns(
     """`class_sums` over the columns of the first group, of the first two groups, and so on."""
     shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
     sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    factors = [(_row_factor(rows[:, group]), _center_factor(centers.rows[:, group])) for group in groups]
+    parts = [replace(centers, rows=centers.rows[:, group]) for group in groups]
+    factors = [_distance_factors(rows[:, group], part) for group, part in zip(groups, parts, strict=True)]
 
     def fill(part: slice) -> None:
         distances = np.zeros((part.stop - part.start, len(centers.rows)))
@@ -145,9 +175,9 @@ def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[A
 
 
 def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) -> Array:
-    """Log of the kernel density at rows (n, d), (n,), averaged over several squared bandwidths."""
-    weight, d = centers.weight / centers.weight.sum(), centers.rows.shape[1]
-    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+    """Log of the kernel density of the known cells of rows (n, d), (n,), averaged over several squared bandwidths."""
+    weight, dimension = centers.weight / centers.weight.sum(), (~np.isnan(rows)).sum(axis=1)
+    row_factor, center_factor = _distance_factors(rows, centers)
 
     def range_densities(part: slice) -> Array:
         distances, logs = np.maximum(row_factor[part] @ center_factor, 0.0), []
@@ -155,20 +185,24 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
         distances -= nearest[:, None]
         for square in squares:
             sums = np.exp(distances * (-0.5 / square)) @ weight
-            logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
+            volume = 0.5 * dimension[part] * np.log(2.0 * np.pi * square)
+            logs.append(np.log(sums) - 0.5 * nearest / square - volume)
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
     return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
 
 
-def _row_factor(rows: Array) -> Array:
-    """Left factor (n, d + 2) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c."""
-    return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
+def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:
+    """Factors (n, f) and (f, m) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c.
 
-
-def _center_factor(rows: Array) -> Array:
-    """Right factor (d + 2, m) of the matrix of squared distances."""
-    return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
+    If values are missing, |c|^2 is over the known columns of each row, which takes twice as many products.
+    """
+    known = ~np.isnan(rows)
+    if known.all():
+        return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]), centers.factor
+    filled, squares = np.where(known, rows, 0.0), centers.rows.T**2
+    left = np.column_stack([filled, np.sum(filled * filled, axis=1), known])
+    return left, np.concatenate([centers.factor[:-1], squares])
 
 
 def _sums_of_distances(
