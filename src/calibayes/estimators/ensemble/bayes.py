@@ -41,7 +41,13 @@ class BayesClassifier(PosteriorAverage):
     - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one,
     - "near": a kernel classifier over all columns (`JointKernelClassifier`),
     - "tree": tree-augmented naive Bayes, from 1,000 rows on,
+    - "centroids": Gaussian classes with one variance per column and shrunken means (nearest shrunken centroids), if there
+      are more columns than rows,
     - the class frequencies, so that no class has probability zero.
+
+    With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
+    computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
+    "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
 
     "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
     chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
@@ -84,7 +90,8 @@ class BayesClassifier(PosteriorAverage):
     models_ : mapping
         Name -> trained estimator, of the members with a positive weight.
     paths_ : mapping
-        Name -> held-out log loss and error along the member's path of calibration steps, and the chosen sum of steps.
+        Name -> held-out log loss and error along the member's path of calibration steps (or amounts of shrinkage), and
+        the chosen one.
     skipped_ : mapping
         Name -> why a member was left out.
     density_ : estimator

@@ -43,6 +43,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         Whether to train again on all rows, to the same sum of steps as the best state, after a validation.
     temperature : float or "auto", default=1
         Divides log probabilities; above 1 they are less extreme. "auto" minimizes the log loss of the validation rows.
+        Naive Bayes without ``training`` options chooses it by inner folds if there are more columns than rows.
     callbacks : list of functions, optional
         Called after each update with a `calibayes.learn.Progress`; a true result stops training.
 

@@ -182,6 +182,8 @@ class BernoulliNB(CountingNB):
 class GaussianNB(GenerativeEstimator):
     """Naive Bayes over numbers with a Gaussian density for each class and column.
 
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`, unless ``rule="ml"``.
+
     Parameters
     ----------
     priors, var_smoothing

@@ -74,6 +74,9 @@ class TabularNB(ClassPriorAttributes):
 class NaiveBayes(TabularNB):
     """Naive Bayes over a data frame: numbers have kernel densities or are binned, everything else is categorical.
 
+    If there are more columns than rows, and ``training`` is None, rules with calibration steps divide the log probabilities by
+    the temperature of lowest log loss on the held-out rows of inner folds (``temperature_``). `predict` does not change.
+
     Parameters
     ----------
     discretize : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.encoders`, optional
@@ -154,6 +157,8 @@ def binning_named(given: str | Encoder) -> Binning:
 @estimator
 class KernelNB(TabularNB):
     """Naive Bayes over a data frame: a kernel density for each numeric column, everything else is categorical.
+
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`.
 
     Parameters
     ----------
