@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
+from calibayes.estimators.interface.kept_rows import kept_row_count
 from calibayes.kernels.posterior.averaging import mix, pair_shares
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
@@ -44,6 +46,8 @@ class FittedEnsemble:
         Number of training rows, and of those that members were compared on.
     log_loss, error : float
         Of the ensemble on held-out rows.
+    schema : Schema
+        What each column of the training table contains.
     density : estimator or None
         The member with the density.
     priors : (k,) array or None
@@ -61,8 +65,21 @@ class FittedEnsemble:
     tried_rows: int
     log_loss: float
     error: float
+    schema: Schema
     density: Any = None
     priors: Array | None = None
+
+    @property
+    def kept_by_member(self) -> dict[str, int]:
+        """Name -> number of training rows that a member keeps; "density" is the member with the density, if it has no weight."""
+        has_weight = any(self.density is model for model in self.models.values())
+        trained = self.models if has_weight else {**self.models, "density": self.density}
+        return {name: kept_row_count(model) for name, model in trained.items()}
+
+    @property
+    def kept_rows(self) -> int:
+        """The largest number of training rows that a member keeps."""
+        return max(self.kept_by_member.values())
 
     @property
     def used_weights(self) -> Array:
