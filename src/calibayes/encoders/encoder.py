@@ -99,10 +99,11 @@ class Derived(Protocol):
 
 
 @runtime_checkable
-class Mixing(Protocol):
-    """An encoder each of whose encoded columns is computed from all columns: contributions are not those of a column."""
+class MixesColumns(Protocol):
+    """An encoder each of whose encoded columns may depend on all columns of the table."""
 
-    mixes_columns: bool
+    def encode_known(self, table: Table, known: Array) -> Array:
+        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
 
 
 class FixedLayout:
