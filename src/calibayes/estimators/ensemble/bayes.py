@@ -33,8 +33,8 @@ DENSITY = "kernel"
 class BayesClassifier(PosteriorAverage):
     """The default classifier: an ensemble of generative models for data frames with columns of any type.
 
-    Numbers, strings (as categories), booleans, categories, missing values and sample weights need no preprocessing. The
-    prediction is a weighted average of the posteriors of
+    Numbers, strings (as categories), booleans, categories, dates, missing values and sample weights need no preprocessing;
+    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The prediction is a weighted average of the posteriors of
 
     - "kernel": naive Bayes with kernel densities,
     - "tied": Gaussian classes with one covariance matrix,
@@ -87,6 +87,8 @@ class BayesClassifier(PosteriorAverage):
         Name -> held-out log loss and error along the member's path of calibration steps, and the chosen sum of steps.
     skipped_ : mapping
         Name -> why a member was left out.
+    schema_ : Schema
+        The kind of each column and why, with the columns that are left out; it prints as a table.
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     out_of_fold_log_loss_, out_of_fold_error_ : float

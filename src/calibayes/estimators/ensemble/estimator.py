@@ -53,6 +53,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
     paths_ = FittedAttribute("paths", "Name -> held-out scores along the member's path.")
     skipped_ = FittedAttribute("skipped", "Name -> why a member was left out.")
     class_prior_ = FittedAttribute("class_frequencies", "Class frequencies in training, (k,).")
+    schema_ = FittedAttribute("schema", "The kind of each column and why; it prints as a table.")
     rows_ = FittedAttribute("rows", "Number of training rows.")
     tried_rows_ = FittedAttribute("tried_rows", "Number of rows that members were compared on.")
     out_of_fold_log_loss_ = FittedAttribute("log_loss", "Log loss of the ensemble on held-out rows.")

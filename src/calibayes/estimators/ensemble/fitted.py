@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
 from calibayes.kernels.posterior.averaging import mix, pair_shares
@@ -40,6 +41,8 @@ class FittedEnsemble:
         Name -> held-out scores along the member's path.
     skipped : mapping
         Name -> why a member was left out.
+    schema : Schema
+        The kind of each column.
     rows, tried_rows : int
         Number of training rows, and of those that members were compared on.
     log_loss, error : float
@@ -57,6 +60,7 @@ class FittedEnsemble:
     weights: Mapping[str, float]
     paths: Mapping[str, CalibrationPath]
     skipped: Mapping[str, str]
+    schema: Schema
     rows: int
     tried_rows: int
     log_loss: float
@@ -110,7 +114,7 @@ class FittedEnsemble:
         weighted = predictions + _log_weights(self.used_weights)[:, None, None]
         shares = pair_shares(weighted[:, rows, chosen], weighted[:, rows, other])
         constant, shift = np.log(self.class_frequencies), self.prior_shift
-        contributions = dict.fromkeys(("class prior", *table.names), np.zeros(table.n))
+        contributions = dict.fromkeys(("class prior", *table.source_names), np.zeros(table.n))
         contributions["class prior"] = (
             shares[-1] * (constant[chosen] - constant[other]) + shift[chosen] - shift[other]
         )
@@ -130,7 +134,7 @@ def _member_log_odds(
     names, terms = model.contribution_terms(table)
     rows, temperature = np.arange(table.n), getattr(model, "temperature_", 1.0)
     odds = (terms[rows, chosen] - terms[rows, other]) / temperature
-    is_one_term = len(names) == 2 and names[1] not in table.names
+    is_one_term = len(names) == 2 and names[1] not in table.source_names
     return list(zip((names[0], COLUMNS_TOGETHER) if is_one_term else names, odds.T, strict=True))
 
 

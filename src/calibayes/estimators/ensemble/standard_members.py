@@ -160,9 +160,9 @@ passes is evaluated last."""
 
 def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
     """The members of these names, or the default ones; for a member that is left out, the reason."""
-    columns = len(rows.table.names)
-    encoded = Dense().fit(rows.table, range(columns), rows.weight)
-    size = TableSize(len(rows.codes), k, len(encoded.names), columns)
+    columns = rows.table.used
+    encoded = Dense().fit(rows.table, columns, rows.weight)
+    size = TableSize(len(rows.codes), k, len(encoded.names), len(columns))
     if names is None:
         names = [name for name, member in STANDARD.items() if member.is_used(size)]
     costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)

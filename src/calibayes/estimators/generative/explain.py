@@ -8,6 +8,7 @@ from calibayes.core.abilities import Reasons
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Derived
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.interface.explanation import summed_by_source
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
 
@@ -31,7 +32,8 @@ def joint_terms(fitted: Fitted, table: Table) -> tuple[tuple[str, ...], Array]:
         names += groups
         terms.append(family_terms)
     n = len(terms[1])
-    return tuple(names), np.concatenate([np.broadcast_to(t, (n, *t.shape[1:])) for t in terms], axis=2)
+    matrix = np.concatenate([np.broadcast_to(t, (n, *t.shape[1:])) for t in terms], axis=2)
+    return summed_by_source(tuple(names), matrix, fitted.binding.conversion.sources)
 
 
 def _by_source(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
+
+EDGE = " | "
+"""Between the names of a column and of the column that it depends on."""
 
 
 @dataclass(frozen=True)
@@ -81,3 +85,26 @@ def compared_classes(log_joint: Array, against: int | None) -> tuple[Array, Arra
     if against is None:
         return best, second
     return np.where(best == against, second, best), np.full(len(best), against)
+
+
+def summed_by_source(
+    names: tuple[str, ...], terms: Array, sources: Mapping[str, str]
+) -> tuple[tuple[str, ...], Array]:
+    """Terms (n, k, names), with those of columns that were derived from one column (month, weekday) summed.
+
+    ``sources`` maps the name of a derived column to that of its source. Of an edge ("child | parent") both ends are
+    renamed; one between columns of the same source counts for the source.
+    """
+    if not sources:
+        return names, terms
+    renamed = [_source_name(name, sources) for name in names]
+    distinct = tuple(dict.fromkeys(renamed))
+    places = [[j for j, name in enumerate(renamed) if name == source] for source in distinct]
+    return distinct, np.stack([terms[:, :, place].sum(axis=2) for place in places], axis=2)
+
+
+def _source_name(name: str, sources: Mapping[str, str]) -> str:
+    if name in sources:
+        return sources[name]
+    ends = dict.fromkeys(sources.get(end, end) for end in name.split(EDGE))
+    return EDGE.join(ends)

@@ -87,9 +87,9 @@ def _shuffled(hashes: Array) -> Array:
 
 
 def content_hashes(table: Table, seed: int) -> Array:
-    """A hash of the content of each row, (n,)."""
+    """A hash of the content of each row, (n,), without columns that are left out."""
     hashes = np.full(table.n, np.uint64(seed) + MULTIPLIER)
-    for j in range(len(table.names)):
+    for j in table.used:
         hashes = _mixed(hashes ^ _words(table, j))
     return hashes
 

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
+from calibayes.encoders.schema import default_schema
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation, explanation
+from calibayes.estimators.interface.explanation import Explanation, explanation, summed_by_source
 from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
@@ -28,6 +29,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
+from calibayes.tables.table import Table
 
 LEFT_OUT_ROWS = 1000
 """Number of rows, each left out in turn, that bandwidth and smoothing are chosen on."""
@@ -74,6 +76,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     relevance_ : mapping
         Encoded column -> its weight, 1 for the most relevant one.
     density_ : JointDensity
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
 
     Examples
     --------
@@ -113,11 +117,15 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
             density = joint_density(rows, len(classes), most, seed)
             if len(steps) == len(prior_rows) == 1:
                 return adopt(
-                    self, {**vars(reader), **_state(classes, density, Smoothing(steps[0], prior_rows[0]))}
+                    self,
+                    {
+                        **vars(reader),
+                        **_state(classes, rows.table, density, Smoothing(steps[0], prior_rows[0])),
+                    },
                 )
             losses = _leave_one_out_losses(density, prior_rows)
             place, step = best_smoothing(losses[:, steps])
-        state = _state(classes, density, Smoothing(steps[step], prior_rows[place]))
+        state = _state(classes, rows.table, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
@@ -166,7 +174,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         with one_thread(), self._threads():
             names, terms = self.density_.terms(table, self._smoothing())
         prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
-        return ("class prior", *names), np.concatenate([prior, terms], axis=2)
+        matrix, sources = np.concatenate([prior, terms], axis=2), table.conversion
+        return summed_by_source(("class prior", *names), matrix, {} if sources is None else sources.sources)
 
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:
@@ -175,11 +184,12 @@ def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Arr
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 
-def _state(classes: Array, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
+def _state(classes: Array, table: Table, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
     """The fitted attributes."""
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
+        "schema_": default_schema(table),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
@@ -196,4 +206,4 @@ def trained_at(
     )
     set_names(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, density, smoothing)})
+    return adopt(model, {**vars(model), **_state(classes, rows.table, density, smoothing)})
