@@ -142,13 +142,12 @@ class Table:
             return tuple(column.dtype for column in self.content)
         return (self.content.dtype,) * len(self.names)
 
-    def missing_mask(self, j: int) -> Array:
-        """Which values of column j are missing, (n,) booleans.
+    def is_derived(self, j: int) -> bool:
+        """Whether column j was derived from another one (a month from a date), which has the same missing values."""
+        return j >= len(self.source_names)
 
-        None in a derived column (month, weekday): whether a date is missing is to count once, for its source.
-        """
-        if j >= len(self.source_names):
-            return np.zeros(self.n, dtype=bool)
+    def missing_mask(self, j: int) -> Array:
+        """Which values of column j are missing, (n,) booleans."""
         if j not in self.distinct_cache:
             return missing_mask(self.column(j))
         values, codes = self.distinct_cache[j]
