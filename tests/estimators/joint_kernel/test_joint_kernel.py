@@ -1,5 +1,7 @@
 """Kernel densities over all columns together, beyond scikit-learn's checks."""
 
+import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,7 +68,7 @@ class TestKernels:
         gaps[:, 0] = np.nan
         gaps[0] = np.nan
         found = joint_kernel.class_sums(gaps, kept, 0.7)
-        known = joint_kernel.class_sums(rows[1:, 1:], kept._replace(rows=kept.rows[:, 1:]), 0.7)
+        known = joint_kernel.class_sums(rows[1:, 1:], replace(kept, rows=kept.rows[:, 1:]), 0.7)
         assert_allclose(found.sums[:, 1:], known.sums, rtol=1e-9)
         assert_allclose(found.nearest[1:], known.nearest, atol=1e-12)
         weights = [kept.weight[start:stop].sum() for start, stop in pairwise(kept.ends)]
@@ -106,6 +108,12 @@ class TestKernels:
         alone = joint_kernel.class_sums(rows[:, [1]], narrow, 3.0, (1, 3))
         assert_allclose(first.sums, alone.sums)
         assert_allclose(both.sums, joint_kernel.class_sums(rows, kept, 3.0, (1, 3)).sums, rtol=1e-8)
+
+    def test_a_pickled_model_does_not_contain_its_rows_twice(self, cloud):
+        rows, kept = cloud
+        before = len(pickle.dumps(kept))
+        joint_kernel.class_sums(rows, kept, 1.0)
+        assert len(pickle.dumps(kept)) == before
 
     def test_densities_integrate_to_one(self):
         kept = KernelRows(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))

@@ -81,12 +81,14 @@ class Full:
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         mean, covariance = parameters["mean"], parameters["covariance"]
+        factors = covariance, parameters["whitener"], parameters["log_determinant"]
         if not self.has_hidden(x):
-            factors = covariance, parameters["whitener"], parameters["log_determinant"]
             return gaussian.full_gaussian(x, mean, *factors)
-        covariances = np.broadcast_to(covariance, (len(mean), *covariance.shape[1:]))
-        densities = [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)]
-        return np.stack(densities, axis=1)
+        incomplete = np.isnan(x).any(axis=1)
+        densities = np.empty((len(x), len(mean)))
+        densities[~incomplete] = gaussian.full_gaussian(x[~incomplete], mean, *factors)
+        densities[incomplete] = missing.marginal_gaussians(x[incomplete], mean, covariance)
+        return densities
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
         if not self.tied or np.isnan(np.min(x, initial=np.inf)):
