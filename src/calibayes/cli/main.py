@@ -185,7 +185,12 @@ def _table(ranking: list[MeanResult], count: int) -> RichTable:
 
 
 def _print_notes(results: list[FoldResult]) -> None:
-    """Print each distinct warning of the fits with the number of folds in which it occurred."""
+    """Print each distinct warning of the fits with the number of folds, or of models, in which it occurred."""
     counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
+    models = Counter(note for _, _, note in counts)
+    for note, count in models.items():
+        if count > 1:
+            print_text(console, f"warning: {count} models: {note}", style="dim")
     for (model, rule, note), folds in counts.items():
-        print_text(console, f"warning: {model} {rule} (in {folds} folds): {note}", style="dim")
+        if models[note] == 1:
+            print_text(console, f"warning: {model} {rule} (in {folds} folds): {note}", style="dim")

@@ -25,7 +25,7 @@ from calibayes.tables.dates import (
     varying_parts,
 )
 from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, is_missing
 
 
 class ColumnWarning(UserWarning):
@@ -184,8 +184,8 @@ def learned_dates(table: Table, j: int) -> Dates | None:
         return Dates(table.zones.get(j))
     if table.dtype_kind(j) not in "OU":
         return None
-    column = table.column(j)
-    if not isinstance(next((cell for cell in column if cell is not None), None), str):
+    first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
+    if not isinstance(first, str):
         return None
     values = distinct_values(table, j)[0].tolist()
     if not values or not all(isinstance(value, str) for value in values):

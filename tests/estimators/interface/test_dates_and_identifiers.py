@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 import calibayes as cb
+from calibayes import ColumnWarning
 from calibayes.datasets import load_penguins
 from calibayes.families import Categorical, Gaussian
-from calibayes.tables.date_columns import ColumnWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -410,3 +410,46 @@ def test_a_missing_date_counts_once():
     assert kernel.binding.encoders["kernel"].layout()["gappy"] == (False, True, *[False] * 4)
     names = tied.binding.encoders["tied"].names
     assert [name for name in names if "missing" in name] == ["when missing"]
+
+
+def test_the_first_cell_may_be_missing():
+    X, y = visits()
+    for missing in (None, np.nan, pd.NA):
+        column = FORMS["text"](X)["when"].astype(object)
+        column[0] = missing
+        model = cb.NaiveBayes().fit(X.assign(when=column), y)
+        assert model.schema_["when"].reason.startswith("text read as dates (YYYY-MM-DD), in days")
+
+
+@pytest.mark.parametrize("library", [pl.from_pandas, pa.Table.from_pandas])
+def test_times_decimals_and_days_of_other_libraries(library):
+    numbers, y = np.random.default_rng(0).integers(0, 1440, N), np.arange(N) % 2
+    times = [NUMBERS["times"](number) for number in numbers]
+    decimals = [NUMBERS["decimals"](number) for number in numbers]
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=int(number)) for number in numbers]
+    X = pd.DataFrame({"time": times, "decimal": decimals, "day": days})
+    table = library(X)
+    assert_allclose(
+        cb.NaiveBayes().fit(table, y).predict_proba(table),
+        cb.NaiveBayes().fit(X, y).predict_proba(X),
+        rtol=1e-12,
+    )
+
+
+def test_the_summary_names_columns_that_are_left_out():
+    _, X, y = with_identifier()
+    with pytest.warns(ColumnWarning):
+        model = cb.BayesClassifier(families=["kernel"], cv=2).fit(X, y)
+    assert f"column 'tag' was left out: {len(X)} distinct values in {len(X)} rows" in model.summary()
+
+
+def test_models_of_different_calendars_are_not_merged():
+    X, y = visits()
+    model = cb.NaiveBayes(rule="ml", discretize=None, kinds={"x": "gaussian", "when": "gaussian"})
+    halves = [clone(model).fit(X[part], y[part]) for part in (slice(0, 120), slice(120, N))]
+    whole = clone(model).fit(X, y)
+    assert_allclose(halves[0].merge(halves[1]).predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    days = X.assign(when=X["when"].dt.floor("D"))
+    plain = cb.GenerativeClassifier(rule="ml")
+    with pytest.raises(ValueError, match="different columns"):
+        clone(plain).fit(X, y).merge(clone(plain).fit(days, y))

@@ -137,9 +137,7 @@ def test_rows_cannot_be_decoded(penguins):
 def test_a_transformer_before_the_model(penguins, estimator, dense):
     X, y = penguins
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    levels = make_pipeline(
-        SimpleImputer(strategy="most_frequent"), OneHotEncoder(drop="first")
-    )
+    levels = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(drop="first"))
     columns = make_column_transformer(
         (numbers, make_column_selector(dtype_include="number")),
         (levels, make_column_selector(dtype_exclude="number")),

@@ -25,6 +25,7 @@ from calibayes.estimators.interface.parameters import adopt, estimator, unfitted
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.families import ClassPrior
+from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 from calibayes.tables.text import text_table
 
@@ -183,6 +184,11 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
     return [
         *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
         *(f"{name} was left out: {reason}" for name, reason in fitted.skipped.items()),
+        *(
+            f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}"
+            for column in fitted.schema.columns
+            if column.kind == IDENTIFIER
+        ),
         *(
             f"{name} was not trained beyond total step {path.total_step[-1]:g}: {path.ended}"
             for name, path in ended.items()

@@ -214,7 +214,7 @@ class LinearDiscriminantAnalysis(
     @property
     def _n_features_out(self) -> int:
         k, d = self.means_.shape
-        return min(self._components(k, k), d)
+        return min(self._components(int(k), int(k)), int(d))
 
     @property
     def scalings_(self) -> Array:
