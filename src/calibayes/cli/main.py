@@ -185,12 +185,12 @@ def _table(ranking: list[MeanResult], count: int) -> RichTable:
 
 
 def _print_notes(results: list[FoldResult]) -> None:
-    """Print each distinct warning of the fits with the number of folds, or of models, in which it occurred."""
+    """Print each distinct warning of the fits with the number of folds in which it occurred, or once if all models gave it."""
     counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
-    models = Counter(note for _, _, note in counts)
-    for note, count in models.items():
-        if count > 1:
-            print_text(console, f"warning: {count} models: {note}", style="dim")
+    models, total = Counter(note for _, _, note in counts), len({(r.model, r.rule) for r in results})
+    common = [note for note, count in models.items() if count == total > 1]
+    for note in common:
+        print_text(console, f"warning: all models: {note}", style="dim")
     for (model, rule, note), folds in counts.items():
-        if models[note] == 1:
+        if note not in common:
             print_text(console, f"warning: {model} {rule} (in {folds} folds): {note}", style="dim")
