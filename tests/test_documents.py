@@ -34,6 +34,19 @@ def test_code_in_documents_runs(name, number, tmp_path):
     runpy.run_path(str(script))
 
 
+@pytest.mark.parametrize(
+    ("name", "number"), [("README.md", 0), ("docs/saved-models.md", 0)], ids=["README", "saved-models"]
+)
+def test_output_in_documents_is_true(name, number, tmp_path, capsys):
+    """The text block after a code block is what the code prints."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    code, shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)[number]
+    script = tmp_path / "document.py"
+    script.write_text(code, encoding="utf-8")
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out == shown
+
+
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_examples_in_docstrings_run(name):

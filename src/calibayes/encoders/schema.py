@@ -83,8 +83,8 @@ def schema(
     return Schema(tuple(columns[j] for j in sorted(columns)))
 
 
-def default_schema(table: Table) -> Schema:
-    """The schema of a table for a model that has no families by column: numbers, levels and columns left out."""
+def column_types(table: Table) -> Schema:
+    """The schema of a table whose columns are treated by what they contain, in one way each."""
     columns = _left_out(table)
     for j in table.used:
         columns[j] = _column(table, j, default_kind(table, j), _reason(table, j))

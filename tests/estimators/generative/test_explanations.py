@@ -40,7 +40,7 @@ class TestReasons:
 
     def test_frames_and_overall_view(self):
         penguins = load_penguins()
-        reasons = cb.NaiveBayes(rule="ml").fit(penguins.columns, penguins.target).explain(penguins.columns)
+        reasons = cb.NaiveBayes(rule="ml").fit(penguins.data, penguins.target).explain(penguins.data)
         for backend in ("pandas", "polars"):
             frame = reasons.frame(backend)
             assert list(frame.columns)[:4] == ["chosen", "other", "log_odds", "class prior"]

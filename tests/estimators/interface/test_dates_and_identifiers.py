@@ -324,7 +324,7 @@ def test_counts_are_no_dates():
 def with_identifier():
     """Penguins with a column in which every row has its own text."""
     penguins = load_penguins()
-    X = pd.DataFrame({name: penguins.columns.column(j) for j, name in enumerate(penguins.columns.names)})
+    X = penguins.data
     return X, X.assign(tag=[f"bird {row}" for row in range(len(X))]), penguins.target
 
 

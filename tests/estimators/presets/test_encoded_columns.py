@@ -33,7 +33,7 @@ NAMES = ["LDA", "QDA", "logistic"]
 def penguins():
     """Numbers, text and missing cells of both."""
     data = load_penguins()
-    X = pd.DataFrame({name: data.columns.column(j) for j, name in enumerate(data.columns.names)})
+    X = data.data.copy()
     rng = np.random.default_rng(0)
     X.loc[rng.random(len(X)) < 0.1, "bill_depth_mm"] = np.nan
     X.loc[rng.random(len(X)) < 0.1, "island"] = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine
-from calibayes.encoders.schema import default_schema
+from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.estimators.interface.input import Rows, class_frequencies
@@ -142,11 +142,11 @@ class EnsembleTraining:
             weights=weighting.weights,
             paths={name: result.path for name, result in self.results.items()},
             skipped=self.skipped,
-            schema=default_schema(rows.table),
             rows=len(rows.codes),
             tried_rows=round(len(rows.codes) * share),
             log_loss=weighting.log_loss,
             error=weighting.error,
+            schema=column_types(rows.table),
         )
 
     def context(self, trial: EvaluationFolds) -> FoldContext:

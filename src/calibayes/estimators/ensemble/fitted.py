@@ -12,6 +12,7 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
+from calibayes.estimators.interface.kept_rows import kept_row_count
 from calibayes.kernels.posterior.averaging import mix, pair_shares
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
@@ -41,12 +42,12 @@ class FittedEnsemble:
         Name -> held-out scores along the member's path.
     skipped : mapping
         Name -> why a member was left out.
-    schema : Schema
-        The kind of each column.
     rows, tried_rows : int
         Number of training rows, and of those that members were compared on.
     log_loss, error : float
         Of the ensemble on held-out rows.
+    schema : Schema
+        What each column of the training table contains.
     density : estimator or None
         The member with the density.
     priors : (k,) array or None
@@ -60,13 +61,25 @@ class FittedEnsemble:
     weights: Mapping[str, float]
     paths: Mapping[str, CalibrationPath]
     skipped: Mapping[str, str]
-    schema: Schema
     rows: int
     tried_rows: int
     log_loss: float
     error: float
+    schema: Schema
     density: Any = None
     priors: Array | None = None
+
+    @property
+    def kept_by_member(self) -> dict[str, int]:
+        """Name -> number of training rows that a member keeps; "density" is the member with the density, if it has no weight."""
+        has_weight = any(self.density is model for model in self.models.values())
+        trained = self.models if has_weight else {**self.models, "density": self.density}
+        return {name: kept_row_count(model) for name, model in trained.items()}
+
+    @property
+    def kept_rows(self) -> int:
+        """The largest number of training rows that a member keeps."""
+        return max(self.kept_by_member.values())
 
     @property
     def used_weights(self) -> Array:

@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
-from calibayes.estimators.generative import arithmetic, explain, predict, sample
+from calibayes.estimators.generative import arithmetic, explain, predict, sample, summary
 from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
@@ -38,6 +38,7 @@ from calibayes.learn import Stop
 from calibayes.rules import rule_named
 from calibayes.tables.origin import like_frame
 from calibayes.tables.table import Table
+from calibayes.tables.text import PlainText
 
 
 @estimator
@@ -114,7 +115,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
 
         Parameters
@@ -133,7 +134,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels
@@ -291,6 +292,11 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         joint = self.predict_joint_log_proba(X)
         log_posterior, evidence = log_normalize(joint)
         return joint, np.exp(predict.tempered_posterior(self.fitted_, log_posterior)), evidence
+
+    def summary(self) -> PlainText:
+        """Plain text: classes, columns and training."""
+        check_is_fitted(self, "fitted_")
+        return summary.summary(type(self).__name__, self.fitted_)
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 

@@ -8,15 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
-from calibayes.encoders.schema import default_schema
+from calibayes.encoders.schema import column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.explanation import Explanation, explanation, summed_by_source
 from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
+from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
 from calibayes.estimators.joint_kernel.density import (
@@ -30,6 +32,7 @@ from calibayes.estimators.joint_kernel.density import (
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
 from calibayes.tables.table import Table
+from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
 """Number of rows, each left out in turn, that bandwidth and smoothing are chosen on."""
@@ -75,17 +78,24 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         Leave-one-out log loss for each number of pseudo-rows (one, if given) and each bandwidth; absent if both are given.
     relevance_ : mapping
         Encoded column -> its weight, 1 for the most relevant one.
+    kept_rows_ : int
+        Number of training rows in the fitted model.
     density_ : JointDensity
     schema_ : Schema
         The kind of each column and why; it prints as a table.
+
+    Notes
+    -----
+    The fitted model, and a file that it is saved to, contains training rows, with all of their columns: it predicts from
+    them. `KernelNB`, or `BayesClassifier` with ``keep_rows=False``, keep none.
 
     Examples
     --------
     >>> from calibayes import JointKernelClassifier
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = JointKernelClassifier().fit(penguins.columns, penguins.target)
-    >>> bool(model.score(penguins.columns, penguins.target) > 0.98)
+    >>> model = JointKernelClassifier().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
     True
     """
 
@@ -102,7 +112,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep rows, weight columns, choose bandwidth and smoothing."""
         most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
         steps, prior_rows = self._candidates()
@@ -159,6 +169,21 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         with one_thread(), self._threads():
             return self.density_.log_density(table, self._smoothing())
 
+    @property
+    def kept_rows_(self) -> int:
+        check_is_fitted(self)
+        return len(self.density_.codes)
+
+    def summary(self) -> PlainText:
+        """Plain text: bandwidth, smoothing, relevance of the columns and number of training rows kept."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        setting = f"bandwidth step {self.bandwidth_step_}, prior rows {self.prior_rows_:g}"
+        largest_first = sorted(self.relevance_.items(), key=lambda item: -item[1])
+        columns = [("encoded column", "relevance"), *((name, f"{size:.3f}") for name, size in largest_first)]
+        lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns)]
+        return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
+
     def explain(self, X: Any, against: Any = None) -> Explanation:
         """Contributions of the columns to the log odds of the most probable class, or of another one ``against`` it.
 
@@ -189,7 +214,7 @@ def _state(classes: Array, table: Table, density: JointDensity, smoothing: Smoot
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
-        "schema_": default_schema(table),
+        "schema_": column_types(table),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
