@@ -121,6 +121,14 @@ class TestExplanations:
         with pytest.raises(ValueError, match="not among the classes"):
             fitted.explain(X, against="w")
 
+    def test_a_member_that_cannot_leave_out_columns_is_named(self):
+        X, y = load_iris(return_X_y=True)
+        model = PosteriorMixture(models=[("path", cb.TradeOffCV(lams=[1.0, 0.5]))]).fit(X, y)
+        with pytest.raises(
+            ValueError, match=r"member 'path' \(TradeOffCV\) cannot be explained.*use a generative"
+        ):
+            model.explain(X)
+
 
 class TestDecisions:
     def test_costs_and_thresholds_and_abstaining(self, fitted):

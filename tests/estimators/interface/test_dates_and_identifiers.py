@@ -338,6 +338,8 @@ def test_identifiers_are_left_out_and_named(estimator):
     if hasattr(model, "schema_"):
         assert model.schema_["tag"].kind == "identifier"
         assert model.schema_["tag"].reason == f"{len(X)} distinct values in {len(X)} rows: left out"
+    if hasattr(model, "explain"):
+        assert np.abs(model.explain(X[:5]).contributions[:, -1]).max() < 1e-12  # differences of equal sums
     changed = X.assign(tag="unheard of")
     assert_array_equal(model.predict_proba(changed), model.predict_proba(X))
 

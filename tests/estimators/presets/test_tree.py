@@ -163,7 +163,11 @@ class TestMixedTables:
         family = cb.families.Gaussian(TreeCovariance(), prior="auto")
         model = cb.GenerativeClassifier(families=[("sizes", family, cb.numeric)])
         assert model.fit(penguins.data, penguins.target).score(penguins.data, penguins.target) > 0.97
-        assert any(" | " in name for name in model.explain(penguins.data).names)
+        reasons = model.explain(penguins.data)
+        assert reasons.names == ("class prior", *penguins.data.columns)
+        left_out = ~np.isin(penguins.data.columns, penguins.data.select_dtypes("number").columns)
+        assert left_out.sum() == 2
+        assert_array_equal(reasons.contributions[:, 1:][:, left_out], 0.0)
 
 
 @pytest.mark.parametrize("search", [cb.families.OneTree(), cb.families.PerClass()])

@@ -15,13 +15,14 @@ from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.engines import computing
 from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.marginals import marginals
 from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation
 from calibayes.estimators.interface.input import Rows, class_probabilities, new_table, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
@@ -144,28 +145,9 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         table = self._new_table(X)
         return self.fitted_.shares(table)
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class.
-
-        The log odds of the average are exactly a weighted sum of the members' log odds (the weights are ratios of
-        logarithmic means), and those of a member are a sum over its columns. A column's contribution is the sum over the
-        members. Class frequencies, adjusted ones too, are in "class prior"; members whose density is no sum over columns
-        contribute to "columns together", edges of a tree to a term with the names of both columns.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        against : label, optional
-            The class to compare with; by default each row's second most probable one. For rows whose most probable
-            class it is, the second most probable one is explained against it.
-
-        Returns
-        -------
-        Explanation
-            The contributions of a row sum to its log odds.
-        """
-        table = self._new_table(X)
-        return self.fitted_.explain(table, against)
+    def marginals(self, X: Any) -> Marginals:
+        """log p(class | known columns) of the rows: the weighted average of the members' posteriors given these columns."""
+        return marginals(self.fitted_, self._new_table(X))
 
     def summary(self) -> PlainText:
         """Plain text: weight, total step, held-out log loss and error of each member, and what was left out.

@@ -23,7 +23,6 @@ from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
@@ -31,6 +30,7 @@ from calibayes.estimators.interface.input import (
     set_names,
     training_rows,
 )
+from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -217,27 +217,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         fitted = self._learned()
         return self.holding(with_priors(fitted, class_probabilities(priors, fitted.classes)))
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        against : label, optional
-            The class to compare with; by default each row's second most probable one. For rows whose most probable
-            class it is, the second most probable one is explained against it.
-
-        Returns
-        -------
-        Explanation
-            The contributions of a row sum to its log odds before any temperature. Costs have no influence.
-        """
-        names, terms = self.contribution_terms(X)
-        return explanation(names, terms, self.predict_joint_log_proba(X), self.classes_, against)
-
-    def contribution_terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
-        """Names and terms (n, k, names) of log p(x, class), up to a term that all classes share."""
-        return explain.joint_terms(self._learned(), new_table(self, X))
+    def marginals(self, X: Any) -> Marginals:
+        """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
+        return explain.marginals(self._learned(), new_table(self, X))
 
     def sample(
         self,

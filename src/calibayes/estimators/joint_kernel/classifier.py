@@ -16,9 +16,9 @@ from calibayes.encoders.schema import column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation, explanation, summed_by_source
 from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
 from calibayes.estimators.joint_kernel.density import (
@@ -184,23 +184,18 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns)]
         return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class, or of another one ``against`` it.
+    def marginals(self, X: Any) -> Marginals:
+        """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
+        table, density = new_table(self, X), self.density_
+        x, sources = density.encode(table), np.array(density.encoder.sources)
 
-        Columns are added one after another, the most relevant first; a column's contribution is the change of the log odds
-        when it is added. The contributions of a row sum to its log odds.
-        """
-        names, terms = self.contribution_terms(X)
-        return explanation(names, terms, terms.sum(axis=2), self.classes_, against)
+        def scores(present: Array) -> Array:
+            with one_thread(), self._threads():
+                rows = known_cells(x, present[:, sources])
+                return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
 
-    def contribution_terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
-        """Names and terms (n, k, names) of log p(class | x)."""
-        table = new_table(self, X)
-        with one_thread(), self._threads():
-            names, terms = self.density_.terms(table, self._smoothing())
-        prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
-        matrix, sources = np.concatenate([prior, terms], axis=2), table.conversion
-        return summed_by_source(("class prior", *names), matrix, {} if sources is None else sources.sources)
+        part = JointColumns(density.encoder.indices, len(x), scores)
+        return Marginals(table.names, np.zeros(len(self.classes_)), (part,))
 
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:

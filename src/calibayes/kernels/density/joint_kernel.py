@@ -8,7 +8,7 @@ class, is the measure by which columns are scaled before distances are computed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -134,25 +134,6 @@ def _class_sums(
 
     map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
     return ClassSums(steps, sums, nearest)
-
-
-def class_sums_by_columns(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
-) -> list[ClassSums]:
-    """`class_sums` over the columns of the first group, of the first two groups, and so on."""
-    shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
-    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    parts = [replace(centers, rows=centers.rows[:, group]) for group in groups]
-    factors = [_distance_factors(rows[:, group], part) for group, part in zip(groups, parts, strict=True)]
-
-    def fill(part: slice) -> None:
-        distances = np.zeros((part.stop - part.start, len(centers.rows)))
-        for g, (row_factor, center_factor) in enumerate(factors):
-            distances += np.maximum(row_factor[part] @ center_factor, 0.0)
-            sums[g, :, part], nearest[g, part] = _sums_of_distances(distances.copy(), centers, square, steps)
-
-    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
-    return [ClassSums(steps, *of_group) for of_group in zip(sums, nearest, strict=True)]
 
 
 def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[Array]:
