@@ -34,8 +34,9 @@ DENSITY = "kernel"
 class BayesClassifier(PosteriorAverage):
     """The default classifier: an ensemble of generative models for data frames with columns of any type.
 
-    Numbers, strings (as categories), booleans, categories, missing values and sample weights need no preprocessing. The
-    prediction is a weighted average of the posteriors of
+    Numbers, strings (as categories), booleans, categories, dates, missing values and sample weights need no preprocessing;
+    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The prediction is a
+    weighted average of the posteriors of
 
     - "kernel": naive Bayes with kernel densities,
     - "tied": Gaussian classes with one covariance matrix,
@@ -103,7 +104,7 @@ class BayesClassifier(PosteriorAverage):
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     schema_ : Schema
-        What each column contains, and how many values are missing; it prints as a table.
+        What each column contains, how many values are missing, and which columns are left out; it prints as a table.
     kept_rows_ : int
         Number of training rows in the fitted model: the largest number that a member keeps.
     out_of_fold_log_loss_, out_of_fold_error_ : float

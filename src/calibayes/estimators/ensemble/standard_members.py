@@ -223,9 +223,9 @@ def standard_members(
 
     Without ``keep_rows`` the default ones are those that keep no training rows.
     """
-    columns = len(rows.table.names)
-    encoded = Dense().fit(rows.table, range(columns), rows.weight)
-    size = TableSize(len(rows.codes), k, len(encoded.names), columns)
+    columns = rows.table.used
+    encoded = Dense().fit(rows.table, columns, rows.weight)
+    size = TableSize(len(rows.codes), k, len(encoded.names), len(columns))
     if names is None:
         usable = {name: member for name, member in STANDARD.items() if keep_rows or not member.keeps_rows}
         names = [name for name, member in usable.items() if member.is_used(size)]

@@ -18,6 +18,7 @@ from calibayes.estimators.presets.kinds import (
     ColumnKinds,
     KindChoices,
     check_kinds,
+    given_columns,
     kinds_schema,
     specifications,
 )
@@ -58,6 +59,10 @@ class TabularNB(ClassPriorAttributes):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return specifications(check_kinds(self.kinds), self.numeric_kind, self.choices())
 
+    def given_columns(self, table: Table) -> dict[int, str]:
+        """Position -> kind of the columns whose kind is given."""
+        return given_columns(check_kinds(self.kinds), table)
+
     def class_priors(self, k: int) -> Any:
         return self.priors
 
@@ -87,7 +92,8 @@ class NaiveBayes(TabularNB):
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", for columns that
-        are to have another kind than by default.
+        are to have another kind than by default; "identifier" leaves a column out. Dates are numbers (days) and, unless
+        their kind is given, levels (month, weekday, hour); text whose values are nearly all distinct is left out.
     rare_levels : float, default=0
         Levels that occur less often than this (by weight) are pooled into one, "other".
     max_levels : int, optional
