@@ -60,6 +60,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     default_start: ClassVar[str] = "data"
     reads_sparse: ClassVar[bool] = False
+    is_tempered_if_wide: ClassVar[bool] = False
+    """Whether `fit` chooses a temperature by inner folds if the table has more columns than rows."""
 
     if TYPE_CHECKING:
 
@@ -105,6 +107,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             callbacks=callbacks,
             describe=self.describe,
             default_start=self.default_start,
+            is_tempered_if_wide=self.is_tempered_if_wide and self.training is None,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -10,6 +10,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
+from calibayes.encoders.dense import Dense
+from calibayes.encoders.encoder import Encoder
+from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Specification
@@ -19,7 +23,6 @@ from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart,
 from calibayes.families.gaussian.shape import Regularizer, Shape
 from calibayes.families.gaussian.shapes import Plain, TowardsIdentity, TowardsSphere
 from calibayes.families.model import PRIOR
-from calibayes.tables.table import numeric_matrix
 
 
 @estimator
@@ -36,12 +39,22 @@ class GaussianPreset(GenerativeEstimator):
         """What is done to the covariance after it was estimated."""
         return Plain()
 
+    def chosen_encoder(self) -> Encoder | None:
+        """The encoder of the columns; None if all of them must be numbers."""
+        return None
+
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         family = Gaussian(self.shape, prior=self.prior, regularizer=self.regularizer())
-        return [("columns", family, every)]
+        encoder = self.chosen_encoder()
+        return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
 
     def class_priors(self, k: int) -> Any:
         return self.priors
+
+    @property
+    def encoded_names_(self) -> tuple[str, ...]:
+        """Names of the encoded columns: those of means, covariances and coefficients."""
+        return tuple(fitted_of(self).model.families["columns"].layout.columns)
 
     @property
     def means_(self) -> Array:
@@ -77,6 +90,22 @@ class LinearDecision:
         return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
 
 
+def _accepting_text(tags: Any, encoder: Any) -> Any:
+    """The tags of an estimator that reads text if it has an encoder."""
+    tags.input_tags.string = encoder is not None
+    return tags
+
+
+def _encoder_named(given: str | Encoder | None, dense: Dense) -> Encoder | None:
+    """The encoder that is given; ``dense`` for "dense"."""
+    if given is None:
+        return None
+    encoder: Encoder = resolve(
+        "encoder", given, {"dense": lambda: dense}, ability="encode", example="Dense()"
+    )
+    return encoder
+
+
 def _refuse_covariance_estimator(covariance_estimator: Any) -> None:
     if covariance_estimator is not None:
         raise ValueError(
@@ -102,6 +131,11 @@ class LinearDiscriminantAnalysis(
         Class probabilities that stay fixed; see `GenerativeClassifier`.
     n_components : int, optional
         Number of discriminant directions of `transform`.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column but the first, which the others determine
+        (`Dense`). In `transform` a missing value counts as the mean.
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and covariance; "auto" is a prior for a singular covariance only, None is strict maximum
         likelihood.
@@ -126,8 +160,15 @@ class LinearDiscriminantAnalysis(
     store_covariance: bool = False
     tol: float = 1e-4
     covariance_estimator: None = None
+    encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Tied()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def regularizer(self) -> Regularizer:
         _refuse_covariance_estimator(self.covariance_estimator)
@@ -154,7 +195,9 @@ class LinearDiscriminantAnalysis(
         return white.T @ right.T, singular**2 / np.sum(singular**2)
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
-        self._components(len(classes), len(rows.table.names))
+        # The number of encoded columns is not known yet: `transform` has at most as many directions.
+        d = len(rows.table.names) if self.encoder is None else len(classes)
+        self._components(len(classes), d)
         return super().specify(rows, classes)
 
     def _components(self, k: int, d: int) -> int:
@@ -170,7 +213,8 @@ class LinearDiscriminantAnalysis(
 
     @property
     def _n_features_out(self) -> int:
-        return self._components(len(self.classes_), self.n_features_in_)
+        k, d = self.means_.shape
+        return min(self._components(int(k), int(k)), int(d))
 
     @property
     def scalings_(self) -> Array:
@@ -182,8 +226,10 @@ class LinearDiscriminantAnalysis(
 
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
-        rows = numeric_matrix(new_table(self, X), range(self.n_features_in_))
-        return np.asarray((rows - self.xbar_) @ self.scalings_)
+        encoder, table = fitted_of(self).binding.encoders["columns"], new_table(self, X)
+        rows = encoder.encode(table) - self.xbar_
+        complete = rows if self.encoder is None else np.nan_to_num(rows, nan=0.0)
+        return np.asarray(complete @ self.scalings_)
 
 
 @estimator
@@ -201,6 +247,11 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and covariances; "auto" is a prior for classes with a singular covariance only, None is strict
         maximum likelihood.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column but the first, which the others determine
+        (`Dense`).
     solver, store_covariance, tol
         Without effect, accepted so that code for scikit-learn runs.
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
@@ -221,8 +272,15 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     store_covariance: bool = False
     tol: float = 1e-4
     covariance_estimator: None = None
+    encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Full()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def regularizer(self) -> Regularizer:
         _refuse_covariance_estimator(self.covariance_estimator)
@@ -250,6 +308,11 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
         Class probabilities that stay fixed; see `GenerativeClassifier`.
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and variances.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column
+        (`Dense`).
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
@@ -262,7 +325,15 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     (3, 4)
     """
 
+    encoder: str | Encoder | None = None
+
     shape: ClassVar[Shape] = TiedDiagonal()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense())
 
     @property
     def var_(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.abilities import GradientStep
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.families.gaussian.mean_shrinkage import AsEstimated, MeanShrinkage
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
 from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
@@ -44,12 +45,15 @@ class Gaussian:
     exact_mode : bool
         Whether the covariance includes the term in (sample mean - prior mean), which the papers omit. With it the
         parameters are the exact mode of the posterior, as rules that ascend the posterior need.
+    means : MeanShrinkage
+        Transformation of the estimated means; `SoftThreshold` for many columns and few rows.
     """
 
     shape: Shape = field(default_factory=Full)
     prior: NormalInverseWishart | WithinClasses | Literal["auto"] | None = None
     regularizer: Regularizer = field(default_factory=Plain)
     exact_mode: bool = False
+    means: MeanShrinkage = field(default_factory=AsEstimated)
     layout: Layout = field(default=UNBOUND, repr=False, compare=False)
     resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
     """The prior with all its parameters, set by `prepare`; None for maximum likelihood."""
@@ -120,6 +124,7 @@ class Gaussian:
             mean, size = (m1 * prior.mean + first) / weight, m2 + self._pool(count)
             size = np.where(size > 0, size, 1.0)
         covariance = self.shape.constrain(scatter / _expand(size, second), size)
+        mean = self.means.apply(mean, count, self.shape.variances(covariance))
         return mean, self.regularizer.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:
