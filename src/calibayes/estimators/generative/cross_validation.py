@@ -86,6 +86,7 @@ def cross_validate_closed_form(
     reader = clone(estimator)
     recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
     _refuse(recipe, reader.class_weight)
+    reader.refuse_parts_of_rows()
     classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)

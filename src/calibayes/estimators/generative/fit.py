@@ -76,7 +76,7 @@ def known_classes(given: Any, before: Fitted | None) -> Array:
     classes = before.classes if given is None else read_classes(given)
     if not np.array_equal(classes, before.classes):
         raise ValueError(
-            f"classes differ from those of the first call: {classes.tolist()}, {before.classes.tolist()}"
+            f"classes={classes.tolist()} is not the same as on last call to partial_fit, was: {before.classes.tolist()}"
         )
     return classes
 
