@@ -25,7 +25,11 @@ def code_blocks(name):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [(name, number) for name in ("README.md", "CONTRIBUTING.md") for number in range(len(code_blocks(name)))],
+    [
+        (name, number)
+        for name in ("README.md", "CONTRIBUTING.md", "docs/scikit-learn.md")
+        for number in range(len(code_blocks(name)))
+    ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_code_in_documents_runs(name, number, tmp_path):

@@ -197,7 +197,7 @@ def _fold_result(
         )
     model, statistics, columns = _with_remaining_levels(assembly, subtract(total, fold.statistics), part)
     try:
-        prepared = model.prepare(statistics)
+        prepared = replace(model, prior=replace(model.prior, allows_zero=False)).prepare(statistics)
     except ValueError as error:
         raise ValueError(f"the rows without fold {number} are not enough: {error}") from error
     parameters = prepared.parameters(prepared.statistics_of(statistics))

@@ -62,7 +62,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     reads_sparse: ClassVar[bool] = False
     fewest_classes: ClassVar[int] = 2
     allows_lost_classes: ClassVar[bool] = False
-    """Whether classes without rows, or of prior probability 0, are allowed for rules with a closed form."""
+    """Whether classes without rows or of prior probability 0 are allowed, for rules with a closed form."""
 
     if TYPE_CHECKING:
 
@@ -148,7 +148,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         under a full covariance), the rows' statistics are added and one step of the rule is taken on them. The first
         call needs all classes. New levels may appear later; if levels are pooled they join the pool. Gradient descent
         and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
-        enough rows, predictions raise ValueError with what is lacking.
+        enough rows, predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
         """
         with computing(self.engine, self.n_jobs) as engine:
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)

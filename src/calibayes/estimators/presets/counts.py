@@ -110,6 +110,7 @@ class ComplementNB(CountingNB):
     rule: str | Rule = "ml"
 
     reads_sparse = True
+    allows_lost_classes = False  # its scores have no class prior: a class without rows could be predicted
     decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
@@ -140,8 +141,7 @@ class ComplementNB(CountingNB):
     @property
     def class_log_prior_(self) -> Array:
         """Log class probabilities, which do not enter the scores."""
-        given = even_unless_fitted(self.class_prior, self.fit_prior, len(self.classes_))
-        prior = class_prior_of(given, allows_zero=True)
+        prior = class_prior_of(even_unless_fitted(self.class_prior, self.fit_prior, len(self.classes_)))
         bound = prior.bind(self.fitted_.model.prior.layout)
         return np.asarray(bound.parameters(self.data_statistics_[PRIOR])["log_probability"])
 

@@ -83,6 +83,11 @@ class Gaussian:
     def _pool(self, per_class: Array) -> Array:
         return self.shape.pool(per_class)
 
+    def _sizes(self, count: Array) -> Array:
+        """Number of rows of each covariance, (g, 1) or (g, d), from counts (k, 1) or (k, d); 1 without any rows."""
+        size = self._pool(np.where(count > 0, count, 0.0))
+        return np.where(size > 0, size, 1.0)
+
     def has_hidden(self, columns: Array) -> bool:
         return self.shape.has_hidden(columns)
 
@@ -104,7 +109,7 @@ class Gaussian:
         first, second = statistics["first"], statistics["second"]
         count = _as_matrix(statistics["count"])
         divisor = np.where(count > 0, count, 1.0)
-        mean, size = first / divisor, self._pool(divisor)
+        mean, size = first / divisor, self._sizes(count)
         squares = self.shape.square(mean)
         squares *= _expand(divisor, squares)
         scatter = second - self._pool(squares)
@@ -141,7 +146,7 @@ class Gaussian:
         """
         _, covariance = self._estimate(statistics)
         count = _as_matrix(statistics["count"])
-        size = self._pool(np.where(count > 0, count, 1.0))
+        size = self._sizes(count)
         scale = np.abs(self.shape.variances(statistics["second"])) / size
         pivots = self.shape.pivots(covariance)
         # A second moment of 0 (an empty class, all rows at the center) must not overflow the ratio.
