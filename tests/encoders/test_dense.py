@@ -17,7 +17,7 @@ def test_rare_levels_share_an_indicator_column():
 
 
 def test_columns_have_mean_0_and_variance_1():
-    table = TABLE.assign(more=["x", "y", "z", "x"])
+    table = pd.concat([TABLE.assign(more=["x", "y", "z", "x"])] * 10)
     encoder = fitted(Dense(), table)
     x = encoder.encode(read_frame(table))
     assert encoder.names == (
@@ -54,6 +54,43 @@ def test_weights_count_as_rows():
 def test_missing_values_and_new_levels_are_encoded_as_finite_numbers():
     encoder = fitted(Dense())
     new = TABLE.assign(complete=np.nan, gappy=np.nan, text="c")
+    assert np.isfinite(encoder.encode(read_frame(new))).all()
+
+
+def correlated(n=300, share=0.02):
+    """Columns a and b of correlation 0.995 and a text column that follows a, with a share of missing values."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=n)
+    frame = pd.DataFrame({"a": a, "b": a + 0.1 * rng.normal(size=n), "t": np.where(a > 0, "high", "low")})
+    return frame, frame.mask(rng.random(frame.shape) < share)
+
+
+def test_rare_missing_values_have_no_indicator_and_are_imputed_by_regression_in_training():
+    complete, table = correlated()
+    encoder = fitted(Dense(), table)
+    assert encoder.names == ("a", "b", "t = low")
+    encoded, true = (encoder.encode(read_frame(rows)) for rows in (table, complete))
+    errors = (encoded - true)[:, :2][table[["a", "b"]].isna().to_numpy()]
+    assert np.sqrt(np.mean(errors**2)) < 0.25  # the mean would have an error of about 1
+
+
+def test_frequent_missing_values_have_an_indicator():
+    assert fitted(Dense(), correlated(share=0.2)[1]).names[3:] == ("a missing", "b missing", "t missing")
+    assert fitted(Dense(), correlated(n=40, share=0.1)[1]).names == ("a", "b", "t = low")  # four rows
+
+
+def test_in_new_rows_missing_values_stay_missing_where_there_is_no_indicator():
+    _, table = correlated()
+    new = pd.DataFrame({"a": [np.nan, 0.5], "b": [1.0, np.nan], "t": ["low", None]})
+    known = fitted(Dense(), table).for_new_rows().encode(read_frame(new))
+    assert_array_equal(np.isnan(known), [[True, False, False], [False, True, True]])
+    frequent = fitted(Dense(), correlated(share=0.2)[1]).for_new_rows()
+    assert np.isfinite(frequent.encode(read_frame(new))).all()
+
+
+def test_an_unknown_level_is_not_a_missing_one():
+    encoder = fitted(Dense(), correlated()[1]).for_new_rows()
+    new = pd.DataFrame({"a": [0.0], "b": [0.0], "t": ["never seen"]})
     assert np.isfinite(encoder.encode(read_frame(new))).all()
 
 

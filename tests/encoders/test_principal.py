@@ -45,6 +45,20 @@ def test_weights_count_as_rows_and_repeated_columns_add_no_component():
     assert_allclose(*products, atol=1e-8)  # the signs of components are arbitrary
 
 
+def test_components_of_new_rows_with_missing_values_are_those_of_the_known_ones():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + 0.1 * rng.normal(size=(300, 8))
+    )
+    encoder = PrincipalComponents(2).fit(read_frame(frame), range(8), np.ones(300))
+    new = frame.copy()
+    new[3] = np.nan
+    expected = encoder.encode(read_frame(frame))
+    found = encoder.for_new_rows().encode(read_frame(new))
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.05
+    assert_allclose(encoder.for_new_rows().encode(read_frame(frame)), expected)
+
+
 def test_bad_number_and_decoding():
     with pytest.raises(ValueError, match="must be at least one, got 0"):
         PrincipalComponents(0)

@@ -13,6 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.numbers import Numbers
 from calibayes.kernels.numbers import clusters
+from calibayes.tables.row_hashes import order_hashes
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
@@ -79,7 +80,8 @@ class Clusters(FixedLayout):
             class_rows, class_weight = rows[in_class], weight[in_class]
             mean, _ = _weighted_moments(class_rows, class_weight, overall_mean)
             scaled = (np.where(np.isnan(class_rows), mean, class_rows) - center) / deviation
-            class_centers.append(_centers(scaled, class_weight, int(count), self.seed) * deviation + center)
+            centers = _centers(scaled, class_rows, class_weight, int(count), self.seed)
+            class_centers.append(centers * deviation + center)
         _warn_of_few_rows(class_centers, counts, np.bincount(codes[codes >= 0], minlength=k))
         return tuple(class_centers)
 
@@ -109,13 +111,20 @@ def _weighted_moments(rows: Array, weight: Array, default: Array) -> tuple[Array
     return default + shift, (known * (filled - shift) ** 2).sum(axis=0) / divisor
 
 
-def _centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
-    """k-means centers of rows, at most as many as there are distinct rows; a row of zeros if there are no rows."""
+def _centers(scaled: Array, rows: Array, weight: Array, count: int, seed: int) -> Array:
+    """k-means centers of scaled rows, at most as many as there are distinct ones; a row of zeros if there are no rows.
+
+    Distinct rows are ordered by the ranks of the numbers in each column of ``rows``, whatever the units or the order of
+    the columns.
+    """
     if not len(rows):
         return np.zeros((1, rows.shape[1]))
-    distinct, positions = np.unique(rows, axis=0, return_inverse=True)
+    distinct, first, positions = np.unique(scaled, axis=0, return_index=True, return_inverse=True)
     weights = np.bincount(positions.ravel(), weight, minlength=len(distinct))
-    return clusters.centers(distinct, weights, min(count, len(distinct)), seed)
+    one_class, once = np.zeros(len(first), dtype=np.intp), np.ones(len(first), dtype=np.uint64)
+    ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rows[first].T]
+    order = np.argsort(order_hashes(ranks.__getitem__, len(ranks), one_class, once, 0), kind="stable")
+    return clusters.centers(distinct[order], weights[order], min(count, len(distinct)), seed)
 
 
 def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.levels import Levels
+from calibayes.kernels.numbers import missing
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
+from calibayes.kernels.numbers.row_weights import weight_of_one
 from calibayes.tables.table import Table, numeric_matrix
 
 NORMAL_QUARTILES = 1.35
@@ -23,6 +25,11 @@ CELLS = 2**18
 MOST_LEVELS, LEAST_SHARE = 64, 0.005
 """Levels beyond the 64 most frequent ones of a column, and levels in less than 0.5 % of the rows, share one indicator
 column: divided by its small standard deviation, the indicator of a rare level would have extreme values."""
+INDICATED_SHARE, INDICATED_ROWS = 0.05, 10
+"""A column has an indicator of missing values from this share of the rows and this number of rows on: what few rows show
+about missing values is noise, and their indicator would have extreme values."""
+MOST_REGRESSED = 500
+"""Encoded columns up to which missing values of training rows are imputed from the other columns, which takes d^3 steps."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class AsinhScaled:
     """Numeric columns x as asinh((x - median) / scale): linear near the median, logarithmic in the tails.
 
     The scale is the interquartile range divided by 1.35 (the standard deviation of a normal distribution), or the
-    standard deviation if the quartiles are equal. A missing value becomes 0, the median.
+    standard deviation if the quartiles are equal. The median becomes 0, a missing value stays missing (NaN).
     """
 
     median: Array
@@ -44,7 +51,7 @@ class AsinhScaled:
         scaled -= self.median
         np.clip(scaled, -limit, limit, out=scaled)
         scaled /= self.scale
-        return np.nan_to_num(np.arcsinh(scaled, out=scaled), copy=False, nan=0.0)
+        return np.arcsinh(scaled, out=scaled)
 
     def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
         """For each encoded column the place of its source among ``names``, and its own name."""
@@ -53,13 +60,18 @@ class AsinhScaled:
 
 @dataclass(frozen=True)
 class Indicators:
-    """A categorical column as one indicator (0 or 1) for each level; a column of two levels as one indicator."""
+    """A categorical column as one indicator (0 or 1) for each level; a column of two levels as one indicator.
+
+    Where a level is missing, all of them are missing (NaN).
+    """
 
     levels: Levels
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         codes = self.levels.encode(table)
-        return np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
+        encoded = np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
+        encoded[table.missing_mask(columns[0])] = np.nan
+        return encoded
 
     @property
     def _shown_codes(self) -> list[int]:
@@ -91,15 +103,18 @@ Part = AsinhScaled | Indicators | MissingIndicator
 
 @dataclass(frozen=True)
 class Dense(FixedLayout):
-    """Mixed columns as complete, standardized numbers: asinh-scaled numbers, then indicator columns.
+    """Mixed columns as standardized numbers: asinh-scaled numbers, then indicator columns.
 
     The encoded columns are, in this order: each numeric column, asinh-scaled (`AsinhScaled`); for each other column an
-    indicator (0 or 1) of each level, only one if there are two levels, with rare levels pooled; for each column with
-    missing values in training an indicator of missing values. All of them are then standardized to mean 0 and variance
-    1 over the training rows; constant ones are left out.
+    indicator (0 or 1) of each level, only one if there are two levels, with rare levels pooled; for each column that is
+    missing in at least ten training rows and 5 % of them an indicator of missing values. All of them are then standardized
+    to mean 0 and variance 1 over the training rows; constant ones are left out.
 
-    A missing number is replaced by the median; a missing or unknown level has 0 in all indicators of its column (before
-    standardization), or 1 in that of pooled levels for an unknown one.
+    In a column with an indicator of missing values, a missing number is replaced by the median, and a missing level has 0
+    in all indicators of its column (before standardization). In other columns, missing values of training rows are
+    imputed by regression on the other columns, or by the mean if there are more than 500; in new rows (`for_new_rows`)
+    they stay missing (NaN), so that a model can integrate them out. An unknown level has 0 in all indicators of its
+    column, or 1 in that of pooled levels.
     """
 
     indices: tuple[int, ...] = ()
@@ -111,8 +126,14 @@ class Dense(FixedLayout):
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
     varying: Array = None
     """Which columns of the parts are not constant in training, booleans."""
+    indicated: Array = None
+    """Which columns of the parts have an indicator of missing values, booleans."""
     mean: Array = None
     deviation: Array = None
+    precision: Array = None
+    """Inverse covariance for the imputation of training rows, (d, d); None if they are complete, or too wide."""
+    leaves_missing: bool = False
+    """Whether missing values stay missing."""
 
     data_dependence = "medians and standard deviations are found in the training rows"
 
@@ -121,36 +142,57 @@ class Dense(FixedLayout):
 
     def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
         parts = tuple(_fitted_parts(table, indices, weight))
-        raw = _encoded_parts(table, parts)
-        mean = weight @ raw / weight.sum()
-        deviation = np.sqrt(weight @ (raw - mean) ** 2 / weight.sum())
-        varying = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
-        varying[0] |= not varying.any()  # a family needs at least one column
         sources_and_names = [
             (columns[place], name)
             for columns, part in parts
             for place, name in part.named_columns([table.names[j] for j in columns])
         ]
+        with_indicator = {j for columns, part in parts if isinstance(part, MissingIndicator) for j in columns}
+        indicated = np.array([j in with_indicator for j, _ in sources_and_names])
+        raw = _encoded_parts(table, parts, indicated)
+        mean, deviation = _means_and_deviations(raw, weight)
+        varying = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        varying[0] |= not varying.any()  # a family needs at least one column
         remaining = [pair for pair, varies in zip(sources_and_names, varying, strict=True) if varies]
         places = {j: place for place, j in enumerate(indices)}
-        return Dense(
+        encoder = Dense(
             tuple(indices),
             parts,
             tuple(name for _, name in remaining),
             tuple(places[j] for j, _ in remaining),
             varying,
+            indicated,
             mean[varying],
             np.where(deviation > 0, deviation, 1.0)[varying],
         )
+        standardized = encoder._standardized(table)
+        if not np.isnan(np.min(standardized)) or standardized.shape[1] > MOST_REGRESSED:
+            return encoder
+        return replace(encoder, precision=missing.imputation_precision(standardized, weight))
+
+    def for_new_rows(self) -> Dense:
+        return replace(self, leaves_missing=True)
 
     def encode(self, table: Table) -> Array:
-        return table.cached(("encoded", id(self)), self, lambda: self._encoded(table))
+        # Copies of this encoder, such as the one for new rows, share its means, and by them the encoded rows.
+        standardized = table.cached(("encoded", id(self.mean)), self.mean, lambda: self._standardized(table))
+        if self.leaves_missing:
+            return standardized
+        return table.cached(("imputed", id(self.mean)), self.mean, lambda: self._imputed(standardized))
 
-    def _encoded(self, table: Table) -> Array:
-        standardized = _encoded_parts(table, self.parts)[:, self.varying]
+    def _standardized(self, table: Table) -> Array:
+        """The encoded rows with missing values as NaN, except in columns with an indicator of them."""
+        standardized = _encoded_parts(table, self.parts, self.indicated)[:, self.varying]
         standardized -= self.mean
         standardized /= self.deviation
         return standardized
+
+    def _imputed(self, standardized: Array) -> Array:
+        if not np.isnan(np.min(standardized, initial=np.inf)):
+            return standardized
+        if self.precision is None:
+            return np.nan_to_num(standardized, nan=0.0)
+        return missing.impute(standardized, self.precision)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError(
@@ -171,16 +213,22 @@ def _fitted_parts(
     table: Table, indices: Sequence[int], weight: Array
 ) -> Iterator[tuple[tuple[int, ...], Part]]:
     """Encodings of all numeric columns, of each other column, and of the missing values."""
-    missing = {j: table.missing_mask(j) for j in indices}
-    with_values = [j for j in indices if not missing[j].all()]
+    masks = {j: table.missing_mask(j) for j in indices}
+    with_values = [j for j in indices if not masks[j].all()]
     if numeric := tuple(j for j in with_values if table.is_numeric(j)):
         yield numeric, _asinh_scaling(numeric_matrix(table, numeric), weight)
     for j in with_values:
         if not table.is_numeric(j):
             levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
             yield (j,), Indicators(levels.fit(table, [j], weight))
-    if with_missing := tuple(j for j in indices if missing[j].any()):
-        yield with_missing, MissingIndicator()
+    if indicated := tuple(j for j in indices if _is_indicated(masks[j], weight)):
+        yield indicated, MissingIndicator()
+
+
+def _is_indicated(mask: Array, weight: Array) -> bool:
+    """Whether missing values, at a mask of the training rows, are frequent enough for an indicator; all of them are."""
+    least = max(INDICATED_SHARE * float(weight.sum()), INDICATED_ROWS * weight_of_one(weight))
+    return bool(weight @ mask >= least or mask.all())
 
 
 def _asinh_scaling(matrix: Array, weight: Array) -> AsinhScaled:
@@ -210,6 +258,20 @@ def _medians_and_scales(values: Array, weight: Array) -> tuple[Array, Array]:
     return median, np.where(scale > 0, scale, 1.0)
 
 
-def _encoded_parts(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]]) -> Array:
-    """The columns of all parts, before standardization."""
-    return np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)
+def _encoded_parts(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]], indicated: Array) -> Array:
+    """The columns of all parts, before standardization; missing values are 0 in ``indicated`` columns, else NaN."""
+    raw = np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)
+    if indicated.any():
+        raw[:, indicated] = np.nan_to_num(raw[:, indicated], copy=False, nan=0.0)
+    return raw
+
+
+def _means_and_deviations(raw: Array, weight: Array) -> tuple[Array, Array]:
+    """Weighted means and standard deviations of the known values of columns (n, d)."""
+    known = ~np.isnan(raw)
+    if known.all():
+        mean = weight @ raw / weight.sum()
+        return mean, np.sqrt(weight @ (raw - mean) ** 2 / weight.sum())
+    filled, total = np.nan_to_num(raw, nan=0.0), weight @ known
+    mean = weight @ filled / total
+    return mean, np.sqrt(weight @ np.where(known, filled - mean, 0.0) ** 2 / total)

@@ -80,6 +80,17 @@ class MissingIsValue(Protocol):
 
 
 @runtime_checkable
+class ImputesTraining(Protocol):
+    """An encoder that imputes missing values of training rows, and leaves them missing (NaN) in new rows.
+
+    A model of complete training rows is trained in one pass, and integrates missing values out when it predicts.
+    """
+
+    def for_new_rows(self) -> Encoder:
+        """The same encoder for the rows that a trained model predicts."""
+
+
+@runtime_checkable
 class Derived(Protocol):
     """An encoder whose encoded columns do not correspond one to one to the columns of the table."""
 

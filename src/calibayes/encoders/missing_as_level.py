@@ -11,6 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes
+from calibayes.kernels.numbers.row_weights import weight_of_one
 from calibayes.tables.table import Table
 
 
@@ -18,22 +19,25 @@ from calibayes.tables.table import Table
 class MissingAsLevel:
     """Codes of another encoder, with one more code, the last one, for missing values.
 
-    The encoded columns are integer codes, one column for each column of the table. Only columns with missing values in
-    training get the additional code; in other columns a missing value has code -1 and is ignored. A column without any
-    known value in training has the code for missing values alone.
+    The encoded columns are integer codes, one column for each column of the table. Only columns with enough missing
+    values in training get the additional code; in other columns a missing value has code -1 and is ignored. A column
+    without any known value in training has the code for missing values alone.
 
     Parameters
     ----------
     inner : Encoder, default=ByColumnType()
         An encoder of codes, such as bins, levels, or both (`ByColumnType`).
+    least_rows : int, default=1
+        Number of training rows with a missing value from which on a column gets the additional code.
     """
 
     inner: Encoder = field(default_factory=ByColumnType)
+    least_rows: int = 1
     indices: tuple[int, ...] = ()
     inner_places: tuple[int, ...] = ()
     """Positions, among the encoded columns, of those with a known value: the columns of the inner encoder."""
     has_missing: tuple[bool, ...] = ()
-    """Whether each column had missing values in training."""
+    """Whether each column has the additional code."""
     missing_is_coded: bool = True
     """Whether missing values get their own code; if not, they have code -1 in all columns."""
 
@@ -41,6 +45,7 @@ class MissingAsLevel:
         self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
     ) -> MissingAsLevel:
         masks = [table.missing_mask(j) for j in indices]
+        least = self.least_rows * weight_of_one(weight)
         inner_places = tuple(place for place, mask in enumerate(masks) if not mask.all())
         inner_indices = [indices[place] for place in inner_places]
         return replace(
@@ -48,7 +53,7 @@ class MissingAsLevel:
             inner=self.inner.fit(table, inner_indices, weight, codes) if inner_indices else self.inner,
             indices=tuple(indices),
             inner_places=inner_places,
-            has_missing=tuple(bool(mask.any()) for mask in masks),
+            has_missing=tuple(bool(mask.all() or weight @ mask >= least) for mask in masks),
         )
 
     def with_missing_unknown(self) -> MissingAsLevel:

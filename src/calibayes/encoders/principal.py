@@ -10,8 +10,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.encoder import Encoder, FixedLayout
+from calibayes.encoders.encoder import Encoder, FixedLayout, ImputesTraining
+from calibayes.kernels.numbers import missing
 from calibayes.tables.table import Table
+
+LEAST_NOISE = 1e-3
+"""Least variance of the noise, as a share of the average variance of the inner columns, and in their units."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,15 @@ class PrincipalComponents(FixedLayout):
     The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1, in descending order of the
     variance that they explain. Components whose variance is below 1e-10 of the largest are left out.
 
+    Where the inner encoder leaves a value missing in a new row, it is replaced by its conditional mean given the known
+    ones, in a Gaussian model of the components and uncorrelated noise (probabilistic principal components).
+
     Parameters
     ----------
     most : int, default=64
         Largest number of components.
     inner : Encoder, default=Dense()
-        An encoder of numbers without missing values.
+        An encoder of numbers that has no missing values in training rows.
     """
 
     most: int = 64
@@ -35,6 +42,10 @@ class PrincipalComponents(FixedLayout):
     mean: Array = field(default_factory=lambda: np.zeros(0))
     directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """Eigenvectors divided by their standard deviations, (inner columns, components)."""
+    variances: Array = field(default_factory=lambda: np.zeros(0))
+    """Variances of the components before scaling, (components,)."""
+    noise: float = 1.0
+    """Average variance of the inner columns that the components do not explain."""
 
     data_dependence = "principal components are found in the training rows"
 
@@ -53,11 +64,27 @@ class PrincipalComponents(FixedLayout):
         order = np.argsort(-variances, kind="stable")[: self.most]
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
-        directions = vectors[:, order] / np.sqrt(np.where(variances[order] > 0, variances[order], 1.0))
-        return replace(self, inner=inner, indices=tuple(indices), mean=mean, directions=directions)
+        positive = np.where(variances[order] > 0, variances[order], 1.0)
+        total, d = float(np.sum(centered**2)), centered.shape[1]
+        return replace(
+            self,
+            inner=inner,
+            indices=tuple(indices),
+            mean=mean,
+            directions=vectors[:, order] / np.sqrt(positive),
+            variances=positive,
+            noise=max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE),
+        )
+
+    def for_new_rows(self) -> PrincipalComponents:
+        inner = self.inner
+        return replace(self, inner=inner.for_new_rows()) if isinstance(inner, ImputesTraining) else self
 
     def encode(self, table: Table) -> Array:
-        return (self.inner.encode(table) - self.mean) @ self.directions
+        centered = self.inner.encode(table) - self.mean
+        if np.isnan(np.min(centered, initial=np.inf)):
+            centered = missing.impute_from_factors(centered, self.directions * self.variances, self.noise)
+        return centered @ self.directions
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("principal components cannot be decoded into a table: sample from another model")

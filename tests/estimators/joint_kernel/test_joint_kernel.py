@@ -60,6 +60,18 @@ class TestKernels:
         some = joint_kernel.class_sums(rows, kept, 3.0, (1, 2, 7))
         assert_allclose(some.sums, found.sums[[1, 2, 7]], rtol=1e-8, atol=1e-300)
 
+    def test_missing_values_are_left_out_of_distances(self, cloud):
+        rows, kept = cloud
+        gaps = rows.copy()
+        gaps[:, 0] = np.nan
+        gaps[0] = np.nan
+        found = joint_kernel.class_sums(gaps, kept, 0.7)
+        known = joint_kernel.class_sums(rows[1:, 1:], kept._replace(rows=kept.rows[:, 1:]), 0.7)
+        assert_allclose(found.sums[:, 1:], known.sums, rtol=1e-9)
+        assert_allclose(found.nearest[1:], known.nearest, atol=1e-12)
+        weights = [kept.weight[start:stop].sum() for start, stop in pairwise(kept.ends)]
+        assert_allclose(found.sums[:, 0], np.tile(weights, (STEPS, 1)))
+
     @pytest.mark.parametrize("step", [0, 1, 6, 9])
     def test_posteriors_are_smoothed_towards_wider_kernels(self, cloud, step):
         rows, kept = cloud

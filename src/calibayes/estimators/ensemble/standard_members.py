@@ -45,6 +45,8 @@ MOST_PAIRS = 1e9
 """Largest number of pairs of cells that are counted in a pass, n d^2."""
 ROWS_FOR_PAIRS = 1000
 """Rows from which on the tree is a member: with fewer it hardly ever gets a weight."""
+ROWS_FOR_MISSING = 10
+"""Rows with a missing value from which on it is a level of a column: what fewer rows show about it is noise."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,8 @@ class TableSize:
 def _kernel(size: TableSize) -> GenerativeClassifier:
     """Kernel naive Bayes: kernel densities and levels by column, with missing values as a level."""
     family = KernelDensity(OverBins())
-    return GenerativeClassifier(
-        families=[("kernel", family, every, MissingAsLevel(ByColumnType(AdaptiveBins())))]
-    )
+    encoder = MissingAsLevel(ByColumnType(AdaptiveBins()), ROWS_FOR_MISSING)
+    return GenerativeClassifier(families=[("kernel", family, every, encoder)])
 
 
 def _tied(size: TableSize) -> GenerativeClassifier:
@@ -96,7 +97,7 @@ def _full(size: TableSize) -> GenerativeClassifier:
 def _tree(size: TableSize) -> GenerativeClassifier:
     """Tree-augmented naive Bayes on coarse bins that are cut where the class frequencies change."""
     family = Tree(alpha=1.0, search=OneTree(SignificantEdges()), back_off=5.0)
-    encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)))
+    encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)), ROWS_FOR_MISSING)
     return GenerativeClassifier(families=[("tree", family, every, encoder)])
 
 

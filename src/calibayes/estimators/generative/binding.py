@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.encoders.clusters import Clusters
-from calibayes.encoders.encoder import Encoder
+from calibayes.encoders.encoder import Encoder, ImputesTraining
 from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Counts, Flags, Numbers
@@ -125,6 +125,14 @@ class ColumnBinding:
                     "fill them, or use another family for this column"
                 )
         return encoded
+
+    def for_new_rows(self) -> ColumnBinding:
+        """This binding for the rows that a trained model predicts."""
+        encoders = {
+            name: encoder.for_new_rows() if isinstance(encoder, ImputesTraining) else encoder
+            for name, encoder in self.encoders.items()
+        }
+        return replace(self, encoders=encoders)
 
     def column(self, family: str, position: int) -> str:
         """Name of a column by its position among those of a family."""

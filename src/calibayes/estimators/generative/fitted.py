@@ -140,7 +140,7 @@ def begin(assembly: Assembly, rule: Rule, data_statistics: Trees, **changes: Any
     """A model without parameters yet."""
     return Fitted(
         classes=assembly.classes,
-        binding=assembly.binding,
+        binding=assembly.binding.for_new_rows(),
         model=assembly.model,
         rule=rule,
         data_statistics=data_statistics,

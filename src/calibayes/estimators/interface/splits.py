@@ -15,16 +15,8 @@ from sklearn.model_selection import check_cv
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import WHOLE, whole_number
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table
-
-MOST_COUNT = 2.0**53
-ROUNDING = 1e-12
-"""Relative distance from a whole number that a weight may have after class weights were divided out."""
-MOST_COPIES, LEAST_COPIES = 8, 1000
-"""Rows of whole weights become as many rows, up to 8 times the rows, or 1,000."""
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-SHIFT = np.uint64(29)
+from calibayes.kernels.numbers.row_weights import count_of_one, weight_of_one, whole_counts
+from calibayes.tables.row_hashes import MULTIPLIER, content_hashes, mixed, table_order_hashes
 
 
 def expand_counts(rows: Rows, seed: int) -> Rows:
@@ -33,49 +25,30 @@ def expand_counts(rows: Rows, seed: int) -> Rows:
     Whole sample weights (before class weights) are counts: a row becomes as many rows, divided by the greatest common
     divisor of the weights, or fewer and heavier ones if they would be too many.
     """
-    hashes = _mixed(content_hashes(rows.table, seed)) ^ _mixed(rows.codes.astype(np.uint64))
-    counts = _counts(rows)
+    counts = whole_counts(rows.weight / rows.factor)
     if counts is None:
+        everywhere, once = np.arange(len(rows.codes)), np.ones(len(rows.codes), dtype=np.uint64)
+        hashes = table_order_hashes(rows.table, everywhere, rows.codes, once, seed)
         order = np.lexsort([rows.weight, hashes])
         return rows.only(order[_shuffled(hashes[order])])
-    distinct, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-    total = np.bincount(which.ravel(), counts, minlength=len(distinct))
-    copies = np.maximum(np.rint(total / _count_of_one(counts)), 1.0)
-    source = np.repeat(np.arange(len(distinct)), copies.astype(int))
-    source = source[_shuffled(distinct[source])]
+    identity = mixed(content_hashes(rows.table, seed)) ^ mixed(rows.codes.astype(np.uint64))
+    _, first, which = np.unique(identity, return_index=True, return_inverse=True)
+    total = np.bincount(which.ravel(), counts, minlength=len(first))
+    copies = np.maximum(np.rint(total / count_of_one(counts)), 1.0)
+    parts = (total / np.gcd.reduce(total.astype(np.int64))).astype(np.uint64)
+    hashes = table_order_hashes(rows.table, first, rows.codes[first], parts, seed)
+    order = np.argsort(hashes, kind="stable")
+    source = np.repeat(order, copies[order].astype(int))
+    source = source[_shuffled(hashes[source])]
     expanded = rows.only(first[source])
     return expanded._replace(weight=(total / copies)[source] * expanded.factor)
 
 
 def unit_weight(rows: Rows) -> float:
-    """The weight of one row: the common divisor of whole weights, otherwise the average weight of a row.
-
-    The average is weighted by the weights themselves, so that rows of tiny weight do not count. Class weights enter by
-    their average.
-    """
-    counts, top = _counts(rows), float(rows.weight.max())
-    weight = rows.weight / top
-    sample_weight = weight / rows.factor
-    if counts is None:
-        one = float(sample_weight @ sample_weight / sample_weight.sum())
-    else:
-        one = _count_of_one(counts) / top
-    return top * one * float(weight.sum() / sample_weight.sum())
-
-
-def _counts(rows: Rows) -> Array | None:
-    """The sample weights (before class weights) if they are all whole numbers."""
-    sample_weight = rows.weight / rows.factor
-    counts = np.round(sample_weight)
-    if sample_weight.max() >= MOST_COUNT or (np.abs(sample_weight - counts) > ROUNDING * counts).any():
-        return None
-    return np.asarray(counts)
-
-
-def _count_of_one(counts: Array) -> float:
-    """The count of one row: the greatest common divisor, or more if copies would be too many."""
-    most = max(MOST_COPIES * len(counts), LEAST_COPIES)
-    return max(float(np.gcd.reduce(counts.astype(np.int64))), float(counts.sum()) / most)
+    """The weight of one row (`weight_of_one`); class weights enter by their average."""
+    sample_weight, top = rows.weight / rows.factor, float(rows.weight.max())
+    total, sample_total = float((rows.weight / top).sum()), float((sample_weight / top).sum())
+    return weight_of_one(sample_weight) * (total / sample_total)
 
 
 def _shuffled(hashes: Array) -> Array:
@@ -83,30 +56,7 @@ def _shuffled(hashes: Array) -> Array:
     new = np.append(True, hashes[1:] != hashes[:-1])
     begin = np.maximum.accumulate(np.where(new, np.arange(len(hashes)), 0))
     copy = (np.arange(len(hashes)) - begin).astype(np.uint64)
-    return np.argsort(_mixed(_mixed(copy + MULTIPLIER) ^ hashes), kind="stable")
-
-
-def content_hashes(table: Table, seed: int) -> Array:
-    """A hash of the content of each row, (n,)."""
-    hashes = np.full(table.n, np.uint64(seed) + MULTIPLIER)
-    for j in range(len(table.names)):
-        hashes = _mixed(hashes ^ _words(table, j))
-    return hashes
-
-
-def _mixed(words: Array) -> Array:
-    """Each word multiplied and shifted, so that close words become unrelated."""
-    words = words * MULTIPLIER
-    return np.asarray((words ^ (words >> SHIFT)) * MULTIPLIER)
-
-
-def _words(table: Table, j: int) -> Array:
-    """Cells as words: the bits of numbers, the position among the distinct values of everything else."""
-    if table.is_numeric(j):
-        column = table.column(j).astype(np.float64)
-        same = np.where(np.isnan(column), np.nan, column) + 0.0  # one NaN, one zero
-        return _mixed(np.ascontiguousarray(same).view(np.uint64))
-    return _mixed(distinct_values(table, j)[1].astype(np.uint64))
+    return np.argsort(mixed(mixed(copy + MULTIPLIER) ^ hashes), kind="stable")
 
 
 MANY_ROWS = 3000
@@ -178,7 +128,7 @@ def assign_folds(codes: Array, count: int, share: float = 1.0) -> Array:
     """
     fold = np.full(len(codes), NEVER_HELD_OUT)
     begin = 0
-    for code in np.unique(codes[codes >= 0]):
+    for code in _by_first_row(codes):
         class_rows = np.flatnonzero(codes == code)
         if len(class_rows) > 1:
             most, place = (
@@ -190,10 +140,17 @@ def assign_folds(codes: Array, count: int, share: float = 1.0) -> Array:
     return fold
 
 
+def _by_first_row(codes: Array) -> Array:
+    """The distinct codes of labeled rows in the order of their first rows: names of classes do not matter."""
+    labeled = codes[codes >= 0]
+    distinct, first = np.unique(labeled, return_index=True)
+    return np.asarray(distinct[np.argsort(first)])
+
+
 def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
     """A random share of each class's rows, (n,) booleans; every class keeps at least one training row."""
     held = np.zeros(len(codes), dtype=bool)
-    for code in np.unique(codes[codes >= 0]):
+    for code in _by_first_row(codes):
         rows = rng.permutation(np.flatnonzero(codes == code))
         held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
     if not held.any():

@@ -46,6 +46,7 @@ class JointDensity:
     Attributes
     ----------
     encoder : Dense
+        Of new rows, in which missing values are NaN and integrated out: distances are over the known columns.
     scale : (d,) array
         Factors of the encoded columns.
     centers : KernelRows
@@ -97,9 +98,18 @@ class JointDensity:
 
     def leave_one_out(self, most: int) -> tuple[ClassSums, Array]:
         """Kernel sums at some kept rows, each without its own kernel, and the positions of these rows."""
-        positions = evenly_spaced(len(self.codes), most)
+        positions = self._some_of_each_class(most)
         rows = self.centers.rows[positions]
         return joint_kernel.class_sums(rows, self.centers, self.square, left_out=positions), positions
+
+    def _some_of_each_class(self, most: int) -> Array:
+        """Positions of all kept rows, or of about ``most`` of them, evenly spaced in each class."""
+        share = min(most / len(self.codes), 1.0)
+        sizes = np.diff(self.centers.ends).tolist()
+        parts = [evenly_spaced(size, int(np.ceil(share * size))) for size in sizes]
+        return np.concatenate(
+            [part + start for part, start in zip(parts, self.centers.ends[:-1], strict=True)]
+        )
 
     def log_density(self, table: Table, smoothing: Smoothing) -> Array:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
@@ -176,7 +186,7 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
     scale = _column_factors(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
     centers = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
-    return JointDensity(encoder, scale, centers, float(np.sum(scale**2)))
+    return JointDensity(encoder.for_new_rows(), scale, centers, float(np.sum(scale**2)))
 
 
 def _class_correction(rows: Rows, codes: Array, weight: Array, k: int) -> Array:

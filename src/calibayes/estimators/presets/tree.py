@@ -97,7 +97,7 @@ class TreeAugmentedNB(TabularNB):
     >>> penguins = load_penguins()
     >>> model = TreeAugmentedNB().fit(penguins.columns, penguins.target)
     >>> model.edges_[0].parent, model.edges_[0].child
-    ('sex', 'body_mass_g')
+    ('body_mass_g', 'sex')
     """
 
     per_class: bool = False

@@ -229,14 +229,22 @@ def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: 
     ends = candidates.left[order].astype(np.int32), candidates.right[order].astype(np.int32)
     graph = sparse.coo_array((ranks, ends), shape=shape)
     forest = csgraph.minimum_spanning_tree(graph.tocsr())
-    return _rooted(forest, candidates.d)
+    return _rooted(forest, _total_gains(candidates, gain))
 
 
-def _rooted(forest: Array, d: int) -> Parents:
-    """The parent of each column when the root of every tree is its first column."""
+def _total_gains(candidates: Candidates, gain: Array) -> Array:
+    """The sum of the gains of all pairs of each column, (d,), rounded so that the order of columns does not matter."""
+    ends = (candidates.left, candidates.right)
+    total = np.sum([np.bincount(end, gain, minlength=candidates.d) for end in ends], axis=0)
+    return np.round(total / (total.max() or 1.0), COMPARED_DIGITS)
+
+
+def _rooted(forest: Array, gains: Array) -> Parents:
+    """The parent of each column when the root of every tree is the column of the largest total gain."""
+    d = len(gains)
     parents = np.full(d, -1)
     reached = np.zeros(d, dtype=bool)
-    for column in range(d):
+    for column in np.argsort(-gains, kind="stable"):
         if not reached[column]:
             order, before = csgraph.breadth_first_order(forest, column, directed=False)
             reached[order] = True

@@ -92,10 +92,11 @@ def class_sums(
 ) -> ClassSums:
     """Sums of kernels by class around rows (n, d); ``square`` is the squared bandwidth of step 0.
 
+    Missing values (NaN) are integrated out of the kernels: the distance of a row is over its known columns.
     ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
-    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+    row_factor, center_factor = _distance_factors(rows, centers.rows)
 
     def fill(part: slice) -> None:
         distances = row_factor[part] @ center_factor
@@ -113,7 +114,7 @@ def class_sums_by_columns(
     """`class_sums` over the columns of the first group, of the first two groups, and so on."""
     shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
     sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    factors = [(_row_factor(rows[:, group]), _center_factor(centers.rows[:, group])) for group in groups]
+    factors = [_distance_factors(rows[:, group], centers.rows[:, group]) for group in groups]
 
     def fill(part: slice) -> None:
         distances = np.zeros((part.stop - part.start, len(centers.rows)))
@@ -145,9 +146,9 @@ def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[A
 
 
 def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) -> Array:
-    """Log of the kernel density at rows (n, d), (n,), averaged over several squared bandwidths."""
-    weight, d = centers.weight / centers.weight.sum(), centers.rows.shape[1]
-    row_factor, center_factor = _row_factor(rows), _center_factor(centers.rows)
+    """Log of the kernel density of the known cells of rows (n, d), (n,), averaged over several squared bandwidths."""
+    weight, dimension = centers.weight / centers.weight.sum(), (~np.isnan(rows)).sum(axis=1)
+    row_factor, center_factor = _distance_factors(rows, centers.rows)
 
     def range_densities(part: slice) -> Array:
         distances, logs = np.maximum(row_factor[part] @ center_factor, 0.0), []
@@ -155,20 +156,29 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
         distances -= nearest[:, None]
         for square in squares:
             sums = np.exp(distances * (-0.5 / square)) @ weight
-            logs.append(np.log(sums) - 0.5 * nearest / square - 0.5 * d * np.log(2.0 * np.pi * square))
+            volume = 0.5 * dimension[part] * np.log(2.0 * np.pi * square)
+            logs.append(np.log(sums) - 0.5 * nearest / square - volume)
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
     return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
 
 
-def _row_factor(rows: Array) -> Array:
-    """Left factor (n, d + 2) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c."""
-    return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
+def _distance_factors(rows: Array, centers: Array) -> tuple[Array, Array]:
+    """Factors (n, f) and (f, m) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c.
 
-
-def _center_factor(rows: Array) -> Array:
-    """Right factor (d + 2, m) of the matrix of squared distances."""
-    return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
+    If values are missing, |c|^2 is over the known columns of each row, which takes twice as many products.
+    """
+    known = ~np.isnan(rows)
+    if known.all():
+        return (
+            np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]),
+            np.stack([*(-2.0 * centers.T), np.ones(len(centers)), np.sum(centers * centers, axis=1)]),
+        )
+    filled = np.where(known, rows, 0.0)
+    return (
+        np.column_stack([filled, np.sum(filled * filled, axis=1), known]),
+        np.stack([*(-2.0 * centers.T), np.ones(len(centers)), *(centers * centers).T]),
+    )
 
 
 def _sums_of_distances(

@@ -16,7 +16,8 @@ def centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
     """Centers of the best of `RESTARTS` runs of Lloyd's iteration, (count, d), in lexicographic order.
 
     ``rows`` (n, d) are distinct, at least ``count`` of them; a row of weight w acts like w equal rows. The result does
-    not depend on the order of the original rows if these are sorted: random numbers choose shares of the weight.
+    not depend on the order of the original rows if these are put into one order before: random numbers choose shares of
+    the weight.
     """
     rng = np.random.default_rng(seed)
     runs = [

@@ -8,6 +8,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
+from calibayes.kernels.numbers.row_weights import weight_of_one
+
+ROUNDS = 3
+"""How often missing values of training rows are imputed, each time by the covariance of the rows imputed before."""
+LEAST_RIDGE, RIDGE_PER_COLUMN = 1e-3, 0.1
+"""Weight of the identity in the covariance for imputation: the larger of the first, and the second times columns / rows."""
 
 
 def patterns(x: Array) -> Iterator[tuple[Array, Array]]:
@@ -65,3 +71,46 @@ def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
             log_determinant = 2.0 * np.sum(np.log(np.diag(factor)))
             result[rows] = -0.5 * (np.sum(white**2, axis=0) + log_determinant + known.sum() * LOG_TWO_PI)
     return result
+
+
+def imputation_precision(x: Array, weight: Array) -> Array:
+    """The inverse covariance, (d, d), by which `impute` fills missing values of standardized rows (n, d)."""
+    d, rows = x.shape[1], float(weight.sum()) / weight_of_one(weight)
+    ridge = min(max(RIDGE_PER_COLUMN * d / rows, LEAST_RIDGE), 1.0)
+    filled = np.nan_to_num(x, nan=0.0)
+    for _ in range(ROUNDS):
+        covariance = (filled * weight[:, None]).T @ filled / weight.sum()
+        precision = np.linalg.inv((1.0 - ridge) * covariance + ridge * np.eye(d))
+        filled = impute(x, precision)
+    return precision
+
+
+def impute(x: Array, precision: Array) -> Array:
+    """Rows of mean 0 (n, d) with missing values replaced by their conditional means given the known cells.
+
+    With the inverse covariance P, the conditional mean of the missing cells m given the known ones o is
+    -P[m, m]^-1 P[m, o] x[o]: only matrices as small as the number of missing cells are inverted.
+    """
+    filled = np.nan_to_num(x, nan=0.0)
+    incomplete = np.flatnonzero(np.isnan(x).any(axis=1))
+    for known, rows in patterns(x[incomplete]):
+        positions, absent = incomplete[rows], np.flatnonzero(~known)
+        pull = filled[positions] @ precision[:, absent]
+        filled[np.ix_(positions, absent)] = -np.linalg.solve(precision[np.ix_(absent, absent)], pull.T).T
+    return filled
+
+
+def impute_from_factors(x: Array, loadings: Array, noise: float) -> Array:
+    """Rows of mean 0 (n, d) with missing values replaced by their conditional means in a factor model.
+
+    Its covariance is B B' + noise * I with loadings B (d, factors). Given the known cells o, the factors have the mean
+    (B[o]' B[o] + noise * I)^-1 B[o]' x[o].
+    """
+    filled = np.nan_to_num(x, nan=0.0)
+    incomplete = np.flatnonzero(np.isnan(x).any(axis=1))
+    for known, rows in patterns(x[incomplete]):
+        positions, part = incomplete[rows], loadings[known]
+        gram = part.T @ part + noise * np.eye(part.shape[1])
+        factors = np.linalg.solve(gram, part.T @ filled[np.ix_(positions, np.flatnonzero(known))].T)
+        filled[np.ix_(positions, np.flatnonzero(~known))] = factors.T @ loadings[~known].T
+    return filled
