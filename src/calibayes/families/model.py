@@ -12,10 +12,12 @@ import numpy as np
 from calibayes.core.abilities import (
     AllowsMissing,
     FusedPass,
+    Movable,
     NaturalParameters,
     PassInputs,
     PassResult,
     Penalized,
+    Recentering,
     Sized,
     Structured,
 )
@@ -165,6 +167,41 @@ class Product:
         return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
 
     # -- statistics ----------------------------------------------------------------------------------------------
+
+    def recentered(self, statistics: Trees) -> Product:
+        """This model with sums about the means of far classes (see `Recentering`); itself if no family needs them."""
+        families = {
+            name: f.recentered(statistics[name]) if isinstance(f, Recentering) else f
+            for name, f in self.families.items()
+        }
+        is_same = all(family is self.families[name] for name, family in families.items())
+        return self if is_same else replace(self, families=families)
+
+    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+        """Whether a family's sums about other points show variances."""
+        return any(
+            f.gains(statistics[name], more_to_come=more_to_come)
+            for name, f in self.families.items()
+            if isinstance(f, Recentering)
+        )
+
+    def sharing_centers(self, other: Product) -> Product:
+        """This model with sums about the points that either has chosen."""
+        shared = {
+            name: f.sharing_centers(other.families[name])
+            for name, f in self.families.items()
+            if isinstance(f, Recentering)
+        }
+        return replace(self, families={**self.families, **shared})
+
+    def moved(self, statistics: Trees, other: Product) -> Trees:
+        """Statistics of this model, with moments about the points of another one of the same families."""
+        moved = {
+            name: f.move(statistics[name], cast(Movable, other.families[name]).centers)
+            for name, f in self.families.items()
+            if isinstance(f, Movable)
+        }
+        return {**statistics, **moved}
 
     def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
         has_hidden = any(

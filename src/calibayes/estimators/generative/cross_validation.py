@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneGroupOut
 
 from calibayes.core.abilities import Recodable
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import tempered
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
@@ -96,8 +96,7 @@ def cross_validate_closed_form(
     parts = [_part(source, positions) for positions in members]
     k = len(classes)
     with one_thread():  # once for all folds: entering takes time
-        sums = [data_sums(assembly.model, part, recipe.engine, k) for part in parts]
-        total: Trees = reduce(add, [fold_sums.statistics for fold_sums in sums])
+        assembly, sums, total = _accurate_fold_sums(assembly, parts, recipe.engine, k)
         results = [
             _fold_result(recipe, assembly, total, fold_sums, part, number)
             for number, (fold_sums, part) in enumerate(zip(sums, parts, strict=True))
@@ -107,6 +106,22 @@ def cross_validate_closed_form(
     folds[rows.positions] = fold
     error, loss = (np.array([s[name] / s["weight"] for _, s in results]) for name in ("error", "log_loss"))
     return FoldScores(error, loss, log_probability, folds, classes)
+
+
+def _accurate_fold_sums(
+    assembly: Assembly, parts: list[ArraySource], engine: Engine, k: int
+) -> tuple[Assembly, list[DataSums], Trees]:
+    """The sums of each fold and of all rows; about the class means if variances lost digits about the center."""
+    sums = [data_sums(assembly.model, part, engine, k) for part in parts]
+    total: Trees = reduce(add, [fold_sums.statistics for fold_sums in sums])
+    closer = assembly.model.recentered(total)
+    if closer is assembly.model:
+        return assembly, sums, total
+    again = [data_sums(closer, part, engine, k) for part in parts]
+    about_means: Trees = reduce(add, [fold_sums.statistics for fold_sums in again])
+    if not closer.gains(about_means):
+        return assembly, sums, total
+    return assembly._replace(model=closer), again, about_means
 
 
 def _refuse(recipe: Recipe, class_weight: Any) -> None:

@@ -193,6 +193,10 @@ class Mixture:
             return self.log_density(columns, parameters)[:, :, None]
         return self.family.terms(columns, parameters)
 
+    @property
+    def centers(self) -> Array:
+        return self.layout.center
+
     def move(self, statistics: Arrays, center: Array) -> Arrays:
         inner = _inner(statistics)
         moved = self.family.move(inner, center) if isinstance(self.family, Movable) else inner
