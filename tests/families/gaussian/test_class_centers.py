@@ -1,8 +1,11 @@
 """Classes that are far apart in relation to their spread keep their covariances."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 import calibayes as cb
@@ -134,6 +137,24 @@ class TestSums:
         assert_allclose(
             np.exp(quick.log_probability[test]), refitted.predict_proba(X[test]), rtol=1e-6, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("separation", [1e5, 1e7])
+@pytest.mark.parametrize("covariance", ["full", "diagonal", "tied", "tree"])
+def test_components_of_mixtures(covariance, separation):
+    far, y = classes_apart(separation)
+    near, _ = classes_apart(200.0)
+    models = [
+        cb.MixtureDiscriminantAnalysis(rule="ml", n_components=(1, 1, 2), covariance=covariance, max_iter=5)
+        for _ in range(2)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, second = (
+            model.fit(rows, y).predict_proba(rows) for model, rows in zip(models, (near, far), strict=True)
+        )
+    assert_allclose(second, first, rtol=1e-4, atol=1e-6)
+    assert_allclose(models[1].covariances_[0][0], models[0].covariances_[0][0], rtol=1e-6, atol=1e-9)
 
 
 def test_missing_values_in_independent_columns():
