@@ -202,9 +202,9 @@ class Gaussian(ClassCenters):
         """The pooled covariance of all rows about the means of their classes, (...)."""
         count = as_matrix(start["count"])
         squares = self.shape.square(start["first"] / np.where(count > 0, count, 1.0))
-        scatter = start["second"].sum(axis=0) - np.sum(expand(count, squares) * squares, axis=0)
+        within = start["second"].sum(axis=0) - np.sum(expand(count, squares) * squares, axis=0)
         total = count.sum(axis=0)
-        return np.asarray(scatter / np.where(total > 0, total, 1.0))
+        return np.asarray(within / np.where(total > 0, total, 1.0))
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
         return resolve_prior(prior, self.shape, self.layout, mean, variances)
@@ -216,12 +216,15 @@ class Gaussian(ClassCenters):
             return self
         default = NormalInverseWishart()
         prior = self._resolve(default, mean, variances)
-        warn(
-            f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
-            f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
-            "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
-            SingularCovarianceWarning,
-        )
+        if (
+            (as_matrix(start["count"]) > 0).any(axis=1).all()
+        ):  # else there are classes whose rows are still to come
+            warn(
+                f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
+                f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
+                "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
+                SingularCovarianceWarning,
+            )
         m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
         return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))
 
