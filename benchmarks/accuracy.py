@@ -51,9 +51,7 @@ def loaders_of(quick, names):
 
 
 def penguins():
-    data = load_penguins()
-    columns = {name: data.columns.column(j) for j, name in enumerate(data.columns.names)}
-    return frequent_classes(pd.DataFrame({**columns, "target": data.target}))
+    return frequent_classes(load_penguins().frame)
 
 
 def frequent_classes(table):

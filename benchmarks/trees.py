@@ -57,9 +57,7 @@ CLEAR_GAP = 0.5
 def tables(quick):
     """Name -> columns and target."""
     if quick:
-        penguins = load_penguins()
-        columns = {name: penguins.columns.column(j) for j, name in enumerate(penguins.columns.names)}
-        return {"penguins": (pd.DataFrame(columns), penguins.target)}
+        return {"penguins": load_penguins(return_X_y=True)}
     folder = os.environ.get("CALIBAYES_DATA")
     if folder is None:
         print("CALIBAYES_DATA is not set: held-out errors are skipped\n")

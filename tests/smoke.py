@@ -53,7 +53,7 @@ def main():
     for estimator in estimators():
         check(estimator, iris, species)
         if isinstance(estimator, MIXED_TYPES):
-            check(estimator, penguins.columns, penguins.target)
+            check(estimator, penguins.data, penguins.target)
     # From 1,000 rows on the default classifier has a tree among its members.
     check(cb.BayesClassifier(), *make_classification(1000, n_informative=4, random_state=0))
     for command in (

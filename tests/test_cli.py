@@ -1,14 +1,19 @@
 """The commands compare and info, through the command line."""
 
 import gzip
+import io
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
+from calibayes.cli.main import ranking_table
+from calibayes.cli.printing import print_table
+from calibayes.compare import BASELINES, MODELS, MeanResult
 from calibayes.kernels.dispatch import native_kernels
 
 
@@ -39,12 +44,54 @@ def test_compare_on_the_penguins():
     assert "Best on held-out rows: " in result.output
     lines = [line.split() for line in result.output.splitlines() if "±" in line]
     # Four Gaussian models have six rules. Models of counts have a prior, so DFE is valid and MAP is dropped. Kernel
-    # densities and mixtures have no GD. The ensemble has one rule.
-    assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5 + 1
+    # densities and mixtures have no GD. The ensemble has one rule, baselines of scikit-learn have none.
+    assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5 + 1 + len(BASELINES)
     errors = [float(line[2]) for line in lines]
     assert errors == sorted(errors)
     by_name = {(line[0], line[1]): float(line[2]) for line in lines}
     assert by_name["LDA", "rc"] <= by_name["LDA", "ml"]
+    assert all(by_name[name, "-"] < 10 for name in BASELINES)
+    assert "Best of scikit-learn: sklearn-" in result.output
+    assert "scikit-learn's LogisticRegression" in result.output
+
+
+def test_baselines_can_be_left_out_or_chosen(flowers):
+    arguments = ("compare", flowers / "flowers.csv", "--target", "kind", "--rule", "ml", "--folds", 2)
+    assert "sklearn" not in call(*arguments, "--no-baselines").output
+    assert "sklearn" not in call(*arguments, "--model", "LDA").output
+    result = call(*arguments, "--model", "sklearn-HistGB")
+    assert result.exit_code == 0, result.output
+    assert "Best on held-out rows: sklearn-HistGB (" in result.output
+    both = call(*arguments, "--model", "sklearn-HistGB", "--model", "LDA").output
+    assert "Best of this package: LDA trained by ml" in both or "Best of scikit-learn: sklearn-HistGB" in both
+
+
+def test_baselines_accept_missing_values_and_new_levels(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{'' if i % 7 == 0 else rng.normal() + i % 2},{f'rare{i}' if i % 5 == 0 else 'usual'},,"
+        for i in range(60)
+    ]
+    path = tmp_path / "table.csv"
+    path.write_text("x,level,empty,y\n" + "".join(f"{line}{'ab'[i % 2]}\n" for i, line in enumerate(lines)))
+    result = call("compare", path, "--target", "y", *(f"--model={name}" for name in BASELINES))
+    assert result.exit_code == 0, result.output
+    assert "warning" not in result.output
+
+
+def test_the_table_fits_into_80_columns():
+    name = max(MODELS, key=len)
+    results = [
+        MeanResult(name, "gdt", 0.5, 0.5, 10.0, 10.0, 1.0, 1.0, 64.0, 10.0),
+        MeanResult("sklearn-HistGB", "-", 0.01, 0.5, 0.1, 0.1, 1.0, 1.0, 64.0, 0.1),
+    ]
+    screen = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO())
+    print_table(screen, ranking_table(results, 5))
+    lines = screen.file.getvalue().splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    rows = [line.split() for line in lines if "±" in line]
+    assert [row[0] for row in rows] == [name, "sklearn-HistGB"]
+    assert [len(row) for row in rows] == [12, 11]  # a baseline has no iterations
 
 
 @pytest.mark.parametrize("name", ["flowers.csv", "flowers.csv.gz", "flowers.parquet"])
@@ -80,7 +127,7 @@ def test_compare_on_categorical_columns_only(tmp_path):
         ("a,y\n1,p\n2,q\n", ["--target", "z"], "has no column 'z'; its columns are a, y"),
         ("y\np\nq\n", ["--target", "y"], "has only the target column 'y'"),
         ("a,y\n1,p\n2,p\n", ["--target", "y"], "only one class, 'p'"),
-        ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 rows, fewer than the 5 folds"),
+        ("a,y\n1,p\n2,p\n3,q\n", ["--target", "y"], "class 'q' has 1 row, fewer than the 5 folds"),
         ("a,y\n1,\n2,\n", ["--target", "y"], "all values of the target column 'y' are missing"),
         ("y,a,y\np,1,p\nq,2,q\n", ["--target", "y"], "column 'y' occurs more than once"),
         ("a,y\n1,p\n2,q\n", ["--target", "[/red]"], "has no column '[/red]'"),

@@ -27,7 +27,7 @@ def code_blocks(name):
     ("name", "number"),
     [
         (name, number)
-        for name in ("README.md", "CONTRIBUTING.md", "docs/scikit-learn.md")
+        for name in ("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md")
         for number in range(len(code_blocks(name)))
     ],
 )
@@ -36,6 +36,19 @@ def test_code_in_documents_runs(name, number, tmp_path):
     script = tmp_path / "document.py"
     script.write_text(code_blocks(name)[number], encoding="utf-8")
     runpy.run_path(str(script))
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("README.md", 0), ("docs/saved-models.md", 0)], ids=["README", "saved-models"]
+)
+def test_output_in_documents_is_true(name, number, tmp_path, capsys):
+    """The text block after a code block is what the code prints."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    code, shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)[number]
+    script = tmp_path / "document.py"
+    script.write_text(code, encoding="utf-8")
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("name", MODULES)

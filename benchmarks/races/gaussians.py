@@ -116,8 +116,7 @@ def logistic(name, table, rounds, jobs):
 def satellite():
     """The satellite data set, or None if it is not available."""
     try:
-        table = load("satellite")
+        X, y = load("satellite", return_X_y=True)
     except (OSError, ValueError):
         return None
-    columns = np.stack([table.columns.column(j) for j in range(len(table.columns.names))], axis=1)
-    return StandardScaler().fit_transform(columns.astype(np.float64)), table.target
+    return StandardScaler().fit_transform(X.to_numpy(dtype=np.float64)), y.to_numpy()

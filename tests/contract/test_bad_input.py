@@ -45,7 +45,7 @@ class TestEveryEstimator:
         for nothing in (None, np.nan, pd.NA):
             labels = y.astype(object)
             labels[3] = nothing
-            with pytest.raises(ValueError, match="missing labels \\(1 rows\\)"):
+            with pytest.raises(ValueError, match="missing labels \\(1 row\\)"):
                 estimator.fit(X, labels)
 
     @pytest.mark.parametrize("value", [np.inf, -np.inf])

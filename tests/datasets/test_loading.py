@@ -84,27 +84,27 @@ def offline(request):
 
 def test_bundled_data_sets_need_no_download(monkeypatch):
     monkeypatch.delenv("CALIBAYES_DATA", raising=False)
-    assert [load(name, opener=None).columns.n for name in ("iris", "penguins", "wine")] == [150, 344, 178]
-    assert load("iris").columns.names[0] == "sepal_length"
+    assert [len(load(name, opener=None).data) for name in ("iris", "penguins", "wine")] == [150, 344, 178]
+    assert load("iris").data.columns[0] == "sepal_length"
     assert set(load("iris").target) == {"setosa", "versicolor", "virginica"}
 
 
 def test_the_folder_takes_precedence(tmp_path, monkeypatch):
     with gzip.open(tmp_path / "iris.csv.gz", "wt", encoding="utf-8") as file:
         file.write("x,target\n1,a\n2,b\n")
-    assert load("iris", data_home=tmp_path).columns.n == 2
+    assert len(load("iris", data_home=tmp_path).data) == 2
     monkeypatch.setenv("CALIBAYES_DATA", str(tmp_path))
-    assert load("iris").columns.n == 2
+    assert len(load("iris").data) == 2
     assert "iris" in list_datasets()
 
 
 def test_a_download_is_verified_converted_and_cached(pets, tmp_path):
     server = Server(pets)
     data = load("vehicle", opener=server)
-    assert data.columns.names == ("weight", "kind of food")
+    assert list(data.data.columns) == ["weight", "kind of food"]
     assert data.target.tolist() == ["cat", "dog", "dog"]
-    assert np.isnan(data.columns.column(0)[1])
-    assert data.columns.column(1)[0] == "dry, cheap"
+    assert np.isnan(data.data.iloc[1, 0])
+    assert data.data.iloc[0, 1] == "dry, cheap"
     assert load("vehicle", opener=offline).target.tolist() == ["cat", "dog", "dog"]
     path = tmp_path / "calibayes" / "vehicle.csv.gz"
     path.write_bytes(gzip.compress(b"x,target\n1,a\n"))
@@ -116,7 +116,7 @@ def test_an_interrupted_download_is_resumed(pets, tmp_path):
     server = Server(pets, fails_after=100)
     with pytest.raises(ConnectionError, match="The part received so far is kept"):
         load("vehicle", opener=server)
-    assert load("vehicle", opener=server).columns.n == 3
+    assert len(load("vehicle", opener=server).data) == 3
     assert server.requests[-1] == ("https://example.org/pets.arff", "bytes=100-")
 
 
@@ -201,6 +201,6 @@ def test_a_data_folder_that_does_not_exist_is_an_error(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=r"CALIBAYES_DATA.*gone.*does not exist"):
             call()
     monkeypatch.setenv("CALIBAYES_DATA", "")
-    assert load("iris").columns.n == 150
+    assert len(load("iris").data) == 150
     with pytest.raises(ValueError, match=r"data_home.*gone.*does not exist"):
         load("iris", data_home=tmp_path / "gone")

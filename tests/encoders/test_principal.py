@@ -59,6 +59,20 @@ def test_components_of_new_rows_with_missing_values_are_those_of_the_known_ones(
     assert_allclose(encoder.for_new_rows().encode(read_frame(frame)), expected)
 
 
+def test_columns_that_are_not_known_are_imputed_as_missing_values():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)) @ rng.normal(size=(3, 6)), columns=list("abcdef"))
+    frame["g"] = np.where(rng.random(60) < 0.5, "yes", "no")
+    encoder = PrincipalComponents(3).fit(read_frame(frame), range(7), np.ones(60)).for_new_rows()
+    sets = rng.random((4, 7)) < 0.5
+    sets[0] = True
+    found = encoder.encode_known(read_frame(frame), sets).reshape(4, 60, 3)
+    for known, components in zip(sets, found, strict=True):
+        blank = frame.where(np.broadcast_to(known, frame.shape), None)
+        blank[list("abcdef")] = blank[list("abcdef")].astype(float)
+        assert_allclose(components, encoder.encode(read_frame(blank)), atol=1e-10)
+
+
 def test_bad_number_and_decoding():
     with pytest.raises(ValueError, match="must be at least one, got 0"):
         PrincipalComponents(0)

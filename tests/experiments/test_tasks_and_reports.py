@@ -210,16 +210,15 @@ def test_data_entries_apply_the_changes_of_the_paper():
         "iris", "iris", skip=1, rows=100, drop=("petal_width",), target=Above("sepal_length", 5.8)
     )
     data = entry.read()
-    assert data.columns.names == ("sepal_width", "petal_length")
-    assert data.columns.n == 100
+    assert list(data.data.columns) == ["sepal_width", "petal_length"]
+    assert len(data.data) == 100
     assert data.target.sum() == (load_column("sepal_length")[1:101] > 5.8).sum()
 
 
 def load_column(name):
     from calibayes.datasets import load
 
-    table = load("iris").columns
-    return table.column(table.names.index(name))
+    return load("iris").data[name]
 
 
 def test_settings_select_data_sets():

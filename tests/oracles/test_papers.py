@@ -108,13 +108,13 @@ def test_toy_table_1(updates):
 def naive_bayes(data_file, name, alpha):
     data = load_file(data_file(name), "target")
     model = NaiveBayes(discretize="kmeans", alpha=alpha, rule=RC(step=0.1), stop=None, max_iter=63)
-    return model.fit(data.columns, data.target)
+    return model.fit(data.data, data.target)
 
 
 def gaussian(data_file, name, estimator):
     """Classes with fewer than 10 rows are dropped, then columns that are constant within some class."""
     data = load_file(data_file(name), "target")
-    X, y = np.asarray(data.columns.matrix(range(len(data.columns.names)))), data.target
+    X, y = data.data.to_numpy(), data.target.to_numpy()
     classes, sizes = np.unique(y, return_counts=True)
     keep = np.isin(y, classes[sizes >= 10])
     X, y = X[keep], y[keep]

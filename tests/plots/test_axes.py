@@ -12,7 +12,7 @@ from calibayes import TreeAugmentedNB
 from calibayes.datasets import load_penguins
 from calibayes.plots import plot_tree
 penguins = load_penguins()
-axes = plot_tree(TreeAugmentedNB().fit(penguins.columns, penguins.target))
+axes = plot_tree(TreeAugmentedNB().fit(penguins.data, penguins.target))
 pyplot = sys.modules.get("matplotlib.pyplot")
 print(pyplot is not None and axes.figure.number in pyplot.get_fignums())
 """

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
@@ -17,6 +18,7 @@ from calibayes._version import __version__
 from calibayes.cli.printing import print_error, print_table, print_text
 from calibayes.cli.reproduce import reproduce_command
 from calibayes.compare import (
+    BASELINES,
     MODELS,
     RULES,
     FoldResult,
@@ -27,7 +29,9 @@ from calibayes.compare import (
     rank_results,
     stratified_folds,
 )
+from calibayes.compare.baselines import DESCRIPTION, NO_RULE
 from calibayes.datasets import Dataset, load_file, load_penguins
+from calibayes.tables.text import counted
 from calibayes.versions import show_versions
 
 app = typer.Typer(
@@ -74,12 +78,19 @@ def compare_command(
     seed: Annotated[int, typer.Option(help="Random seed of the folds.")] = 0,
     model: Annotated[
         list[str] | None,
-        typer.Option(help=f"Model to compare; can be repeated. Default: all of {', '.join(MODELS)}."),
+        typer.Option(
+            help="Model to compare; can be repeated. Default: all of "
+            f"{', '.join([*MODELS, *BASELINES])} (the last two are scikit-learn's)."
+        ),
     ] = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(help=f"Training rule to compare; can be repeated. Default: all of {', '.join(RULES)}."),
     ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option(help="Whether scikit-learn's classifiers are compared, too, if no --model is given."),
+    ] = True,
     jobs: Annotated[int, typer.Option(help="Number of threads of each fit.")] = 1,
     missing_value: Annotated[
         list[str] | None,
@@ -89,12 +100,14 @@ def compare_command(
         ),
     ] = None,
 ) -> None:
-    """Cross-validate each model with each training rule on the same folds and rank them by held-out error."""
+    """Cross-validate each model with each training rule on the same folds and rank them by held-out error.
+
+    Two classifiers of scikit-learn are compared, too.
+    """
     try:
         data = _load(file, target, missing_value)
-        pairs = model_rule_pairs(
-            data.columns, _checked("model", model, MODELS), _checked("rule", rule, RULES)
-        )
+        models = _checked("model", model, [*MODELS, *BASELINES]) if baselines or model else list(MODELS)
+        pairs = model_rule_pairs(data.data, models, _checked("rule", rule, RULES))
         if not pairs:
             raise ValueError(
                 "none of the given models can be trained by any of the given rules on this table; "
@@ -106,8 +119,10 @@ def compare_command(
         print_error(errors, error)
         raise typer.Exit(2) from None
     ranking = rank_results(results)
-    print_table(console, _table(ranking, count))
+    print_table(console, ranking_table(ranking, count))
     print_text(console, describe_best(ranking))
+    if any(result.rule == NO_RULE for result in ranking):
+        print_text(console, DESCRIPTION)
     _print_notes(results)
 
 
@@ -129,19 +144,21 @@ def _checked(option: str, given: list[str] | None, names: Iterable[str]) -> list
 
 
 def _print_summary(data: Dataset) -> None:
-    classes = len(set(data.target.tolist()))
+    missing, (n, d) = int(data.data.isna().to_numpy().sum()), data.data.shape
+    size = (counted(n, "row"), counted(d, "column"), counted(data.target.nunique(), "class", "classes"))
+    dropped = counted(data.unlabeled_rows, "row")
     print_text(
         console,
-        f"{data.name}: {data.columns.n} rows, {len(data.columns.names)} columns, {classes} classes"
-        + (f"; {count} missing values" if (count := data.columns.missing_count()) else "")
-        + (f"; {data.unlabeled_rows} rows without a label were dropped" if data.unlabeled_rows else ""),
+        f"{data.name}: {', '.join(size)}"
+        + (f"; {counted(missing, 'missing value')}" if missing else "")
+        + (f"; {dropped} without a label dropped" if data.unlabeled_rows else ""),
     )
     for note in data.notes:
         print_text(errors, f"note: {note}")
 
 
 def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
-    splits = stratified_folds(data.target, count, seed)
+    splits = stratified_folds(np.asarray(data.target), count, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
         task = progress.add_task("training", total=len(pairs) * len(splits))
@@ -152,12 +169,14 @@ def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, job
     return results
 
 
-def _table(ranking: list[MeanResult], count: int) -> RichTable:
+def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
+    """The mean results as a table of at most 80 characters for errors and log losses of the usual size."""
     table = RichTable(
         title=f"{count}-fold cross-validation, lowest held-out error first; mean and standard deviation over folds",
         title_justify="left",
         box=SIMPLE,
-        padding=(0, 1, 0, 0),
+        padding=0,
+        show_edge=False,
     )
     for name in ("model", "rule"):
         table.add_column(name, overflow="fold")
@@ -178,7 +197,7 @@ def _table(ranking: list[MeanResult], count: int) -> RichTable:
             f"{result.log_loss:.3f} ± {result.log_loss_spread:.3f}",
             f"{100 * result.training_error:.2f}",
             f"{result.soft_error:.4f}",
-            f"{result.updates:.1f}",
+            "" if result.rule == NO_RULE else f"{result.updates:.1f}",
             f"{result.seconds:.2f}",
         )
     return table
@@ -188,4 +207,4 @@ def _print_notes(results: list[FoldResult]) -> None:
     """Print each distinct warning of the fits with the number of folds in which it occurred."""
     counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
     for (model, rule, note), folds in counts.items():
-        print_text(console, f"warning: {model} {rule} (in {folds} folds): {note}", style="dim")
+        print_text(console, f"warning: {model} {rule} (in {counted(folds, 'fold')}): {note}", style="dim")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from calibayes.compare.baselines import BASELINES, NO_RULE
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import AdaptsFamilies
 from calibayes.encoders.clusters import Clusters
@@ -18,6 +19,7 @@ from calibayes.estimators.presets.tree import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.gaussian.shape import Shape
 from calibayes.rules import rule_named
+from calibayes.tables.read import read_frame
 from calibayes.tables.table import Table
 
 RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
@@ -56,15 +58,18 @@ ENSEMBLES = ("BayesClassifier",)
 """Models whose members have rules of their own; listed under "rc", which trains most members."""
 
 
-def model_rule_pairs(table: Table, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
-    """The (model, rule) combinations that are valid and distinct on a table.
+def model_rule_pairs(frame: Any, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """The (model, rule) combinations that are valid and distinct on a data frame; baselines have no rule.
 
     Without numeric columns all models except the tree and the ensemble are the same, and only KernelNB is kept. A rule
     is valid if every family of the model has the abilities that it needs. "map" is dropped where every family already
     has a prior, because it would equal "ml".
     """
-    usable = [model for model in models if isinstance(MODELS[model], type) or numeric(table)]
-    return [(model, rule) for model in usable for rule in rules if _is_valid(model, rule, table)]
+    table = read_frame(frame)
+    ours = [model for model in models if model not in BASELINES]
+    usable = [model for model in ours if isinstance(MODELS[model], type) or numeric(table)]
+    pairs = [(model, rule) for model in usable for rule in rules if _is_valid(model, rule, table)]
+    return pairs + [(model, NO_RULE) for model in models if model in BASELINES]
 
 
 def _is_valid(model: str, rule_name: str, table: Table) -> bool:

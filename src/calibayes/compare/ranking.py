@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibayes.compare.baselines import NO_RULE
 from calibayes.compare.cross_validation import FoldResult
 
 
@@ -57,15 +58,24 @@ def _mean_result(model: str, rule: str, group: Sequence[FoldResult]) -> MeanResu
 
 
 def describe_best(ranking: Sequence[MeanResult]) -> str:
-    """One sentence: the best model and rule, compared with maximum likelihood of the same model."""
+    """The best result, compared with maximum likelihood of the same model, and with the best of scikit-learn or of ours."""
     best = ranking[0]
-    sentence = f"Best on held-out rows: {best.model} trained by {best.rule} ({best.error:.1%} error)"
-    ml_results = [result for result in ranking if result.model == best.model and result.rule == "ml"]
-    if not ml_results or best.rule == "ml":
-        return f"{sentence}."
-    ml = ml_results[0]
-    ml_error = "the same error" if ml.error == best.error else f"{ml.error:.1%} error"
-    return (
-        f"{sentence}; the same model trained by maximum likelihood: {ml_error}, "
-        f"log loss {ml.log_loss:.3f} instead of {best.log_loss:.3f}."
-    )
+    sentence = f"Best on held-out rows: {_named(best)}"
+    others = [result for result in ranking if (result.rule == NO_RULE) != (best.rule == NO_RULE)]
+    whose = "this package" if best.rule == NO_RULE else "scikit-learn"
+    other = f" Best of {whose}: {_named(others[0])}." if others else ""
+    return f"{sentence}{_likelihood_clause(best, ranking)}.{other}"
+
+
+def _named(result: MeanResult) -> str:
+    trained = "" if result.rule == NO_RULE else f" trained by {result.rule}"
+    return f"{result.model}{trained} ({result.error:.1%} error, log loss {result.log_loss:.3f})"
+
+
+def _likelihood_clause(best: MeanResult, ranking: Sequence[MeanResult]) -> str:
+    """The same model trained by maximum likelihood, if that is another result."""
+    found = [result for result in ranking if result.model == best.model and result.rule == "ml"]
+    if not found or best.rule == "ml":
+        return ""
+    error = "the same error" if found[0].error == best.error else f"{found[0].error:.1%} error"
+    return f"; the same model trained by maximum likelihood: {error}, log loss {found[0].log_loss:.3f}"

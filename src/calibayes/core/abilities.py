@@ -59,14 +59,22 @@ class Filling(Protocol):
 
 @runtime_checkable
 class Reasons(Protocol):
-    """A log density that is a sum over columns or groups of columns."""
+    """A log density that is a sum over columns, for some or all settings of the family."""
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Names of the terms."""
+    def terms(self, columns: Any, parameters: Arrays) -> Array | None:
+        """The term of each column in log p(x | class), (n, k, d), up to a constant that all classes share.
 
-    def terms(self, columns: Any, parameters: Arrays) -> Array:
-        """The terms of log p(x | class), (n, k, groups), up to a constant that all classes share."""
+        The term of a column depends on that column alone. None if the density has no such terms, because the columns are
+        dependent given the class.
+        """
+
+
+@runtime_checkable
+class ConditionalTerms(Protocol):
+    """Densities of all leading columns of an order, in one computation."""
+
+    def conditional_terms(self, columns: Any, parameters: Arrays, order: Array) -> Array:
+        """log p(column | columns before it in ``order``, class) of each column, (n, k, d); 0 where it is missing."""
 
 
 @runtime_checkable

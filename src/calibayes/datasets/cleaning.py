@@ -6,6 +6,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.datasets.dataset import Dataset
+from calibayes.tables.read import read_frame
 from calibayes.tables.table import missing_mask
 
 
@@ -36,11 +37,12 @@ def numeric_matrix(
     >>> numeric_matrix(load("penguins"))[0].shape
     (333, 7)
     """
-    columns = [data.columns.column(j) for j in range(len(data.columns.names))]
+    table = read_frame(data.data)
+    columns = [table.column(j) for j in range(len(table.names))]
     absent = [missing_mask(column) & ~(missing_is_level & (column.dtype.kind == "O")) for column in columns]
     complete = ~np.any(absent, axis=0)
     numbers = np.stack([_codes(column[complete]) for column in columns], axis=1)
-    target = data.target[complete]
+    target = np.asarray(data.target)[complete]
     classes, sizes = np.unique(target, return_counts=True)
     in_large_class = np.isin(target, classes[sizes >= least_class_rows])
     numbers, target = numbers[in_large_class], target[in_large_class]

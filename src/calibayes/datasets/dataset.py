@@ -1,27 +1,34 @@
-"""A table of features and the target to predict, read from a file."""
+"""A data frame of features and the target to predict, read from a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calibayes.core.protocols import Array
 from calibayes.tables.read import read_file
 from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.text import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A table of features and its target.
+    """Features and target as pandas objects, as in scikit-learn's loaders with ``as_frame=True``.
 
     Attributes
     ----------
     name : str
-    columns : Table
+    data : pandas.DataFrame of shape (n, d)
         The features.
-    target : (n,) array
+    target : pandas.Series of shape (n,)
         The label of each row.
+    frame : pandas.DataFrame of shape (n, d + 1)
+        Features and target together.
     unlabeled_rows : int
         How many rows were dropped because their label is missing.
     notes : tuple of str
@@ -29,13 +36,61 @@ class Dataset:
     """
 
     name: str
-    columns: Table
-    target: Array
+    data: pd.DataFrame
+    target: pd.Series
     unlabeled_rows: int = 0
     notes: tuple[str, ...] = ()
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Features and target together."""
+        return self.data.assign(**{str(self.target.name): self.target})
 
-def load_file(path: str | Path, target: str, *, missing_values: Iterable[str] | None = None) -> Dataset:
+    def __repr__(self) -> str:
+        n, d = self.data.shape
+        size = f"{counted(n, 'row')}, {counted(d, 'column')}"
+        classes = counted(self.target.nunique(), "class", "classes")
+        return f"Dataset {self.name!r}: {size}, target {self.target.name!r} with {classes}"
+
+
+def data_frame(table: Table) -> pd.DataFrame:
+    """A table as a pandas data frame. Imports pandas only on use, because that import is slow."""
+    import pandas as pd
+
+    return pd.DataFrame({name: table.column(j) for j, name in enumerate(table.names)})
+
+
+def labels_series(labels: Array, name: str) -> pd.Series:
+    """Labels as a pandas series."""
+    import pandas as pd
+
+    return pd.Series(labels, name=name)
+
+
+def result_of(data: Dataset, return_X_y: bool) -> Any:
+    """What a loader returns: the data set, or its features and target."""
+    return (data.data, data.target) if return_X_y else data
+
+
+@overload
+def load_file(
+    path: str | Path,
+    target: str,
+    *,
+    missing_values: Iterable[str] | None = None,
+    return_X_y: Literal[False] = False,
+) -> Dataset: ...
+@overload
+def load_file(
+    path: str | Path, target: str, *, missing_values: Iterable[str] | None = None, return_X_y: Literal[True]
+) -> tuple[pd.DataFrame, pd.Series]: ...
+def load_file(
+    path: str | Path,
+    target: str,
+    *,
+    missing_values: Iterable[str] | None = None,
+    return_X_y: bool = False,
+) -> Any:
     """Read a CSV or Parquet file; ``target`` is the column to predict. Rows without a label are dropped.
 
     The separator of a CSV file (comma, semicolon or tab) is found in its header. Numbers may have commas as thousands
@@ -49,6 +104,8 @@ def load_file(path: str | Path, target: str, *, missing_values: Iterable[str] | 
     missing_values : list of str, optional
         Cells of a CSV file that are missing values, besides the empty one. By default those of pandas.read_csv ("NA",
         "null", ...), and "?", "-" and "unknown" in columns whose other cells are numbers.
+    return_X_y : bool, default=False
+        Return (data, target) instead of a `Dataset`.
 
     Raises
     ------
@@ -65,5 +122,6 @@ def load_file(path: str | Path, target: str, *, missing_values: Iterable[str] | 
     labeled = ~missing_mask(labels)
     if not labeled.any():
         raise ValueError(f"{path.name}: all values of the target column {target!r} are missing")
+    data, series = data_frame(columns.rows(labeled)), labels_series(labels[labeled], target)
     name = path.stem.removesuffix(".csv")
-    return Dataset(name, columns.rows(labeled), labels[labeled], int((~labeled).sum()), notes)
+    return result_of(Dataset(name, data, series, int((~labeled).sum()), notes), return_X_y)

@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calibayes.datasets.bundled import BUNDLED
-from calibayes.datasets.dataset import Dataset, load_file
+from calibayes.datasets.dataset import Dataset, load_file, result_of
 from calibayes.datasets.download import Opener, open_url
 from calibayes.datasets.openml import cached_file, download_dataset
 from calibayes.datasets.sources import SOURCES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FOLDER_VARIABLE = "CALIBAYES_DATA"
 """Environment variable with the folder of data sets."""
 
 
-def load(name: str, data_home: str | Path | None = None, *, opener: Opener | None = open_url) -> Dataset:
+@overload
+def load(
+    name: str,
+    data_home: str | Path | None = None,
+    *,
+    opener: Opener | None = open_url,
+    return_X_y: Literal[False] = False,
+) -> Dataset: ...
+@overload
+def load(
+    name: str,
+    data_home: str | Path | None = None,
+    *,
+    opener: Opener | None = open_url,
+    return_X_y: Literal[True],
+) -> tuple[pd.DataFrame, pd.Series]: ...
+def load(
+    name: str,
+    data_home: str | Path | None = None,
+    *,
+    opener: Opener | None = open_url,
+    return_X_y: bool = False,
+) -> Any:
     """Load a data set by its name.
 
     Searched in this order: a file ``NAME.csv.gz`` (last column ``target``) in the folder ``data_home``, the data sets
@@ -29,6 +55,8 @@ def load(name: str, data_home: str | Path | None = None, *, opener: Opener | Non
         The folder; by default the value of the environment variable CALIBAYES_DATA.
     opener : function, optional
         Opens requests to OpenML; None forbids downloads.
+    return_X_y : bool, default=False
+        Return (data, target) instead of a `Dataset`.
 
     Raises
     ------
@@ -40,9 +68,13 @@ def load(name: str, data_home: str | Path | None = None, *, opener: Opener | Non
     Examples
     --------
     >>> from calibayes.datasets import load
-    >>> load("penguins").columns.n
-    344
+    >>> load("penguins").data.shape
+    (344, 7)
     """
+    return result_of(_loaded(name, data_home, opener), return_X_y)
+
+
+def _loaded(name: str, data_home: str | Path | None, opener: Opener | None) -> Dataset:
     path = find_file(name, data_home)
     if path is not None:
         return load_file(path, "target")

@@ -98,6 +98,14 @@ class Derived(Protocol):
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
 
 
+@runtime_checkable
+class MixesColumns(Protocol):
+    """An encoder each of whose encoded columns may depend on all columns of the table."""
+
+    def encode_known(self, table: Table, known: Array) -> Array:
+        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
+
+
 class FixedLayout:
     """Mixin of encoders whose encoded columns and codes are fixed by `fit`: further rows add or remove no levels."""
 

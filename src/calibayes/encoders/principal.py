@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.encoder import Encoder, FixedLayout, ImputesTraining
+from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining
 from calibayes.kernels.numbers import missing
 from calibayes.tables.table import Table
 
@@ -81,10 +81,19 @@ class PrincipalComponents(FixedLayout):
         return replace(self, inner=inner.for_new_rows()) if isinstance(inner, ImputesTraining) else self
 
     def encode(self, table: Table) -> Array:
+        return self._components(self.inner.encode(table) - self.mean)
+
+    def encode_known(self, table: Table, known: Array) -> Array:
+        sources = self.inner.sources if isinstance(self.inner, Derived) else range(len(self.indices))
         centered = self.inner.encode(table) - self.mean
+        rows = np.where(known[:, None, np.array(sources)], centered, np.nan)
+        return self._components(rows.reshape(-1, centered.shape[1]))
+
+    def _components(self, centered: Array) -> Array:
+        """The components of rows (n, inner columns), with missing values imputed from the known ones."""
         if np.isnan(np.min(centered, initial=np.inf)):
             centered = missing.impute_from_factors(centered, self.directions * self.variances, self.noise)
-        return centered @ self.directions
+        return np.asarray(centered @ self.directions)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("principal components cannot be decoded into a table: sample from another model")

@@ -60,6 +60,15 @@ class Schema:
         return self.text()
 
 
+def column_types(table: Table) -> Schema:
+    """The schema of a table whose columns are treated by what they contain, in one way each."""
+    columns = [
+        Column(name, default_kind(table, j), content_type(table, j), int(table.missing_mask(j).sum()))
+        for j, name in enumerate(table.names)
+    ]
+    return Schema(tuple(columns))
+
+
 def schema(
     table: Table,
     encoders: Mapping[str, Encoder],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,67 @@ Score = Callable[[Array], Array]
 LINES = (("#c0504d", "solid"), ("black", "dashed"), ("#2a78b5", "dotted"))
 
 
-def plot_boundaries(columns: Array, target: Array, scores: dict[str, Score], *, ax: Any = None) -> Any:
-    """Scatter plot of the rows, colored by class, with the line where each score is zero; returns the axes."""
+EXPECTED = (
+    "call plot_boundaries(columns, target, scores), for example with scores={'rc': model.decision_function}"
+)
+
+
+def plot_boundaries(columns: Any, target: Any, scores: Mapping[str, Score], *, ax: Any = None) -> Any:
+    """Scatter plot of the rows, colored by class, with the line where each score is zero; returns the axes.
+
+    Parameters
+    ----------
+    columns : array or data frame of shape (n, 2)
+    target : (n,) labels
+    scores : mapping
+        Name -> function of rows (m, 2) that returns (m,) numbers, such as the `decision_function` of a model of two
+        classes.
+    ax : matplotlib axes, optional
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of these, for example because the order is another one.
+    """
+    rows, labels = _checked(columns, target, scores)
     axes = axes_or_new(ax, 5.0)
-    for label, color in zip(np.unique(target), ("#7fa8d1", "#e0a35c", "#88b988", "#b58fc2"), strict=False):
-        class_rows = columns[target == label]
+    for label, color in zip(np.unique(labels), ("#7fa8d1", "#e0a35c", "#88b988", "#b58fc2"), strict=False):
+        class_rows = rows[labels == label]
         axes.scatter(class_rows[:, 0], class_rows[:, 1], s=8, color=color, linewidths=0)
-    low, high = columns.min(axis=0), columns.max(axis=0)
+    low, high = rows.min(axis=0), rows.max(axis=0)
     x, y = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))
     grid = np.stack([x.ravel(), y.ravel()], axis=1)
     for (name, score), (color, style) in zip(scores.items(), LINES, strict=False):
-        axes.contour(x, y, score(grid).reshape(x.shape), levels=[0.0], colors=color, linestyles=style)
+        values = _one_per_row(name, score(grid), len(grid)).reshape(x.shape)
+        axes.contour(x, y, values, levels=[0.0], colors=color, linestyles=style)
         axes.plot([], [], color=color, linestyle=style, label=name)
     axes.legend(frameon=False, fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _checked(columns: Any, target: Any, scores: Any) -> tuple[Array, Array]:
+    """The rows and labels as arrays. Raises ValueError if an argument is not what is expected."""
+    rows, labels = np.asarray(columns), np.asarray(target)
+    if rows.ndim != 2 or rows.shape[1] != 2:
+        got = f"shape {rows.shape}" if rows.ndim else type(columns).__name__
+        raise ValueError(f"columns must be an array or data frame of shape (n, 2), got {got}: {EXPECTED}")
+    if labels.shape != (len(rows),):
+        raise ValueError(
+            f"target must have one label for each of the {len(rows)} rows, got shape {labels.shape}: {EXPECTED}"
+        )
+    if not isinstance(scores, Mapping) or not all(map(callable, scores.values())):
+        raise ValueError(
+            f"scores must be a dictionary name -> function of rows, got {type(scores).__name__}: {EXPECTED}"
+        )
+    return rows, labels
+
+
+def _one_per_row(name: str, values: Any, n: int) -> Array:
+    scores = np.asarray(values)
+    if scores.shape != (n,):
+        raise ValueError(
+            f"scores[{name!r}] must return one number for each row, shape ({n},), got shape {scores.shape}: with more than "
+            "two classes, plot the score of one class, for example lambda rows: model.decision_function(rows)[:, 0]"
+        )
+    return scores

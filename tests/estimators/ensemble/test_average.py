@@ -121,6 +121,14 @@ class TestExplanations:
         with pytest.raises(ValueError, match="not among the classes"):
             fitted.explain(X, against="w")
 
+    def test_a_member_that_cannot_leave_out_columns_is_named(self):
+        X, y = load_iris(return_X_y=True)
+        model = PosteriorMixture(models=[("path", cb.TradeOffCV(lams=[1.0, 0.5]))]).fit(X, y)
+        with pytest.raises(
+            ValueError, match=r"member 'path' \(TradeOffCV\) cannot be explained.*use a generative"
+        ):
+            model.explain(X)
+
 
 class TestDecisions:
     def test_costs_and_thresholds_and_abstaining(self, fitted):
@@ -155,12 +163,13 @@ class TestDecisions:
 
 def test_the_summary_shows_weights_total_steps_and_members_left_out(fitted):
     text = fitted.summary()
-    assert text.splitlines()[0].split() == ["member", "weight", "total", "step", "log", "loss", "error"]
+    assert text.splitlines()[0].startswith("BayesClassifier: ")
+    assert text.splitlines()[1].split() == ["member", "weight", "total", "step", "log", "loss", "error"]
     assert f"{fitted.weights_['tied']:.3f}" in text
     assert "class frequencies" in text
     fitted = pickle.loads(pickle.dumps(fitted))
     fitted.fitted_ = replace(fitted.fitted_, skipped={"full": "too slow"})
-    assert fitted.summary().endswith("full was left out: too slow")
+    assert "full was left out: too slow" in fitted.summary().splitlines()
 
 
 def test_plot_members_draws_the_shares_of_the_members(fitted):
@@ -178,7 +187,7 @@ def test_compare_runs_a_fold_of_a_bayes_classifier():
     from calibayes.datasets import load_penguins
 
     data = load_penguins()
-    assert model_rule_pairs(data.columns, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
+    assert model_rule_pairs(data.data, ["BayesClassifier"], ["ml", "rc"]) == [("BayesClassifier", "rc")]
     result = run_fold(data, "BayesClassifier", "rc", stratified_folds(data.target, 3, 0)[0])
     assert result.error < 0.05
     assert result.log_loss < 0.2

@@ -60,9 +60,8 @@ def test_rows_without_any_known_cell_are_predicted_by_class_frequencies(split, c
 
 def test_a_missing_cell_leaves_a_clear_row_clear():
     penguins = load("penguins")
-    model = BayesClassifier().fit(penguins.columns, penguins.target)
-    first = penguins.columns.rows(np.arange(1))
-    rows = pd.DataFrame({name: first.column(j) for j, name in enumerate(first.names)})
+    model = BayesClassifier().fit(penguins.data, penguins.target)
+    rows = penguins.data[:1].copy()
     rows.loc[0, "flipper_length_mm"] = np.nan
     assert model.predict_proba(rows)[0, 0] > 0.98
     assert model.models_["full"].predict_proba(rows)[0, 0] > 0.98

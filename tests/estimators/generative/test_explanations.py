@@ -40,7 +40,7 @@ class TestReasons:
 
     def test_frames_and_overall_view(self):
         penguins = load_penguins()
-        reasons = cb.NaiveBayes(rule="ml").fit(penguins.columns, penguins.target).explain(penguins.columns)
+        reasons = cb.NaiveBayes(rule="ml").fit(penguins.data, penguins.target).explain(penguins.data)
         for backend in ("pandas", "polars"):
             frame = reasons.frame(backend)
             assert list(frame.columns)[:4] == ["chosen", "other", "log_odds", "class prior"]
@@ -64,6 +64,23 @@ class TestReasons:
         path = cb.TradeOffCV(lams=[1.0, 0.5]).fit(X, y)
         plot_trade_off(path).figure.savefig(tmp_path / "path.svg")
         assert (tmp_path / "overall.png").stat().st_size > 1000
+
+    def test_the_picture_of_sampled_contributions_has_error_bars(self):
+        from calibayes.plots import plot_reasons
+
+        X, y = table()
+        wide = np.column_stack([X, X**2])
+        exact, sampled = (
+            cb.LinearDiscriminantAnalysis(rule="ml").fit(columns, y).explain(columns) for columns in (X, wide)
+        )
+        assert len(plot_reasons(exact).collections) == 0
+        axes = plot_reasons(sampled, 2, most=4)
+        (lines,) = axes.collections
+        largest = np.argsort(-np.abs(sampled.contributions[2]))[:4]
+        lengths = sorted(np.ptp(line.get_extents().intervalx) / 2 for line in lines.get_paths())
+        errors = sampled.standard_error[2, largest]
+        assert_allclose(lengths, np.sort(errors[errors > 0]), rtol=1e-9)
+        assert "32 permutations" in axes.get_xlabel()
 
 
 def test_reasons_do_not_depend_on_where_zero_is():

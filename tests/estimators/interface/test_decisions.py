@@ -103,8 +103,8 @@ class TestDecisions:
         spent = {"plain": 0.0, "costs": 0.0}
         for _, test in StratifiedKFold(5, shuffle=True, random_state=0).split(codes, codes):
             held = np.isin(np.arange(len(codes)), test)
-            model = cb.NaiveBayes(stop=NoGain(1e-3)).fit(data.columns.rows(~held), codes[~held])
-            rows = data.columns.rows(held)
+            model = cb.NaiveBayes(stop=NoGain(1e-3)).fit(data.data[~held], codes[~held])
+            rows = data.data[held]
             for name, decided in (
                 ("plain", model.predict(rows)),
                 ("costs", model.decide(rows, costs=costs).data),

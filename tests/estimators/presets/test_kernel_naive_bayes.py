@@ -134,11 +134,11 @@ def test_naive_bayes_is_kernel_naive_bayes_unless_numbers_are_cut():
 
 def test_mixed_columns():
     penguins = cb.datasets.load_penguins()
-    model = cb.KernelNB(binning="grid", kinds={"year": "categorical"}).fit(penguins.columns, penguins.target)
+    model = cb.KernelNB(binning="grid", kinds={"year": "categorical"}).fit(penguins.data, penguins.target)
     assert {column.kind for column in model.schema_.columns} == {"kernel", "categorical"}
     assert model.schema_["bill_length_mm"].reason == "numbers: 128 points"
-    assert model.score(penguins.columns, penguins.target) > 0.98
-    assert set(model.explain(penguins.columns).names) >= {"sex", "bill_length_mm"}
+    assert model.score(penguins.data, penguins.target) > 0.98
+    assert set(model.explain(penguins.data).names) >= {"sex", "bill_length_mm"}
 
 
 @pytest.mark.parametrize("encoder", [Grid(200), QuantileBins(20), UniformBins(20)])

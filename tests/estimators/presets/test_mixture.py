@@ -255,10 +255,12 @@ def test_beside_columns_of_levels():
         ("kinds", cb.families.Categorical(alpha=1.0), cb.categorical),
     ]
     model = cb.GenerativeClassifier(families=families, training=cb.TrainingOptions(start="likelihood")).fit(
-        penguins.columns, penguins.target
+        penguins.data, penguins.target
     )
-    assert model.score(penguins.columns, penguins.target) > 0.98
-    assert len(model.explain(penguins.columns).names) == 1 + 1 + len(cb.categorical(penguins.columns))
+    assert model.score(penguins.data, penguins.target) > 0.98
+    reasons = model.explain(penguins.data)
+    assert reasons.names == ("class prior", *penguins.data.columns)
+    assert (np.abs(reasons.contributions[:, 1:]).max(axis=0) > 0.1).all()
 
 
 def test_the_picture_of_components():

@@ -177,8 +177,8 @@ def test_calibration_decides_better_than_likelihood(data_file):
             )
             for rule, found in losses.items():
                 model = MixtureDiscriminantAnalysis(rule=rule, stop=NoGain(1e-3))
-                model.fit(data.columns.rows(training), data.target[training])
-                log_posterior = model.predict_log_proba(data.columns.rows(held))
+                model.fit(data.data[training], data.target[training])
+                log_posterior = model.predict_log_proba(data.data[held])
                 truth = np.searchsorted(model.classes_, data.target[held])
                 loss = -log_posterior[np.arange(len(truth)), truth].mean()
                 found.append([loss, np.mean(log_posterior.argmax(axis=1) != truth)])

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from calibayes.core.protocols import Layout
 from calibayes.families import Gaussian, OneTree, PerClass, TreeCovariance
+from calibayes.families.tree.structures import topological_order
 from calibayes.testing import FamilyCase
 from tests.families.tree.test_tree import K, all_trees, edges_of
 
@@ -60,12 +61,12 @@ def test_terms_of_a_gaussian_tree_are_regressions_on_the_parent():
     case = FamilyCase(Gaussian(TreeCovariance()).bind(layout), x, K)
     family = case.prepared()
     parameters = family.parameters(case.start())
-    terms = family.terms(x, parameters)
+    order = np.array(topological_order(family.shape.parents[0]))
+    terms = family.conditional_terms(x, parameters, order)
     for j, parent in enumerate(family.shape.parents[0]):
         class_rows = x[labels == 1]
-        target, name = class_rows[:, j], family.groups[j]
+        target = class_rows[:, j]
         given = np.column_stack([np.ones(len(class_rows)), *([class_rows[:, parent]] if parent >= 0 else [])])
         left = target - given @ np.linalg.lstsq(given, target, rcond=None)[0]
         expected = -0.5 * (left**2 / np.var(left) + np.log(2 * np.pi * np.var(left)))
         assert_allclose(terms[labels == 1, 1, j], expected, atol=1e-8)
-        assert name == "wxyz"[j] + (f" | {'wxyz'[parent]}" if parent >= 0 else "")

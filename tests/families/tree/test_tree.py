@@ -18,7 +18,6 @@ from calibayes.families import (
     Tree,
 )
 from calibayes.families.tree import structures
-from calibayes.families.tree.structures import topological_order
 from calibayes.kernels.levels import pairs
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 2, 3)
@@ -216,20 +215,6 @@ def test_samples_given_known_values_have_their_conditional_probabilities():
     probability = np.exp(family.log_density(ways, parameters))[:, 1]
     found = [np.mean((drawn == way).all(axis=1)) for way in ways]
     assert_allclose(found, probability / probability.sum(), atol=0.01)
-
-
-def test_terms_follow_the_chain_rule_over_known_values():
-    codes, labels = rows()
-    family = prepared(bound(), codes, np.eye(K)[labels])
-    parameters = family.parameters(family.statistics(codes, np.eye(K)[labels]))
-    row = np.array([[-1, 1, 2, -1, 0]])
-    terms = family.terms(row, parameters)[0]
-    assert_array_equal(terms[:, [0, 3]], 0.0)
-    known = np.full_like(row, -1)
-    for j in topological_order(family.structure[0]):
-        before = family.log_density(known, parameters)[0]
-        known[0, j] = row[0, j]
-        assert_allclose(terms[:, j], family.log_density(known, parameters)[0] - before, atol=1e-12)
 
 
 def test_the_density_of_binned_numbers_is_in_their_units():

@@ -18,6 +18,7 @@ from calibayes.estimators.ensemble.standard_members import (
     STANDARD,
     member_of,
     named_members,
+    refuse_kept_rows,
     standard_members,
 )
 from calibayes.estimators.generative.attributes import FittedAttribute
@@ -56,6 +57,11 @@ class BayesClassifier(PosteriorAverage):
     density : str, optional
         The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
         one if there is no "kernel". "near" has `score_samples` only.
+    keep_rows : bool, default=True
+        Whether members may keep training rows. By default "near" does: the fitted model, and a file that it is saved to,
+        contains up to 20,000 training rows with all of their columns. With False "near" is left out, which makes
+        predictions worse on some tables; what remains of the data are sums over rows, the levels of columns that are not
+        numbers (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
     cv : int, splitter or list of splits, optional
         Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
         20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
@@ -89,6 +95,10 @@ class BayesClassifier(PosteriorAverage):
         Name -> why a member was left out.
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
+    schema_ : Schema
+        What each column contains, and how many values are missing; it prints as a table.
+    kept_rows_ : int
+        Number of training rows in the fitted model: the largest number that a member keeps.
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the ensemble on the held-out rows.
     rows_, tried_rows_ : int
@@ -99,20 +109,25 @@ class BayesClassifier(PosteriorAverage):
     >>> from calibayes import BayesClassifier
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = BayesClassifier().fit(penguins.columns, penguins.target)
+    >>> model = BayesClassifier().fit(penguins.data, penguins.target)
     >>> list(model.weights_)
     ['near', 'tied', 'full', 'kernel', 'class frequencies']
     """
 
     families: Sequence[Any] | None = None
     density: str | None = None
+    keep_rows: bool = True
 
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
         k = len(classes)
         if self.families is None:
-            return standard_members(None, rows, k)
+            return standard_members(None, rows, k, self.keep_rows)
+        if isinstance(self.families, str):
+            raise ValueError(
+                f"families must be a list, got {self.families!r}; for example [{self.families!r}]"
+            )
         names = [entry for entry in self.families if isinstance(entry, str)]
         unknown = [name for name in names if name not in STANDARD]
         if unknown:
@@ -120,6 +135,9 @@ class BayesClassifier(PosteriorAverage):
         listed = named_members(
             [(entry, None) if isinstance(entry, str) else entry for entry in self.families]
         )
+        if not self.keep_rows:
+            for name, *parts in listed:
+                refuse_kept_rows(name, *parts)
         standard = standard_members(names, rows, k) if names else {}
         return {
             name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed

@@ -15,18 +15,20 @@ from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.engines import computing
 from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.marginals import marginals
 from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation
 from calibayes.estimators.interface.input import Rows, class_probabilities, new_table, training_rows
+from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.families import ClassPrior
 from calibayes.tables.table import Table
-from calibayes.tables.text import text_table
+from calibayes.tables.text import PlainText, counted, text_table
 
 
 @estimator
@@ -56,6 +58,8 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
     rows_ = FittedAttribute("rows", "Number of training rows.")
     tried_rows_ = FittedAttribute("tried_rows", "Number of rows that members were compared on.")
     out_of_fold_log_loss_ = FittedAttribute("log_loss", "Log loss of the ensemble on held-out rows.")
+    schema_ = FittedAttribute("schema", "What each column contains; it prints as a table.")
+    kept_rows_ = FittedAttribute("kept_rows", "Largest number of training rows that a member keeps.")
     out_of_fold_error_ = FittedAttribute("error", "Error of the ensemble on held-out rows.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
@@ -71,7 +75,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Evaluate the members by cross-validation, weigh them and train them on all rows.
 
         A fit that fails or is interrupted leaves the estimator as it was.
@@ -140,31 +144,15 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         table = self._new_table(X)
         return self.fitted_.shares(table)
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class.
+    def marginals(self, X: Any) -> Marginals:
+        """log p(class | known columns) of the rows: the weighted average of the members' posteriors given these columns."""
+        return marginals(self.fitted_, self._new_table(X))
 
-        The log odds of the average are exactly a weighted sum of the members' log odds (the weights are ratios of
-        logarithmic means), and those of a member are a sum over its columns. A column's contribution is the sum over the
-        members. Class frequencies, adjusted ones too, are in "class prior"; members whose density is no sum over columns
-        contribute to "columns together", edges of a tree to a term with the names of both columns.
+    def summary(self) -> PlainText:
+        """Plain text: weight, total step, held-out log loss and error of each member, and what was left out.
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        against : label, optional
-            The class to compare with; by default each row's second most probable one. For rows whose most probable
-            class it is, the second most probable one is explained against it.
-
-        Returns
-        -------
-        Explanation
-            The contributions of a row sum to its log odds.
+        The last line says how many training rows the model contains, and which members keep them.
         """
-        table = self._new_table(X)
-        return self.fitted_.explain(table, against)
-
-    def summary(self) -> str:
-        """A plain-text table: weight, total step, held-out log loss and error of each member, and what was left out."""
         check_is_fitted(self)
         fitted = self.fitted_
         lines: list[tuple[str, ...]] = [("member", "weight", "total step", "log loss", "error")]
@@ -173,7 +161,10 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
             lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
         lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
-        return "\n".join([text_table(lines), *_left_out(fitted)])
+        k, d = counted(len(fitted.classes), "class", "classes"), counted(len(fitted.names), "column")
+        size = f"{type(self).__name__}: {k}, {d}, {counted(fitted.rows, 'row')}"
+        kept = kept_rows_line(fitted.kept_by_member)
+        return PlainText("\n".join([size, text_table(lines), *_left_out(fitted), kept]))
 
 
 def _left_out(fitted: FittedEnsemble) -> list[str]:

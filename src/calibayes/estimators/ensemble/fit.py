@@ -11,6 +11,7 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine
+from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.estimators.interface.input import Rows, class_frequencies
@@ -145,6 +146,7 @@ class EnsembleTraining:
             tried_rows=round(len(rows.codes) * share),
             log_loss=weighting.log_loss,
             error=weighting.error,
+            schema=column_types(rows.table),
         )
 
     def context(self, trial: EvaluationFolds) -> FoldContext:

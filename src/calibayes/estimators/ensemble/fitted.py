@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.member import CalibrationPath
-from calibayes.estimators.interface.explanation import Explanation, code_of, compared_classes
-from calibayes.kernels.posterior.averaging import mix, pair_shares
+from calibayes.estimators.interface.kept_rows import kept_row_count
+from calibayes.kernels.posterior.averaging import mix
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 FREQUENCIES = "class frequencies"
 """The member that predicts the class frequencies for every row."""
-COLUMNS_TOGETHER = "columns together"
-"""Contribution of a member whose log odds are no sum over columns."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class FittedEnsemble:
         Number of training rows, and of those that members were compared on.
     log_loss, error : float
         Of the ensemble on held-out rows.
+    schema : Schema
+        What each column of the training table contains.
     density : estimator or None
         The member with the density.
     priors : (k,) array or None
@@ -61,8 +62,21 @@ class FittedEnsemble:
     tried_rows: int
     log_loss: float
     error: float
+    schema: Schema
     density: Any = None
     priors: Array | None = None
+
+    @property
+    def kept_by_member(self) -> dict[str, int]:
+        """Name -> number of training rows that a member keeps; "density" is the member with the density, if it has no weight."""
+        has_weight = any(self.density is model for model in self.models.values())
+        trained = self.models if has_weight else {**self.models, "density": self.density}
+        return {name: kept_row_count(model) for name, model in trained.items()}
+
+    @property
+    def kept_rows(self) -> int:
+        """The largest number of training rows that a member keeps."""
+        return max(self.kept_by_member.values())
 
     @property
     def used_weights(self) -> Array:
@@ -96,42 +110,6 @@ class FittedEnsemble:
         best = np.argmax(self.average(predictions), axis=1)
         of_best = weighted[:, np.arange(predictions.shape[1]), best].T
         return np.exp(of_best - np.logaddexp.reduce(of_best, axis=1, keepdims=True))
-
-    def explain(self, table: Table, against: Any) -> Explanation:
-        """Contributions of the columns to the log odds of the ensemble.
-
-        A difference of two numbers is their logarithmic mean times the difference of their logarithms. So the log odds of
-        the average are exactly a sum of the members' log odds, each times the ratio of its logarithmic mean of the two
-        weighted probabilities to that of the average.
-        """
-        predictions = self.member_predictions(table)
-        chosen, other = compared_classes(self.average(predictions), code_of(against, self.classes))
-        rows = np.arange(table.n)
-        weighted = predictions + _log_weights(self.used_weights)[:, None, None]
-        shares = pair_shares(weighted[:, rows, chosen], weighted[:, rows, other])
-        constant, shift = np.log(self.class_frequencies), self.prior_shift
-        contributions = dict.fromkeys(("class prior", *table.names), np.zeros(table.n))
-        contributions["class prior"] = (
-            shares[-1] * (constant[chosen] - constant[other]) + shift[chosen] - shift[other]
-        )
-        for share, (name, model) in zip(shares[:-1], self.models.items(), strict=True):
-            for group, odds in _member_log_odds(name, model, table, chosen, other):
-                contributions[group] = contributions.get(group, 0.0) + share * odds
-        matrix = np.stack(list(contributions.values()), axis=1)
-        return Explanation(tuple(contributions), matrix, self.classes[chosen], self.classes[other])
-
-
-def _member_log_odds(
-    name: str, model: Any, table: Table, chosen: Array, other: Array
-) -> list[tuple[str, Array]]:
-    """The terms of one member's log odds. Raises ValueError if it has none."""
-    if not hasattr(model, "contribution_terms"):
-        raise ValueError(f"member {name!r} ({type(model).__name__}) cannot be explained")
-    names, terms = model.contribution_terms(table)
-    rows, temperature = np.arange(table.n), getattr(model, "temperature_", 1.0)
-    odds = (terms[rows, chosen] - terms[rows, other]) / temperature
-    is_one_term = len(names) == 2 and names[1] not in table.names
-    return list(zip((names[0], COLUMNS_TOGETHER) if is_one_term else names, odds.T, strict=True))
 
 
 def _log_weights(weights: Array) -> Array:

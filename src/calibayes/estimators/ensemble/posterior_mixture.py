@@ -46,6 +46,10 @@ class PosteriorMixture(PosteriorAverage):
         Name -> trained estimator, of the members with a weight; held-out scores along the path of calibration steps.
     skipped_ : mapping
         Name -> why a member was left out.
+    schema_ : Schema
+        What each column contains, and how many values are missing; it prints as a table.
+    kept_rows_ : int
+        Number of training rows in the fitted model: the largest number that a member keeps.
     out_of_fold_log_loss_, out_of_fold_error_ : float
         Of the ensemble on the held-out rows.
     rows_, tried_rows_ : int

@@ -19,6 +19,7 @@ from calibayes.estimators.generative.binding import every, is_family
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.kept_rows import keeps_rows
 from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.families import (
     Full,
@@ -110,6 +111,8 @@ class StandardMember:
     is_used: Callable[[TableSize], bool] = lambda size: True
     work: Callable[[TableSize], float] = lambda size: 0.0
     """Multiplications per pass, if these take most of the time."""
+    keeps_rows: bool = False
+    """Whether the trained member contains training rows."""
 
 
 def _path_member(
@@ -149,7 +152,7 @@ def _too_many_pairs(size: TableSize) -> str:
 
 
 STANDARD: Mapping[str, StandardMember] = {
-    "near": StandardMember(lambda size: KernelMember()),
+    "near": StandardMember(lambda size: KernelMember(), keeps_rows=True),
     "tied": StandardMember(_path_member(_tied, 80), _too_wide),
     "full": StandardMember(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
     "kernel": StandardMember(_path_member(_kernel, 120)),
@@ -159,15 +162,31 @@ STANDARD: Mapping[str, StandardMember] = {
 passes is evaluated last."""
 
 
-def standard_members(names: Sequence[str] | None, rows: Rows, k: int) -> dict[str, Member | str]:
-    """The members of these names, or the default ones; for a member that is left out, the reason."""
+def standard_members(
+    names: Sequence[str] | None, rows: Rows, k: int, keep_rows: bool = True
+) -> dict[str, Member | str]:
+    """The members of these names, or the default ones; for a member that is left out, the reason.
+
+    Without ``keep_rows`` the default ones are those that keep no training rows.
+    """
     columns = len(rows.table.names)
     encoded = Dense().fit(rows.table, range(columns), rows.weight)
     size = TableSize(len(rows.codes), k, len(encoded.names), columns)
     if names is None:
-        names = [name for name, member in STANDARD.items() if member.is_used(size)]
+        usable = {name: member for name, member in STANDARD.items() if keep_rows or not member.keeps_rows}
+        names = [name for name, member in usable.items() if member.is_used(size)]
     costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)
     return {name: STANDARD[name].too_large(size) or STANDARD[name].member(size) for name in costly_last}
+
+
+def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:
+    """Raise ValueError if a member, given by its name or as an estimator, keeps training rows."""
+    is_standard = given is None
+    if STANDARD[name].keeps_rows if is_standard else keeps_rows(given):
+        raise ValueError(
+            f"member {name!r} keeps training rows, which keep_rows=False forbids: leave it out of families, or set "
+            "keep_rows=True"
+        )
 
 
 def member_of(name: str, given: Any, *rest: Any) -> Member:
@@ -176,9 +195,20 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
         return PathMember(GenerativeClassifier(families=[(name, given, every, *rest)]))
     if isinstance(given, type) or rest or not hasattr(given, "predict_log_proba"):
         raise ValueError(f"{name!r} must be a family or an estimator with predict_log_proba, got {given!r}")
+    if not _is_of_this_package(given):
+        raise ValueError(
+            f"{name!r} is a {type(given).__name__}, but a member must be a family or an estimator of this package, such as "
+            "GenerativeLogisticRegression(): average classifiers of other packages by scikit-learn's VotingClassifier"
+        )
     if isinstance(given, GenerativeEstimator) and _has_path(given):
         return PathMember(given)
     return RefitMember(given)
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    """Whether an estimator, or a base class of it, is defined in this package, so that it reads a `Table`."""
+    package = __name__.partition(".")[0]
+    return any(base.__module__.partition(".")[0] == package for base in type(estimator).__mro__)
 
 
 def _has_path(estimator: GenerativeEstimator) -> bool:

@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
-from calibayes.estimators.generative import arithmetic, explain, predict, sample
+from calibayes.estimators.generative import arithmetic, explain, predict, sample, summary
 from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
@@ -23,7 +23,6 @@ from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
@@ -31,6 +30,7 @@ from calibayes.estimators.interface.input import (
     set_names,
     training_rows,
 )
+from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.families import ClassPrior
@@ -39,6 +39,7 @@ from calibayes.learn import Stop
 from calibayes.rules import rule_named
 from calibayes.tables.origin import like_frame
 from calibayes.tables.table import Table
+from calibayes.tables.text import PlainText
 
 
 @estimator
@@ -123,7 +124,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
 
         Parameters
@@ -140,7 +141,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels
@@ -224,27 +225,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         fitted = self._learned()
         return self.holding(with_priors(fitted, class_probabilities(priors, fitted.classes)))
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        against : label, optional
-            The class to compare with; by default each row's second most probable one. For rows whose most probable
-            class it is, the second most probable one is explained against it.
-
-        Returns
-        -------
-        Explanation
-            The contributions of a row sum to its log odds before any temperature. Costs have no influence.
-        """
-        names, terms = self.contribution_terms(X)
-        return explanation(names, terms, self.predict_joint_log_proba(X), self.classes_, against)
-
-    def contribution_terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
-        """Names and terms (n, k, names) of log p(x, class), up to a term that all classes share."""
-        return explain.joint_terms(self._learned(), new_table(self, X))
+    def marginals(self, X: Any) -> Marginals:
+        """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
+        return explain.marginals(self._learned(), new_table(self, X))
 
     def sample(
         self,
@@ -299,6 +282,11 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         joint = self.predict_joint_log_proba(X)
         log_posterior, evidence = log_normalize(joint)
         return joint, np.exp(predict.tempered_posterior(self.fitted_, log_posterior)), evidence
+
+    def summary(self) -> PlainText:
+        """Plain text: classes, columns and training."""
+        check_is_fitted(self, "fitted_")
+        return summary.summary(type(self).__name__, self.fitted_)
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 

@@ -1,43 +1,95 @@
-"""Terms of the joint log density of a fitted model, by class prior and column."""
+"""Class scores of a fitted model when only some columns are known, from which it is explained."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from calibayes.core.abilities import Reasons
-from calibayes.core.protocols import Array
-from calibayes.encoders.encoder import Derived
+from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
+from calibayes.core.protocols import Array, Arrays, Family
+from calibayes.encoders.encoder import Derived, MixesColumns
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.interface.marginals import ColumnSum, JointColumns, Marginals, Part, known_cells
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
 
 
-def joint_terms(fitted: Fitted, table: Table) -> tuple[tuple[str, ...], Array]:
-    """Names and terms (n, k, names), whose sum over names is log p(x, class) up to a term that all classes share.
+def marginals(fitted: Fitted, table: Table) -> Marginals:
+    """log p(known columns, class) of the rows of a table, up to a term that all classes share: a part for each family.
 
-    Raises ValueError if the log density of a family is not a sum over columns.
+    Raises ValueError if columns cannot be left out of a family.
     """
     parameters, encoded = fitted.learned(), fitted.binding.encode(table)
-    names, terms = ["class prior"], [parameters[PRIOR]["log_probability"][None, :, None]]
-    for name, family in fitted.model.families.items():
-        if not isinstance(family, Reasons):
-            raise ValueError(
-                f"family {name!r} ({type(family).__name__}) cannot be explained: its log density is no sum over columns"
-            )
-        family_terms = family.terms(encoded[name], parameters[name])
-        encoder, groups = fitted.binding.encoders[name], family.groups
-        if isinstance(encoder, Derived) and len(groups) == len(encoder.sources):
-            groups, family_terms = _by_source(fitted.binding.columns(name), encoder.sources, family_terms)
-        names += groups
-        terms.append(family_terms)
-    n = len(terms[1])
-    return tuple(names), np.concatenate([np.broadcast_to(t, (n, *t.shape[1:])) for t in terms], axis=2)
+    parts = [_family_part(fitted, name, table, encoded[name]) for name in fitted.model.families]
+    return Marginals(fitted.binding.names, parameters[PRIOR]["log_probability"], tuple(parts))
 
 
-def _by_source(
-    columns: tuple[str, ...], sources: tuple[int, ...], terms: Array
-) -> tuple[tuple[str, ...], Array]:
-    """The terms of encoded columns, summed by the column of the table that each was derived from."""
-    positions = sorted(set(sources))
-    sums = np.stack([terms[:, :, np.array(sources) == j].sum(axis=2) for j in positions], axis=2)
-    return tuple(columns[j] for j in positions), sums
+def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Part:
+    family, parameters = fitted.model.families[name], fitted.learned()[name]
+    encoder, columns = fitted.binding.encoders[name], fitted.binding.chosen[name]
+    if isinstance(encoder, MixesColumns):
+
+        def scores(sets: Array) -> Array:
+            rows = encoder.encode_known(table, sets)
+            return np.asarray(family.log_density(rows, parameters).reshape(len(sets), table.n, -1))
+
+        return JointColumns(columns, table.n, scores)
+    sources = np.array(encoder.sources if isinstance(encoder, Derived) else range(len(columns)))
+    terms = family.terms(encoded, parameters) if isinstance(family, Reasons) else None
+    if terms is not None:
+        return ColumnSum(columns, _sums_by_source(terms, sources, len(columns)))
+    if not isinstance(family, AllowsMissing):
+        raise ValueError(
+            f"family {name!r} ({type(family).__name__}) cannot be explained: its log density is no sum over columns, "
+            "and it cannot leave columns out as missing values"
+        )
+    return FamilyColumns(columns, family, parameters, encoded, sources)
+
+
+def _sums_by_source(terms: Array, sources: Array, d: int) -> Array:
+    """The terms of encoded columns, (n, k, encoded), summed by the column that each was derived from, (n, k, d)."""
+    if np.array_equal(sources, np.arange(d)):
+        return terms
+    return np.stack([terms[:, :, sources == j].sum(axis=2) for j in range(d)], axis=2)
+
+
+@dataclass(frozen=True)
+class FamilyColumns:
+    """log p(known columns | class) of a family whose columns are dependent given the class.
+
+    Attributes
+    ----------
+    columns : sequence of int
+        Positions in the table.
+    family, parameters
+    encoded : (n, encoded columns) array
+    sources : (encoded columns,) array
+        The position, among ``columns``, of the column that each encoded one was derived from.
+    """
+
+    columns: Sequence[int]
+    family: Family
+    parameters: Arrays
+    encoded: Array
+    sources: Array
+
+    def scores(self, present: Array) -> Array:
+        return np.asarray(self._scores_of_sets(present[None])[0])
+
+    def _scores_of_sets(self, present: Array) -> Array:
+        rows = known_cells(self.encoded, present[:, self.sources])
+        scores = self.family.log_density(rows, self.parameters)
+        return np.asarray(scores.reshape(len(present), len(self.encoded), -1))
+
+    def along(self, order: Array) -> Iterator[Array]:
+        if not isinstance(self.family, ConditionalTerms):
+            yield from JointColumns(self.columns, len(self.encoded), self._scores_of_sets).along(order)
+            return
+        by_column = [np.flatnonzero(self.sources == j) for j in order]
+        terms = self.family.conditional_terms(self.encoded, self.parameters, np.concatenate(by_column))
+        scores = np.zeros(terms.shape[:2])
+        for positions in by_column:
+            scores = scores + terms[:, :, positions].sum(axis=2)
+            yield scores

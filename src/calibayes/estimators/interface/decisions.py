@@ -1,4 +1,4 @@
-"""Decisions from posterior probabilities, for every classifier that has them."""
+"""Decisions from posterior probabilities and their explanation, for every classifier that has them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
+from calibayes.engines import computing
+from calibayes.estimators.interface.explanation import Explanation, explanation
+from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
+
+REPORT_SECONDS = 1.0
+"""Least time between two reports of progress."""
 
 
 class Decisions:
-    """`predict`, `decide` and `predict_proba` of a classifier with `predict_log_proba`."""
+    """`predict`, `decide`, `predict_proba` of a classifier with `predict_log_proba`; `explain` of one with `marginals`."""
 
     costs: Array | None = None
     class_weight: Any = None
+    n_jobs: int | None = None
     classes_: Array
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -74,6 +83,48 @@ class Decisions:
             posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
         )
         return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
+
+    def marginals(self, X: Any) -> Marginals:
+        """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
+        raise TypeError(f"{type(self).__name__} cannot leave out columns")
+
+    def explain(
+        self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
+    ) -> Explanation:
+        """Contributions of the columns to the log odds of the most probable class.
+
+        The contribution of a column is its Shapley value: the change of the log odds when the column becomes known,
+        averaged over all orders in which the columns may become known. Columns that are not known are integrated out of
+        the model. Where columns are independent given the class, as in naive Bayes, the Shapley value is the column's own
+        log likelihood ratio. Otherwise it is exact up to eight columns and estimated from sampled orders beyond.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        against : label, optional
+            The class to compare with; by default each row's second most probable one. For rows whose most probable
+            class it is, the second most probable one is explained against it.
+        permutations : int, default=32
+            Number of sampled orders of d dependent columns, an even number: each order is followed by its reverse. The
+            time is at most that of ``permutations * d`` predictions, and the standard errors fall with its square root.
+            Shapley values are exact if the 2^d sets of columns are no more than that.
+        random_state : int or RandomState, optional
+            Seed of the orders; None is always the same.
+
+        Returns
+        -------
+        Explanation
+            The contributions of a row sum to its log odds (before any temperature), however many orders are sampled.
+            ``standard_error`` has their standard errors. Costs have no influence.
+        """
+        progress = ProgressReporter(
+            type(self).__name__, bool(getattr(self, "verbose", 0)), interval=REPORT_SECONDS
+        )
+        how = sampling(permutations, random_state, progress)
+        with computing(getattr(self, "engine", None), self.n_jobs):
+            explained = explanation(self.marginals(X), self.classes_, against, how)
+        progress.close()
+        return explained
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).

@@ -1,7 +1,8 @@
-"""Explanations: the log odds of a decision as a sum over class prior and columns."""
+"""Explanations: the log odds of a decision as a sum of the class prior and Shapley values of the columns."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,26 +11,37 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
+from calibayes.estimators.interface.marginals import ColumnSum, Marginals, Part
+from calibayes.estimators.interface.shapley import Sampling, ShapleyValues, shapley_values
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Contributions to the log odds of one class against another, row by row.
+    """Contributions of the columns to the log odds of one class against another, row by row.
+
+    The contribution of a column is its Shapley value: the change of the log odds when the column becomes known, averaged
+    over all orders in which the columns may become known. Columns that are not known yet are integrated out.
 
     Attributes
     ----------
     names : tuple of str
-        "class prior", then columns or groups of columns.
+        "class prior", which is the log odds when no column is known, then the columns of the table.
     contributions : (n, len(names)) array
         Each row sums to its log odds.
     chosen, other : (n,) arrays
         The class that is explained and the one it is compared with.
+    standard_error : (n, len(names)) array
+        Standard errors of the contributions where orders of the columns were sampled; 0 where they are exact.
+    permutations : int
+        Number of sampled orders of the columns; 0 if all contributions are exact.
     """
 
     names: tuple[str, ...]
     contributions: Array
     chosen: Array
     other: Array
+    standard_error: Array
+    permutations: int
 
     @property
     def log_odds(self) -> Array:
@@ -43,24 +55,70 @@ class Explanation:
         return {self.names[j]: float(size[j]) for j in order}
 
     def frame(self, backend: Any = "pandas") -> Any:
-        """A data frame with the classes, the log odds and a column for each name."""
+        """A data frame with the classes, the log odds and a column for each name.
+
+        If orders were sampled, a column with the standard errors of each column of the table follows.
+        """
         columns = {"chosen": self.chosen, "other": self.other, "log_odds": self.log_odds}
         for j, name in enumerate(self.names):
             columns[f"{name} (column)" if name in columns else name] = self.contributions[:, j]
+        for j, name in enumerate(self.names[1:] if self.permutations else (), 1):
+            columns[f"{name} (standard error)"] = self.standard_error[:, j]
         return nw.from_dict(columns, backend=backend).to_native()
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])
-        return f"Explanation of {len(self.chosen)} rows; mean absolute contributions: {parts}"
+        return f"Explanation of {len(self.chosen)} rows, {self._precision()}; mean absolute contributions: {parts}"
+
+    def _precision(self) -> str:
+        if not self.permutations:
+            return "exact"
+        return f"{self.permutations} permutations, standard errors up to {self.standard_error.max(initial=0.0):.2g}"
 
 
-def explanation(
-    names: tuple[str, ...], terms: Array, log_joint: Array, classes: Array, against: Any
-) -> Explanation:
-    """The explanation that follows from terms (n, k, names) whose sum over names is log p(class | x) up to a constant."""
-    chosen, other = compared_classes(log_joint, code_of(against, classes))
-    rows = np.arange(len(terms))
-    return Explanation(names, terms[rows, chosen] - terms[rows, other], classes[chosen], classes[other])
+def explanation(marginals: Marginals, classes: Array, against: Any, how: Sampling) -> Explanation:
+    """The Shapley values of all columns of a table. Every model is explained here, from its `Marginals`.
+
+    The log odds are a sum of parts over disjoint columns, so a column has a contribution to its own part only: its own
+    term where the part is a sum over columns, else a Shapley value.
+    """
+    names, present = marginals.names, np.ones(len(marginals.names), dtype=bool)
+    chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
+    rows = np.arange(len(chosen))
+
+    def odds(scores: Array) -> Array:
+        return np.asarray(scores[rows, chosen] - scores[rows, other])
+
+    contributions, standard_error = np.zeros((2, len(rows), 1 + len(names)))
+    contributions[:, 0] = odds(marginals.scores(~present))
+    permutations = 0
+    for part in marginals.parts:
+        result = _part_values(part, odds, names, how)
+        places = np.array(part.columns, dtype=int) + 1
+        contributions[:, places], standard_error[:, places] = result.values, result.standard_error
+        permutations = max(permutations, result.permutations)
+    return Explanation(
+        ("class prior", *names), contributions, classes[chosen], classes[other], standard_error, permutations
+    )
+
+
+def _part_values(
+    part: Part, odds: Callable[[Array], Array], names: tuple[str, ...], how: Sampling
+) -> ShapleyValues:
+    """The Shapley values of the columns of one part."""
+    if isinstance(part, ColumnSum):
+        values = odds(part.terms)
+        return ShapleyValues(values, np.zeros(values.shape), 0)
+    # In the order of their names, so that the same orders are sampled wherever the columns are in the table.
+    by_name = np.array(sorted(range(len(part.columns)), key=lambda j: names[part.columns[j]]))
+    place = np.argsort(by_name)
+    result = shapley_values(
+        lambda present: odds(part.scores(present[place])),
+        lambda order: map(odds, part.along(by_name[order])),
+        len(place),
+        how,
+    )
+    return result._replace(values=result.values[:, place], standard_error=result.standard_error[:, place])
 
 
 def code_of(label: Any, classes: Array) -> int | None:

@@ -16,6 +16,7 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.text import counted
 
 MOST_WEIGHT = 1e100
 """Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""
@@ -29,17 +30,23 @@ class Target(NamedTuple):
     """Position of each row's label among the classes; -1 without a label."""
 
 
+def require_labels(estimator: Any, y: Any) -> None:
+    """Raise ValueError if there are no labels."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the label of each row of X"
+        )
+
+
 def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
     values = np.asarray(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
     if unknown.any() and not unlabeled:
         raise ValueError(
-            f"Input y contains NaN or missing labels ({int(unknown.sum())} rows): remove these rows, or use a generative "
+            f"Input y contains NaN or missing labels ({counted(int(unknown.sum()), 'row')}): remove these rows, or use a generative "
             "classifier with rule='em', for example GaussianNB(rule='em'), which learns from them"
         )
     known = values[~unknown] if unknown.any() else values
@@ -245,6 +252,7 @@ def training_rows(
     most_weight: float = MOST_WEIGHT,
 ) -> tuple[Array, Rows]:
     """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``."""
+    require_labels(estimator, y)
     table = read_table(estimator, X, reset=reset)
     target = read_target(y, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
     check_consistent_length(target.codes, np.empty(table.n))

@@ -8,14 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
+from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
 from calibayes.estimators.joint_kernel.density import (
@@ -28,6 +30,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
+from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
 """Number of rows, each left out in turn, that bandwidth and smoothing are chosen on."""
@@ -73,15 +76,22 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         Leave-one-out log loss for each number of pseudo-rows (one, if given) and each bandwidth; absent if both are given.
     relevance_ : mapping
         Encoded column -> its weight, 1 for the most relevant one.
+    kept_rows_ : int
+        Number of training rows in the fitted model.
     density_ : JointDensity
+
+    Notes
+    -----
+    The fitted model, and a file that it is saved to, contains training rows, with all of their columns: it predicts from
+    them. `KernelNB`, or `BayesClassifier` with ``keep_rows=False``, keep none.
 
     Examples
     --------
     >>> from calibayes import JointKernelClassifier
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = JointKernelClassifier().fit(penguins.columns, penguins.target)
-    >>> bool(model.score(penguins.columns, penguins.target) > 0.98)
+    >>> model = JointKernelClassifier().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
     True
     """
 
@@ -98,7 +108,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep rows, weight columns, choose bandwidth and smoothing."""
         most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
         steps, prior_rows = self._candidates()
@@ -151,22 +161,33 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         with one_thread(), self._threads():
             return self.density_.log_density(table, self._smoothing())
 
-    def explain(self, X: Any, against: Any = None) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class, or of another one ``against`` it.
+    @property
+    def kept_rows_(self) -> int:
+        check_is_fitted(self)
+        return len(self.density_.codes)
 
-        Columns are added one after another, the most relevant first; a column's contribution is the change of the log odds
-        when it is added. The contributions of a row sum to its log odds.
-        """
-        names, terms = self.contribution_terms(X)
-        return explanation(names, terms, terms.sum(axis=2), self.classes_, against)
+    def summary(self) -> PlainText:
+        """Plain text: bandwidth, smoothing, relevance of the columns and number of training rows kept."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        setting = f"bandwidth step {self.bandwidth_step_}, prior rows {self.prior_rows_:g}"
+        largest_first = sorted(self.relevance_.items(), key=lambda item: -item[1])
+        columns = [("encoded column", "relevance"), *((name, f"{size:.3f}") for name, size in largest_first)]
+        lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns)]
+        return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 
-    def contribution_terms(self, X: Any) -> tuple[tuple[str, ...], Array]:
-        """Names and terms (n, k, names) of log p(class | x)."""
-        table = new_table(self, X)
-        with one_thread(), self._threads():
-            names, terms = self.density_.terms(table, self._smoothing())
-        prior = np.broadcast_to(np.log(self.density_.prior)[None, :, None], (*terms.shape[:2], 1))
-        return ("class prior", *names), np.concatenate([prior, terms], axis=2)
+    def marginals(self, X: Any) -> Marginals:
+        """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
+        table, density = new_table(self, X), self.density_
+        x, sources = density.encode(table), np.array(density.encoder.sources)
+
+        def scores(present: Array) -> Array:
+            with one_thread(), self._threads():
+                rows = known_cells(x, present[:, sources])
+                return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
+
+        part = JointColumns(density.encoder.indices, len(x), scores)
+        return Marginals(table.names, np.zeros(len(self.classes_)), (part,))
 
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:

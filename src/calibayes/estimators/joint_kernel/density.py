@@ -83,7 +83,11 @@ class JointDensity:
 
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
+        return self.log_posterior_at(self.encode(table), smoothing)
+
+    def log_posterior_at(self, x: Array, smoothing: Smoothing) -> Array:
+        """log p(class | known cells) of encoded rows (n, d), (n, k)."""
+        steps = steps_up_to(smoothing.bandwidth_step)
 
         def of_part(part: slice) -> Array:
             votes = joint_kernel.class_sums(x[part], self.centers, self.square, steps)
@@ -115,23 +119,6 @@ class JointDensity:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
         squares = [self.square / 2.0**step for step in steps_up_to(smoothing.bandwidth_step)]
         return joint_kernel.log_densities(self.encode(table), self.centers, squares)
-
-    def terms(self, table: Table, smoothing: Smoothing) -> tuple[tuple[str, ...], Array]:
-        """Columns, most relevant first, and the change of log p(class | x) when each is added, (n, k, columns)."""
-        sources, size = np.array(self.encoder.sources), self.scale**2
-        columns = sorted(set(sources.tolist()), key=lambda j: -size[sources == j].sum())
-        groups = [np.flatnonzero(sources == j).tolist() for j in columns]
-        x, steps = self.encode(table), steps_up_to(smoothing.bandwidth_step)
-        names = tuple(table.names[self.encoder.indices[j]] for j in columns)
-
-        def of_part(part: slice) -> Array:
-            cumulative = joint_kernel.class_sums_by_columns(x[part], self.centers, self.square, steps, groups)
-            along = [log_posterior(votes, self.prior, smoothing) for votes in cumulative]
-            start = np.broadcast_to(np.log(self.prior), along[0].shape)
-            return np.diff(np.stack([start, *along], axis=2), axis=2)
-
-        parts = self._parts(len(x), len(steps) * len(groups))
-        return names, np.concatenate([of_part(part) for part in parts])
 
 
 def log_posterior(votes: ClassSums, prior: Array, smoothing: Smoothing) -> Array:

@@ -78,9 +78,13 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
         The measure of every pair and class (classes by their position).
     densities_ : LogDensities
         The densities that the features are computed from.
+    kept_rows_ : int
+        Number of training rows in the fitted model.
 
     Notes
     -----
+    The fitted model, and a file that it is saved to, contains training rows (``kept_rows``).
+
     Columns must be numbers without missing values; constant ones are not used. Time and memory of `fit` are proportional
     to the number of pairs of columns. A class needs two rows, or one if nothing is chosen by cross-validation.
 
@@ -122,6 +126,8 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
 @estimator
 class LogUnivariateClassifier(LogDensityClassifier):
     """LU: a linear classifier on class-conditional log densities of columns (slb-2020, section 5; Fan et al. 2016).
+
+    The fitted model, and a file that it is saved to, contains training rows (``kept_rows``).
 
     Parameters
     ----------

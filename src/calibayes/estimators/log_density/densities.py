@@ -70,6 +70,11 @@ class LogDensities:
     original_columns: bool = False
 
     @property
+    def n_rows(self) -> int:
+        """Number of training rows that the densities are computed from."""
+        return sum(len(kernel.weights) for kernel in self.kernels)
+
+    @property
     def n_univariate(self) -> int:
         """Number of densities of one column."""
         return len(self.kernels) * len(self.varying)

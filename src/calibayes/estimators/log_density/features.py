@@ -22,7 +22,8 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     """Log class-conditional kernel densities of columns and of dependent pairs of columns (slb-2020, Eq. 5).
 
     Kernels are Gaussian with plug-in bandwidths. Columns that are constant in training are not used. The size of the
-    fitted transformer does not grow with the number of rows: see ``kept_rows``.
+    fitted transformer does not grow with the number of rows: see ``kept_rows``. It contains these training rows, as does a
+    file that it is saved to.
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     dependence_ : Dependence
         The measure of every pair and class (classes by their position).
     feature_names_ : list of str
+    kept_rows_ : int
+        Number of training rows in the fitted model.
 
     Examples
     --------
@@ -79,7 +82,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     original_columns: bool = False
     normal_scores: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the densities of each class. A row of weight w counts as w copies of it."""
         self._fit(X, y, sample_weight)
         return self

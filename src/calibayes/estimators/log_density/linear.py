@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.engines import one_thread
 from calibayes.estimators.interface.input import Rows, class_factors
+from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.parameters import (
     REAL,
     WHOLE,
@@ -42,6 +44,7 @@ from calibayes.estimators.log_density.selection import (
     cross_validation_splits,
     held_out_losses,
 )
+from calibayes.tables.text import PlainText, counted, listed
 
 LEAST_DEVIATION = 1e-8
 """A feature whose standard deviation is below this is treated as constant."""
@@ -90,7 +93,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     scoring: str = "loss"
     choice_rows: int | None = 2000
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate densities, choose pairs and cost, and fit the linear classifier.
 
         A row of weight w counts as w copies of it. A fit that fails leaves the estimator as it was.
@@ -110,6 +113,17 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             training = Training(rows, weights, table_rows, len(np.asarray(y)), seed, report)
             state = self._train(training, classes)
         return adopt(self, {**vars(reader), **state})
+
+    def summary(self) -> PlainText:
+        """Plain text: size of the model, the cost used and the number of training rows kept."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        size = f"{counted(self.n_features_in_, 'column')}, {counted(len(self.feature_names_), 'feature')}"
+        lines = [
+            f"{type(self).__name__}: {k}, {size}, C {self.C_:g}",
+            f"features: {listed(self.feature_names_)}",
+        ]
+        return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 
     def _train(self, training: Training, classes: Array) -> dict[str, Any]:
         """The fitted attributes."""

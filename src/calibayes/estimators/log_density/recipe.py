@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
@@ -37,6 +38,12 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
     kept_rows: int | None = 2000
     random_state: int | np.random.RandomState | None = None
     verbose: bool | None = None
+
+    @property
+    def kept_rows_(self) -> int:
+        """Number of training rows in the fitted model."""
+        check_is_fitted(self)
+        return int(cast(Any, self).densities_.n_rows)
 
     def candidate_pairs(
         self, rows: LabeledNumbers, names: Sequence[str], report: Report

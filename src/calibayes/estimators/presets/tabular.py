@@ -109,8 +109,8 @@ class NaiveBayes(TabularNB):
     >>> from calibayes import NaiveBayes
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = NaiveBayes().fit(penguins.columns, penguins.target)
-    >>> bool(model.score(penguins.columns, penguins.target) > 0.98)
+    >>> model = NaiveBayes().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
     True
     """
 

@@ -16,13 +16,14 @@ from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
-from calibayes.estimators.interface.input import Rows, training_rows
+from calibayes.estimators.interface.input import Rows, require_labels, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.estimators.presets.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
 from calibayes.rules import GDT
+from calibayes.tables.text import PlainText, counted
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_")
 
@@ -73,8 +74,9 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scoring: str = "log_loss"
     random_state: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose lam, then train with it on all rows."""
+        require_labels(self, y)
         base = clone(GaussianNB() if self.estimator is None else self.estimator)
         if not isinstance(base, GenerativeEstimator):
             raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
@@ -99,6 +101,13 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def n_iter_(self) -> int:
         return int(self.estimator_.n_iter_)
+
+    def summary(self) -> PlainText:
+        """Plain text: the chosen lam, and the summary of the estimator trained with it."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        chosen = f"{type(self).__name__}: {k}, lam {self.lam_:g} of {len(self.cv_results_['lam'])} values"
+        return PlainText(f"{chosen}\n{self.estimator_.summary()}")
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""

@@ -95,7 +95,7 @@ class TreeAugmentedNB(TabularNB):
     >>> from calibayes import TreeAugmentedNB
     >>> from calibayes.datasets import load_penguins
     >>> penguins = load_penguins()
-    >>> model = TreeAugmentedNB().fit(penguins.columns, penguins.target)
+    >>> model = TreeAugmentedNB().fit(penguins.data, penguins.target)
     >>> model.edges_[0].parent, model.edges_[0].child
     ('body_mass_g', 'sex')
     """

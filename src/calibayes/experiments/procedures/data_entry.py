@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from calibayes.core.protocols import Array
@@ -50,16 +49,13 @@ class DataEntry:
     def read(self) -> Dataset:
         """The version of the paper."""
         data = load(self.name)
-        columns, target = data.columns, data.target
-        for name in self.drop:
-            columns, _ = columns.without(name)
+        columns, target = data.data.drop(columns=list(self.drop)), data.target
         if self.target is not None:
-            columns, numbers = columns.without(self.target.column)
-            target = numbers > self.target.value
+            target = columns[self.target.column] > self.target.value
+            columns = columns.drop(columns=self.target.column)
         last = len(target) if self.rows is None else self.skip + self.rows
-        position = np.arange(len(target))
-        used = (position >= self.skip) & (position < last)
-        return replace(data, columns=columns.rows(used), target=target[used])
+        used = slice(self.skip, last)
+        return replace(data, data=columns.iloc[used], target=target.iloc[used])
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,6 @@ class Bernoulli(PseudoCounts):
         most_probable = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
         return np.where(np.isnan(dense), most_probable, dense)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.layout.columns
-
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         known, ones = moments.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]

@@ -83,10 +83,6 @@ class Categorical(PseudoCounts):
         """Probabilities of the levels of each column, (k, levels)."""
         return np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.layout.columns
-
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         return counts.look_up_each(columns, parameters["log_probability"], self._first)
 

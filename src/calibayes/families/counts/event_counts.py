@@ -37,10 +37,6 @@ class EventCounts(PseudoCounts):
     def event_weights(self, parameters: Arrays) -> Array:
         """Contribution of one event of each column to the log density of each class, (k, d)."""
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.layout.columns
-
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         dense = sparse.as_dense(columns, len(self.layout.classes))
         return np.asarray(dense[:, None, :] * self.event_weights(parameters))

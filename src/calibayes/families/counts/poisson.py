@@ -123,10 +123,6 @@ class Poisson:
         dense = sparse.as_dense(columns)
         return np.where(np.isnan(dense), posterior @ parameters["rate"], dense)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.layout.columns
-
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         dense = sparse.as_dense(columns, len(self.layout.classes))
         cells = dense[:, None, :] * parameters["log_rate"] - parameters["rate"]

@@ -307,12 +307,11 @@ class Gaussian(ClassCenters):
         average = np.einsum("nk,knd->nd", posterior, np.stack(by_class))
         return np.where(np.isnan(columns), average, columns)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.shape.groups(self.layout.columns)
-
-    def terms(self, columns: Array, parameters: Arrays) -> Array:
+    def terms(self, columns: Array, parameters: Arrays) -> Array | None:
         return self.shape.terms(np.asarray(columns, dtype=np.float64), parameters)
+
+    def conditional_terms(self, columns: Array, parameters: Arrays, order: Array) -> Array:
+        return self.shape.conditional_terms(np.asarray(columns, dtype=np.float64), parameters, order)
 
 
 def _floats(columns: Array) -> Array:

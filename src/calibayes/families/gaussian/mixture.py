@@ -184,15 +184,8 @@ class Mixture:
         shares = self._density_and_shares(columns, parameters)[1]
         return self.family.fill(columns, parameters, posterior[:, self.component_classes] * shares)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return (" + ".join(self.layout.columns),) if self.has_several_components else self.family.groups
-
-    def terms(self, columns: Array, parameters: Arrays) -> Array:
-        """One term for all columns together, or the family's terms if every class has one component."""
-        if self.has_several_components:
-            return self.log_density(columns, parameters)[:, :, None]
-        return self.family.terms(columns, parameters)
+    def terms(self, columns: Array, parameters: Arrays) -> Array | None:
+        return None if self.has_several_components else self.family.terms(columns, parameters)
 
     @property
     def centers(self) -> Array:

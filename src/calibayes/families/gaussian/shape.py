@@ -99,11 +99,11 @@ class Shape(Protocol):
         Known cells are those of ``given`` (n, d) that are not NaN.
         """
 
-    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Names of the terms of the log density: one per column, or one for all columns together."""
+    def terms(self, x: Array, parameters: Arrays) -> Array | None:
+        """The term of each column in the log density, (n, k, d); None if the columns are dependent given the class."""
 
-    def terms(self, x: Array, parameters: Arrays) -> Array:
-        """The terms of the log density, (n, k, groups), up to a term that is the same for all classes."""
+    def conditional_terms(self, x: Array, parameters: Arrays, order: Array) -> Array:
+        """Log density of each known cell given the known cells of earlier columns in an order, (n, k, d)."""
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         """Log density of an inverse Wishart prior with equivalent sample sizes (g,) and a prior covariance (...)."""

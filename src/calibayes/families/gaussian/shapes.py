@@ -82,12 +82,14 @@ class Full:
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         mean, covariance = parameters["mean"], parameters["covariance"]
+        factors = covariance, parameters["whitener"], parameters["log_determinant"]
         if not self.has_hidden(x):
-            factors = covariance, parameters["whitener"], parameters["log_determinant"]
             return gaussian.full_gaussian(x, mean, *factors)
-        covariances = np.broadcast_to(covariance, (len(mean), *covariance.shape[1:]))
-        densities = [missing.marginal_gaussian(x, m, c) for m, c in zip(mean, covariances, strict=True)]
-        return np.stack(densities, axis=1)
+        incomplete = np.isnan(x).any(axis=1)
+        densities = np.empty((len(x), len(mean)))
+        densities[~incomplete] = gaussian.full_gaussian(x[~incomplete], mean, *factors)
+        densities[incomplete] = missing.marginal_gaussians(x[incomplete], mean, covariance)
+        return densities
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
         mean, times_precision = parameters["mean"], partial(self._precision_times, parameters)
@@ -134,11 +136,23 @@ class Full:
                 rows[np.ix_(group_rows, np.flatnonzero(~known))] += difference @ slopes.T
         return rows
 
-    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        return (" + ".join(columns),)
+    def terms(self, x: Array, parameters: Arrays) -> Array | None:
+        return None
 
-    def terms(self, x: Array, parameters: Arrays) -> Array:
-        return self.log_density(x, parameters)[:, :, None]
+    def conditional_terms(self, x: Array, parameters: Arrays, order: Array) -> Array:
+        """One Cholesky factor of the covariance in this order serves all leading columns."""
+        mean, terms = parameters["mean"], np.zeros((len(x), *parameters["mean"].shape))
+        for known, rows in missing.patterns(x):
+            columns = order[known[order]]
+            if not len(columns):
+                continue
+            matrices = parameters["covariance"][:, columns[:, None], columns]
+            whitener = np.broadcast_to(gaussian.whiteners(matrices)[0], (len(mean), *matrices.shape[1:]))
+            for c, factor in enumerate(whitener):
+                white = (x[np.ix_(rows, columns)] - mean[c, columns]) @ factor.T
+                log_density = np.log(np.diag(factor)) - 0.5 * (white**2 + gaussian.LOG_TWO_PI)
+                terms[np.ix_(rows, [c], columns)] = log_density[:, None, :]
+        return terms
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         log_determinant = np.linalg.slogdet(covariance)[1]
@@ -209,15 +223,15 @@ class Diagonal(Full):
     def conditioned(self, drawn: Array, given: Array, covariance: Array, classes: Array) -> Array:
         return np.where(np.isnan(given), drawn, given)
 
-    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        return columns
-
     def terms(self, x: Array, parameters: Arrays) -> Array:
         mean, variance = parameters["mean"], parameters["variance"]
         squares = (x[:, None, :] - mean) ** 2 / variance
         return np.where(
             np.isnan(x)[:, None, :], 0.0, -0.5 * (squares + np.log(variance) + gaussian.LOG_TWO_PI)
         )
+
+    def conditional_terms(self, x: Array, parameters: Arrays, order: Array) -> Array:
+        return self.terms(x, parameters)
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         return float(-0.5 * np.sum(size[:, None] * (np.log(covariance) + prior / covariance)))
@@ -244,22 +258,6 @@ class Tied(Full):
     """One covariance matrix, shared by all classes: linear discriminant analysis."""
 
     tied = True
-
-    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        return columns
-
-    def terms(self, x: Array, parameters: Arrays) -> Array:
-        """The linear discriminant, column by column, over the known columns of each row."""
-        # Centered on the average mean, so that terms do not depend on the origins of the columns.
-        covariance, center = parameters["covariance"][0], parameters["mean"].mean(axis=0)
-        means = parameters["mean"] - center
-        terms = np.zeros((len(x), len(means), x.shape[1]))
-        for known, rows in missing.patterns(x):
-            columns = np.flatnonzero(known)
-            slopes = np.linalg.solve(covariance[np.ix_(known, known)], means[:, known].T).T
-            cells = (x[np.ix_(rows, columns)] - center[known])[:, None, :] - 0.5 * means[:, known]
-            terms[np.ix_(rows, np.arange(len(means)), columns)] = slopes * cells
-        return terms
 
 
 class TiedDiagonal(Diagonal):

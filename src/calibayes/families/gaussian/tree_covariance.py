@@ -10,8 +10,6 @@ from calibayes.core.protocols import Array, Arrays
 from calibayes.families.gaussian.shapes import Full
 from calibayes.families.tree.structures import Candidates, OneTree, Parents, Search, topological_order
 from calibayes.kernels.levels.pairs import PairInformation
-from calibayes.kernels.numbers import gaussian, missing
-from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
 
 LEAST_UNEXPLAINED = 1e-15
 """Smallest value of 1 - correlation^2, so that its logarithm is finite."""
@@ -65,27 +63,6 @@ class TreeCovariance(Full):
         free = np.stack([_free_entries(parents) for parents in self.parents])
         moved = super().gradient_step(covariance, gradient * free, floor)
         return self.constrain(moved, np.ones((len(free), 1)))
-
-    def groups(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(self.parents)) != 1:
-            return columns
-        pairs = zip(columns, self.parents[0], strict=True)
-        return tuple(name if parent < 0 else f"{name} | {columns[parent]}" for name, parent in pairs)
-
-    def terms(self, x: Array, parameters: Arrays) -> Array:
-        """Log density of each known cell given the known cells of earlier columns in the tree's order."""
-        terms = np.zeros((len(x), len(self.parents), x.shape[1]))
-        for known, rows in missing.patterns(x):
-            if not known.any():
-                continue
-            for c, parents in enumerate(self.parents):
-                order = [j for j in topological_order(parents) if known[j]]
-                deviation = x[np.ix_(rows, order)] - parameters["mean"][c, order]
-                whitener, _ = gaussian.whiteners(parameters["covariance"][c][np.ix_(order, order)][None])
-                log_scale = np.log(np.diag(whitener[0]))
-                squares = (deviation @ whitener[0].T) ** 2
-                terms[np.ix_(rows, [c], order)] = (log_scale - 0.5 * (squares + LOG_TWO_PI))[:, None, :]
-        return terms
 
 
 def tree_covariance(covariance: Array, parents: Parents) -> Array:

@@ -109,10 +109,6 @@ class KernelDensity(SmoothedCounts):
         estimates = [self._cells.point_estimate(posterior @ table, j) for j, table in enumerate(tables)]
         return np.where(self._cells.missing(columns), np.stack(estimates, axis=1), columns)
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.layout.columns
-
     def terms(self, columns: Array, parameters: Arrays) -> Array:
         return self._cells.terms(columns, parameters["log_density"])
 

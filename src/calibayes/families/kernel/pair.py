@@ -112,10 +112,3 @@ class KernelPair(SmoothedCounts):
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         return {"count": counts.recode_table(statistics["count"], codes, levels)}
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return (" + ".join(self.layout.columns),)
-
-    def terms(self, columns: Array, parameters: Arrays) -> Array:
-        return self.log_density(columns, parameters)[:, :, None]

@@ -1,7 +1,7 @@
 """Conditional probability tables of a tree over columns of levels.
 
 Their cells in one array (`TreeTables`), their pseudo-counts and smoothing, and exact inference with them: log density,
-terms, samples, missing values (`TreeInference`).
+samples, missing values (`TreeInference`).
 """
 
 from __future__ import annotations
@@ -216,30 +216,6 @@ class TreeInference(ABC):
             return np.zeros((len(columns), 1))
         return counts.look_up(columns, self.layout.log_volume[None], counts.offsets(self.layout.levels))
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """``column | parent`` for each column; the column's name alone for roots and where trees differ by class."""
-        names = self.layout.columns
-        if len(self.class_trees) > 1:
-            return names
-        parents = self.class_trees[0].tables.parents
-        return tuple(
-            name if parent < 0 else f"{name} | {names[parent]}"
-            for name, parent in zip(names, parents, strict=True)
-        )
-
-    def terms(self, columns: Array, parameters: Arrays) -> Array:
-        terms = np.empty((len(columns), len(self.layout.classes), len(self.layout.columns)))
-        complete = (columns >= 0).all(axis=1)
-        for tree in self.class_trees:
-            table = tree.select(parameters["log_probability"])
-            tree_terms = np.empty((len(columns), len(tree.classes), columns.shape[1]))
-            codes = tree.tables.cell_codes(columns[complete])
-            tree_terms[complete] = counts.look_up_each(codes, table, tree.tables.first)
-            tree_terms[~complete] = _sequential_terms(columns[~complete], tree, parameters)
-            terms[:, tree.classes] = tree_terms
-        return terms
-
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
     ) -> Array:
@@ -262,15 +238,3 @@ class TreeInference(ABC):
         for j, levels in enumerate(probabilities):
             filled[columns[:, j] < 0, j] = np.argmax(levels, axis=1)
         return filled
-
-
-def _sequential_terms(columns: Array, tree: ClassTree, parameters: Arrays) -> Array:
-    """Log probability of each known cell given the known cells of earlier columns in the tree's order, (n, k, d)."""
-    filled_tree = tree.with_probabilities(parameters)
-    terms = np.zeros((len(columns), len(tree.classes), columns.shape[1]))
-    revealed, before = np.full_like(columns, -1), np.zeros(terms.shape[:2])
-    for j in filled_tree.order if len(columns) else ():
-        revealed[:, j] = columns[:, j]
-        total = upward_pass(revealed, filled_tree).total.T
-        terms[:, :, j], before = total - before, total
-    return terms

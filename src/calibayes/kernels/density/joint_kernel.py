@@ -8,6 +8,8 @@ class, is the measure by which columns are scaled before distances are computed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,7 +39,8 @@ RELEVANCE_CELLS = 2**18
 """Cells for which `relevance` is computed at a time."""
 
 
-class KernelRows(NamedTuple):
+@dataclass(frozen=True)
+class KernelRows:
     """The training rows at which kernels are centered.
 
     Attributes
@@ -52,6 +55,16 @@ class KernelRows(NamedTuple):
     rows: Array
     weight: Array
     ends: tuple[int, ...]
+
+    @cached_property
+    def factor(self) -> Array:
+        """The factor of squared distances (d + 2, m) to complete rows (see `_distance_factors`), made once."""
+        rows = self.rows
+        return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: a pickled model does not contain its rows twice."""
+        return {name: value for name, value in vars(self).items() if name != "factor"}
 
 
 class ClassSums(NamedTuple):
@@ -95,8 +108,23 @@ def class_sums(
     Missing values (NaN) are integrated out of the kernels: the distance of a row is over its known columns.
     ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
+    incomplete = np.isnan(rows).any(axis=1)
+    if left_out is not None or not incomplete.any():
+        return _class_sums(rows, centers, square, steps, left_out)
+    order = np.argsort(
+        incomplete, kind="stable"
+    )  # complete rows, which take half of the products, by themselves
+    parts = np.split(order, [len(order) - int(incomplete.sum())])
+    by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
+    back = np.argsort(order)
+    return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
+
+
+def _class_sums(
+    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], left_out: Array | None = None
+) -> ClassSums:
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
-    row_factor, center_factor = _distance_factors(rows, centers.rows)
+    row_factor, center_factor = _distance_factors(rows, centers)
 
     def fill(part: slice) -> None:
         distances = row_factor[part] @ center_factor
@@ -106,24 +134,6 @@ def class_sums(
 
     map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
     return ClassSums(steps, sums, nearest)
-
-
-def class_sums_by_columns(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], groups: Sequence[Sequence[int]]
-) -> list[ClassSums]:
-    """`class_sums` over the columns of the first group, of the first two groups, and so on."""
-    shape = len(groups), len(steps), len(rows), len(centers.ends) - 1
-    sums, nearest = np.empty(shape), np.empty((len(groups), len(rows)))
-    factors = [_distance_factors(rows[:, group], centers.rows[:, group]) for group in groups]
-
-    def fill(part: slice) -> None:
-        distances = np.zeros((part.stop - part.start, len(centers.rows)))
-        for g, (row_factor, center_factor) in enumerate(factors):
-            distances += np.maximum(row_factor[part] @ center_factor, 0.0)
-            sums[g, :, part], nearest[g, part] = _sums_of_distances(distances.copy(), centers, square, steps)
-
-    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
-    return [ClassSums(steps, *of_group) for of_group in zip(sums, nearest, strict=True)]
 
 
 def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[Array]:
@@ -148,7 +158,7 @@ def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[A
 def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) -> Array:
     """Log of the kernel density of the known cells of rows (n, d), (n,), averaged over several squared bandwidths."""
     weight, dimension = centers.weight / centers.weight.sum(), (~np.isnan(rows)).sum(axis=1)
-    row_factor, center_factor = _distance_factors(rows, centers.rows)
+    row_factor, center_factor = _distance_factors(rows, centers)
 
     def range_densities(part: slice) -> Array:
         distances, logs = np.maximum(row_factor[part] @ center_factor, 0.0), []
@@ -163,22 +173,17 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
     return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
 
 
-def _distance_factors(rows: Array, centers: Array) -> tuple[Array, Array]:
+def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:
     """Factors (n, f) and (f, m) of the matrix of squared distances |x|^2 - 2 x'c + |c|^2 of rows x and centers c.
 
     If values are missing, |c|^2 is over the known columns of each row, which takes twice as many products.
     """
     known = ~np.isnan(rows)
     if known.all():
-        return (
-            np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]),
-            np.stack([*(-2.0 * centers.T), np.ones(len(centers)), np.sum(centers * centers, axis=1)]),
-        )
-    filled = np.where(known, rows, 0.0)
-    return (
-        np.column_stack([filled, np.sum(filled * filled, axis=1), known]),
-        np.stack([*(-2.0 * centers.T), np.ones(len(centers)), *(centers * centers).T]),
-    )
+        return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]), centers.factor
+    filled, squares = np.where(known, rows, 0.0), centers.rows.T**2
+    left = np.column_stack([filled, np.sum(filled * filled, axis=1), known])
+    return left, np.concatenate([centers.factor[:-1], squares])
 
 
 def _sums_of_distances(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
@@ -61,15 +62,29 @@ def filled_rows(x: Array, known: Array, mean: Array, covariance: Array) -> Array
     return imputed
 
 
-def marginal_gaussian(x: Array, mean: Array, covariance: Array) -> Array:
-    """Log density of the known cells of each row under one Gaussian, (n,); 0 if none is known."""
-    result = np.zeros(len(x))
+def marginal_gaussians(x: Array, means: Array, covariances: Array) -> Array:
+    """Log densities of the known cells of each row under k Gaussians, (n, k); 0 if none is known.
+
+    ``means`` (k, d); ``covariances`` (k, d, d), or (1, d, d) if they share one.
+    """
+    result = np.zeros((len(x), len(means)))
     for known, rows in patterns(x):
         if known.any():
-            factor = np.linalg.cholesky(covariance[np.ix_(known, known)])
-            white = np.linalg.solve(factor, (x[np.ix_(rows, np.flatnonzero(known))] - mean[known]).T)
-            log_determinant = 2.0 * np.sum(np.log(np.diag(factor)))
-            result[rows] = -0.5 * (np.sum(white**2, axis=0) + log_determinant + known.sum() * LOG_TWO_PI)
+            result[rows] = _complete_gaussians(
+                x[np.ix_(rows, np.flatnonzero(known))], means[:, known], covariances[:, known][:, :, known]
+            )
+    return result
+
+
+def _complete_gaussians(x: Array, means: Array, covariances: Array) -> Array:
+    """Log densities of complete rows, (n, k)."""
+    factors = np.linalg.cholesky(covariances)
+    result = np.empty((len(x), len(means)))
+    for c, mean in enumerate(means):
+        factor = factors[c if len(factors) > 1 else 0]
+        white = solve_triangular(factor, (x - mean).T, lower=True, check_finite=False)
+        log_determinant = 2.0 * np.sum(np.log(np.diag(factor)))
+        result[:, c] = -0.5 * (np.sum(white**2, axis=0) + log_determinant + len(mean) * LOG_TWO_PI)
     return result
 
 

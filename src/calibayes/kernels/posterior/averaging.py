@@ -103,21 +103,3 @@ def mix(log_posteriors: Array, weights: Array) -> Array:
     return np.asarray(
         np.logaddexp.reduce(log_posteriors[used] + np.log(weights[used])[:, None, None], axis=0)
     )
-
-
-def logarithmic_mean(log_a: Array, log_b: Array) -> Array:
-    """log of the logarithmic mean (a - b) / (log a - log b), elementwise; log a where a = b."""
-    gap = np.abs(log_a - log_b)
-    safe_gap = np.where(gap > 0, gap, 1.0)
-    below = np.where(gap > 0, np.log(-np.expm1(-safe_gap)) - np.log(safe_gap), 0.0)
-    return np.asarray(np.maximum(log_a, log_b) + below)
-
-
-def pair_shares(log_a: Array, log_b: Array) -> Array:
-    """Factors (m, n) by which the log odds of m models add up to the log odds of their mixture.
-
-    ``log_a`` and ``log_b`` (m, n) are the logs of weight times posterior of two classes. The difference of two averages
-    is the sum of the differences, and each difference is its logarithmic mean times its log odds.
-    """
-    mixture = logarithmic_mean(np.logaddexp.reduce(log_a, axis=0), np.logaddexp.reduce(log_b, axis=0))
-    return np.asarray(np.exp(logarithmic_mean(log_a, log_b) - mixture))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.core.abilities import Contrasting, Reasons
+from calibayes.core.abilities import ConditionalTerms, Contrasting, Reasons
 from calibayes.testing.laws.assertions import assert_constant_over_classes
 from calibayes.testing.laws.case import FamilyCase
 from calibayes.testing.laws.law import has, has_support, law
@@ -30,14 +30,33 @@ def density_integrates_to_one(case: FamilyCase) -> None:
 
 @law(has(Reasons))
 def terms_sum_to_log_density(case: FamilyCase) -> None:
-    """Up to a constant that all classes share, with and without missing values."""
+    """Up to a constant that all classes share, with and without missing values; each depends on its own column alone."""
     family = case.prepared()
     assert isinstance(family, Reasons)
     parameters = family.parameters(case.start())
     for columns in case.tables():
         terms = family.terms(columns, parameters)
-        assert terms.shape == (len(columns), case.k, len(family.groups))
-        assert_constant_over_classes(terms.sum(axis=2) - family.log_density(columns, parameters), 1e-9)
+        if terms is not None:
+            assert terms.shape == (len(columns), case.k, columns.shape[1])
+            assert_constant_over_classes(terms.sum(axis=2) - family.log_density(columns, parameters), 1e-9)
+            others_reversed = np.concatenate([columns[:, :1], columns[::-1, 1:]], axis=1)
+            expected = np.concatenate([terms[:, :, :1], terms[::-1, :, 1:]], axis=2)
+            assert_allclose(np.asarray(family.terms(others_reversed, parameters)), expected, atol=1e-12)
+
+
+@law(has(ConditionalTerms))
+def conditional_terms_sum_to_the_density_of_leading_columns(case: FamilyCase) -> None:
+    """For an order of the columns, with and without missing values."""
+    family = case.prepared()
+    assert isinstance(family, ConditionalTerms)
+    parameters = family.parameters(case.start())
+    for columns in case.tables():
+        order = np.random.default_rng(0).permutation(columns.shape[1])
+        sums, leading = np.zeros((len(columns), case.k)), np.full(columns.shape, np.nan)
+        terms = family.conditional_terms(columns, parameters, order)
+        for j in order:
+            sums, leading[:, j] = sums + terms[:, :, j], columns[:, j]
+            assert_allclose(sums, family.log_density(leading, parameters), rtol=1e-9, atol=1e-9)
 
 
 @law(has(Contrasting))
