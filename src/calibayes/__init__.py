@@ -18,6 +18,7 @@ from calibayes.estimators.presets.discriminant_analysis import (
 from calibayes.estimators.presets.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from calibayes.estimators.presets.tabular import KernelNB, NaiveBayes
 from calibayes.families.gaussian.singular import SingularCovarianceWarning
+from calibayes.tables.date_columns import ColumnWarning
 from calibayes.versions import show_versions
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ __all__ = [
     "BayesClassifier",
     "BernoulliNB",
     "CategoricalNB",
+    "ColumnWarning",
     "ComplementNB",
     "FewRowsWarning",
     "GaussianNB",

@@ -3,7 +3,7 @@
 import copy
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -142,10 +142,11 @@ def test_interruptions(estimator):
     for place in np.unique(np.linspace(1, total, INTERRUPTIONS).astype(int)):
         model = fitted(estimator)
         held = attributes(model)
-        with pytest.raises(KeyboardInterrupt):
+        near_end = place >= total - 20  # the number of calls may vary by a few
+        with suppress(KeyboardInterrupt) if near_end else pytest.raises(KeyboardInterrupt):
             calls_of_fit(model, place)
         now = outputs(model)
-        if place < total - 20:
+        if not near_end:
             assert attributes(model) == held
             assert is_same(now, old)
         assert is_same(now, old) or is_same(now, new)

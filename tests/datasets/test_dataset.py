@@ -63,3 +63,13 @@ def test_pandas_is_loaded_only_when_a_data_set_is():
     """scikit-learn imports pandas where it is installed; this package must not need it before data are loaded."""
     script = "import sys; sys.modules['pandas'] = None; import calibayes.cli, calibayes.datasets; from calibayes import *"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_dates_of_a_parquet_file_keep_their_time_zone(tmp_path):
+    when = pd.date_range("2024-03-30", periods=4, freq="12h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"when": when, "day": when.tz_localize(None), "y": [0, 1, 0, 1]})
+    frame.to_parquet(tmp_path / "visits.parquet")
+    dataset = load_file(tmp_path / "visits.parquet", "y")
+    assert str(dataset.data["when"].dt.tz) == "Europe/Berlin"
+    assert dataset.data["when"].tolist() == frame["when"].tolist()
+    assert dataset.data["day"].tolist() == frame["day"].tolist()

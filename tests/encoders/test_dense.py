@@ -110,3 +110,9 @@ def test_weighted_quantiles_equal_the_averaged_inverted_cdf_of_numpy(share):
     values, weight = rng.normal(size=20), rng.integers(1, 5, 20)
     expected = np.quantile(np.repeat(values, weight), share, method="averaged_inverted_cdf")
     assert inverse_cdf_quantiles(values, weight.astype(float), (share,)) == pytest.approx([expected])
+
+
+def test_the_first_level_can_be_without_an_indicator():
+    frame = pd.DataFrame({"t": ["a", "b", "c"] * 10, "u": ["x", "y"] * 15, "v": ["k"] * 30})
+    assert fitted(Dense(drop_first=True), frame).names == ("t = b", "t = c", "u = y")
+    assert fitted(Dense(), frame).names == ("t = a", "t = b", "t = c", "u = y")

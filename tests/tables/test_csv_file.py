@@ -106,3 +106,10 @@ def test_the_decompressed_size_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "LARGEST_DECOMPRESSED", 2**18)
     with pytest.raises(ValueError, match=r"more than 256 KiB, .* decompress it first"):
         load_file(path, "y")
+
+
+def test_a_column_of_dates_is_noted(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text("day,word,y\n2024-02-01,a,0\n,b,1\n2024-03-01,a,1\n", encoding="utf-8")
+    data = load_file(path, "y")
+    assert data.notes == ("column 'day' holds dates, written as YYYY-MM-DD; estimators read them as such",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -204,7 +204,14 @@ def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
 
 
 def _print_notes(results: list[FoldResult]) -> None:
-    """Print each distinct warning of the fits with the number of folds in which it occurred."""
-    counts = Counter((result.model, result.rule, note) for result in results for note in result.notes)
-    for (model, rule, note), folds in counts.items():
-        print_text(console, f"warning: {model} {rule} (in {counted(folds, 'fold')}): {note}", style="dim")
+    """Print each distinct warning of the fits once, with the models, and the rule if it is one, that gave it."""
+    fits: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for result in results:
+        for note in result.notes:
+            fits[note][result.model, result.rule] += 1
+    for note, counts in fits.items():
+        rules = sorted({rule for _, rule in counts})
+        models = ", ".join(dict.fromkeys(model for model, _ in counts))
+        source = f"{models} {rules[0]}" if len(rules) == 1 else models
+        noun = "fold" if len(counts) == 1 else "fit"
+        print_text(console, f"warning: {source} (in {counted(counts.total(), noun)}): {note}", style="dim")

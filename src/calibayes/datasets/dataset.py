@@ -57,7 +57,10 @@ def data_frame(table: Table) -> pd.DataFrame:
     """A table as a pandas data frame. Imports pandas only on use, because that import is slow."""
     import pandas as pd
 
-    return pd.DataFrame({name: table.column(j) for j, name in enumerate(table.names)})
+    frame = pd.DataFrame({name: table.column(j) for j, name in enumerate(table.names)})
+    zones = {table.names[j]: zone for j, zone in table.zones.items()}
+    local = {name: frame[name].dt.tz_localize("UTC").dt.tz_convert(zone) for name, zone in zones.items()}
+    return frame.assign(**local)
 
 
 def labels_series(labels: Array, name: str) -> pd.Series:

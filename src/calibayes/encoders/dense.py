@@ -66,6 +66,8 @@ class Indicators:
     """
 
     levels: Levels
+    drop_first: bool = False
+    """Whether the first level has no indicator."""
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         codes = self.levels.encode(table)
@@ -77,7 +79,7 @@ class Indicators:
     def _shown_codes(self) -> list[int]:
         """Codes of the levels that have an indicator."""
         size = self.levels.layout()["levels"][0]
-        return list(range(size)) if size != 2 else [1]
+        return list(range(1 if size == 2 or (self.drop_first and size > 1) else 0, size))
 
     def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
         """For each encoded column the place of its source among ``names``, and its own name."""
@@ -115,8 +117,15 @@ class Dense(FixedLayout):
     imputed by regression on the other columns, or by the mean if there are more than 500; in new rows (`for_new_rows`)
     they stay missing (NaN), so that a model can integrate them out. An unknown level has 0 in all indicators of its
     column, or 1 in that of pooled levels.
+
+    Parameters
+    ----------
+    drop_first : bool, default=False
+        Whether the first level of a column has no indicator, as with ``OneHotEncoder(drop="first")``: the sum of all of
+        them is constant, which makes covariance matrices singular.
     """
 
+    drop_first: bool = False
     indices: tuple[int, ...] = ()
     parts: tuple[tuple[tuple[int, ...], Part], ...] = ()
     """Positions of columns in the table, and their encoding."""
@@ -138,10 +147,11 @@ class Dense(FixedLayout):
     data_dependence = "medians and standard deviations are found in the training rows"
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Dense:
-        return table.cached((Dense, tuple(indices)), weight, lambda: self._fitted(table, indices, weight))
+        key = Dense, self.drop_first, tuple(indices)
+        return table.cached(key, weight, lambda: self._fitted(table, indices, weight))
 
     def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
-        parts = tuple(_fitted_parts(table, indices, weight))
+        parts = tuple(_fitted_parts(table, indices, weight, self.drop_first))
         sources_and_names = [
             (columns[place], name)
             for columns, part in parts
@@ -156,6 +166,7 @@ class Dense(FixedLayout):
         remaining = [pair for pair, varies in zip(sources_and_names, varying, strict=True) if varies]
         places = {j: place for place, j in enumerate(indices)}
         encoder = Dense(
+            self.drop_first,
             tuple(indices),
             parts,
             tuple(name for _, name in remaining),
@@ -210,7 +221,7 @@ class Dense(FixedLayout):
 
 
 def _fitted_parts(
-    table: Table, indices: Sequence[int], weight: Array
+    table: Table, indices: Sequence[int], weight: Array, drop_first: bool
 ) -> Iterator[tuple[tuple[int, ...], Part]]:
     """Encodings of all numeric columns, of each other column, and of the missing values."""
     masks = {j: table.missing_mask(j) for j in indices}
@@ -220,8 +231,11 @@ def _fitted_parts(
     for j in with_values:
         if not table.is_numeric(j):
             levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
-            yield (j,), Indicators(levels.fit(table, [j], weight))
-    if indicated := tuple(j for j in indices if _is_indicated(masks[j], weight)):
+            yield (j,), Indicators(levels.fit(table, [j], weight), drop_first)
+    sources = [
+        j for j in indices if not table.is_derived(j)
+    ]  # a missing date counts once, not again for its month
+    if indicated := tuple(j for j in sources if _is_indicated(masks[j], weight)):
         yield indicated, MissingIndicator()
 
 

@@ -20,8 +20,9 @@ class MissingAsLevel:
     """Codes of another encoder, with one more code, the last one, for missing values.
 
     The encoded columns are integer codes, one column for each column of the table. Only columns with enough missing
-    values in training get the additional code; in other columns a missing value has code -1 and is ignored. A column
-    without any known value in training has the code for missing values alone.
+    values in training get the additional code, and none that is derived from another one, so that a missing date counts
+    once; in other columns a missing value has code -1 and is ignored. A column without any known value in training has the
+    code for missing values alone.
 
     Parameters
     ----------
@@ -53,7 +54,10 @@ class MissingAsLevel:
             inner=self.inner.fit(table, inner_indices, weight, codes) if inner_indices else self.inner,
             indices=tuple(indices),
             inner_places=inner_places,
-            has_missing=tuple(bool(mask.all() or weight @ mask >= least) for mask in masks),
+            has_missing=tuple(
+                bool(mask.all() or (weight @ mask >= least and not table.is_derived(j)))
+                for j, mask in zip(indices, masks, strict=True)
+            ),
         )
 
     def with_missing_unknown(self) -> MissingAsLevel:

@@ -22,8 +22,9 @@ LEAST_NOISE = 1e-3
 class PrincipalComponents(FixedLayout):
     """The leading principal components of the columns of another encoder, as in `PCA(whiten=True)` of scikit-learn.
 
-    The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1, in descending order of the
-    variance that they explain. Components whose variance is below 1e-10 of the largest are left out.
+    The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1 (unless ``whiten`` is False),
+    in descending order of the variance that they explain. Components whose variance is below 1e-10 of the largest are left
+    out. With n rows there are fewer than n components: all of them span the rows of the table.
 
     Where the inner encoder leaves a value missing in a new row, it is replaced by its conditional mean given the known
     ones, in a Gaussian model of the components and uncorrelated noise (probabilistic principal components).
@@ -34,14 +35,17 @@ class PrincipalComponents(FixedLayout):
         Largest number of components.
     inner : Encoder, default=Dense()
         An encoder of numbers that has no missing values in training rows.
+    whiten : bool, default=True
+        Whether to divide the components by their standard deviations. Without it distances between rows stay the same.
     """
 
     most: int = 64
     inner: Encoder = field(default_factory=Dense)
+    whiten: bool = True
     indices: tuple[int, ...] = ()
     mean: Array = field(default_factory=lambda: np.zeros(0))
     directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    """Eigenvectors divided by their standard deviations, (inner columns, components)."""
+    """Eigenvectors, divided by their standard deviations if whitened, (inner columns, components)."""
     variances: Array = field(default_factory=lambda: np.zeros(0))
     """Variances of the components before scaling, (components,)."""
     noise: float = 1.0
@@ -71,7 +75,7 @@ class PrincipalComponents(FixedLayout):
             inner=inner,
             indices=tuple(indices),
             mean=mean,
-            directions=vectors[:, order] / np.sqrt(positive),
+            directions=vectors[:, order] / np.sqrt(positive) if self.whiten else vectors[:, order],
             variances=positive,
             noise=max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE),
         )
@@ -92,7 +96,8 @@ class PrincipalComponents(FixedLayout):
     def _components(self, centered: Array) -> Array:
         """The components of rows (n, inner columns), with missing values imputed from the known ones."""
         if np.isnan(np.min(centered, initial=np.inf)):
-            centered = missing.impute_from_factors(centered, self.directions * self.variances, self.noise)
+            scale = self.variances if self.whiten else np.sqrt(self.variances)
+            centered = missing.impute_from_factors(centered, self.directions * scale, self.noise)
         return np.asarray(centered @ self.directions)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
@@ -101,7 +106,11 @@ class PrincipalComponents(FixedLayout):
     def layout(self) -> Mapping[str, Any]:
         d = self.directions.shape[1]
         names = tuple(f"component {number + 1}" for number in range(d))
-        return {"columns": names, "center": np.zeros(d), "variance": np.ones(d)}
+        return {
+            "columns": names,
+            "center": np.zeros(d),
+            "variance": np.ones(d) if self.whiten else self.variances,
+        }
 
     def unite(self, other: PrincipalComponents) -> tuple[PrincipalComponents, None, None]:
         raise ValueError(

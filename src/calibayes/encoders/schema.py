@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from calibayes.encoders.encoder import Encoder, HasRemarks
+from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table, holds_booleans
 from calibayes.tables.text import text_table
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 NUMBERS = "numbers"
-CONTENT_TYPES = {"f": NUMBERS, "i": NUMBERS, "u": NUMBERS, "b": "booleans"}
+CONTENT_TYPES = {"f": NUMBERS, "i": NUMBERS, "u": NUMBERS, "b": "booleans", "M": "dates", "m": "dates"}
 """Kind of a NumPy type -> content type of such a column; object columns are examined, all others contain text."""
 
 
 def content_type(table: Table, j: int) -> str:
-    """What column j contains: "numbers", "booleans", "text" or "categories"."""
+    """What column j contains: "numbers", "booleans", "dates" (that are levels), "text" or "categories"."""
     column = table.column(j)
     if column.dtype.kind != "O":
         return CONTENT_TYPES.get(column.dtype.kind, "text")
@@ -60,15 +61,6 @@ class Schema:
         return self.text()
 
 
-def column_types(table: Table) -> Schema:
-    """The schema of a table whose columns are treated by what they contain, in one way each."""
-    columns = [
-        Column(name, default_kind(table, j), content_type(table, j), int(table.missing_mask(j).sum()))
-        for j, name in enumerate(table.names)
-    ]
-    return Schema(tuple(columns))
-
-
 def schema(
     table: Table,
     encoders: Mapping[str, Encoder],
@@ -83,11 +75,35 @@ def schema(
     chosen : kind -> positions of its columns
     given : positions of the columns whose kind was chosen by the user
     """
-    columns: dict[int, Column] = {}
+    columns = _left_out(table)
     for kind, encoder in encoders.items():
         remarks = encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * len(chosen[kind])
         for j, remark in zip(chosen[kind], remarks, strict=True):
-            source = "given" if j in given else content_type(table, j)
-            reason = f"{source}: {remark}" if remark else source
-            columns[j] = Column(table.names[j], kind, reason, int(table.missing_mask(j).sum()))
+            columns[j] = _column(table, j, kind, _reason(table, j, given), remark)
     return Schema(tuple(columns[j] for j in sorted(columns)))
+
+
+def column_types(table: Table) -> Schema:
+    """The schema of a table whose columns are treated by what they contain, in one way each."""
+    columns = _left_out(table)
+    for j in table.used:
+        columns[j] = _column(table, j, default_kind(table, j), _reason(table, j))
+    return Schema(tuple(columns[j] for j in sorted(columns)))
+
+
+def _left_out(table: Table) -> dict[int, Column]:
+    """The identifiers of a table."""
+    identifiers = {} if table.conversion is None else table.conversion.identifiers
+    return {j: _column(table, j, IDENTIFIER, reason, "left out") for j, reason in identifiers.items()}
+
+
+def _column(table: Table, j: int, kind: str, reason: str, remark: str = "") -> Column:
+    text = f"{reason}: {remark}" if remark else reason
+    return Column(table.names[j], kind, text, int(table.missing_mask(j).sum()))
+
+
+def _reason(table: Table, j: int, given: frozenset[int] = frozenset()) -> str:
+    """Where the kind of a column comes from, and what was done to the column before."""
+    converted = "" if table.conversion is None else table.conversion.remark(j)
+    source = "given" if j in given else ""
+    return ", ".join(filter(None, (source, converted))) or content_type(table, j)

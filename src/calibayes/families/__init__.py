@@ -6,6 +6,8 @@ from calibayes.families.counts.complement import Complement
 from calibayes.families.counts.multinomial import Multinomial
 from calibayes.families.counts.poisson import Poisson
 from calibayes.families.gaussian.gaussian import Gaussian
+from calibayes.families.gaussian.inflated import Inflated
+from calibayes.families.gaussian.mean_shrinkage import SoftThreshold
 from calibayes.families.gaussian.mixture import Mixture
 from calibayes.families.gaussian.shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
 from calibayes.families.gaussian.tree_covariance import TreeCovariance
@@ -37,6 +39,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "InCells",
+    "Inflated",
     "InformativeEdges",
     "KernelDensity",
     "KernelPair",
@@ -52,6 +55,7 @@ __all__ = [
     "SheatherJones",
     "SignificantEdges",
     "Silverman",
+    "SoftThreshold",
     "Spherical",
     "Tied",
     "TiedDiagonal",

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.date_text import formats_of
 
 SEPARATORS = (",", ";", "\t")
 ALWAYS_MISSING = frozenset(
@@ -241,7 +242,10 @@ def _missing_notes(
 
 
 def _text_notes(name: str, counts: Mapping[str, int], known: Sequence[str]) -> tuple[str, ...]:
-    """A note on a column of text most of whose cells are numbers."""
+    """A note on a column of text all of whose cells are dates, or most of whose cells are numbers."""
+    forms = formats_of([cell.strip() for cell in known])
+    if len(forms) == 1:
+        return (f"column {name!r} holds dates, written as {forms[0].name}; estimators read them as such",)
     numbers = _numbers(known, NumberFormat(_plain))
     count, total = sum(counts[cell] for cell in numbers), sum(counts[cell] for cell in known)
     if count < MOSTLY_NUMBERS * total:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
@@ -21,11 +22,11 @@ class Origin(Protocol):
 
 @dataclass(frozen=True)
 class FromArray:
-    """A NumPy array: numeric if all columns are numbers or booleans, else of objects."""
+    """A NumPy array: numeric if all columns are numbers or booleans, of dates if all are dates, else of objects."""
 
     def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
         typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]
-        if all(column.dtype.kind in "fiub" for column in typed):
+        if any(all(column.dtype.kind in kinds for column in typed) for kinds in ("fiub", "M", "m")):
             return np.stack(typed, axis=1)
         return np.stack([column.astype(object) for column in typed], axis=1)
 
@@ -35,11 +36,13 @@ FROM_ARRAY = FromArray()
 
 @dataclass(frozen=True)
 class FromFrame:
-    """A data frame of a library, with the column labels and categorical columns of the training frame."""
+    """A data frame of a library, with the column labels, categorical columns and days of the training frame."""
 
     library: Any
     labels: tuple[Any, ...]
     categorical: tuple[bool, ...]
+    days: tuple[bool, ...]
+    """Whether a column is of a type of dates without a time of day."""
 
     def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
         typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]
@@ -48,11 +51,10 @@ class FromFrame:
             for name, column in zip(names, typed, strict=True)
         }
         frame = nw.from_dict(cells, backend=self.library)
-        categorical_names = [
-            name for name, is_categorical in zip(names, self.categorical, strict=True) if is_categorical
-        ]
-        if categorical_names:
+        if categorical_names := list(compress(names, self.categorical)):
             frame = frame.with_columns(nw.col(*categorical_names).cast(nw.String).cast(nw.Categorical))
+        if day_names := list(compress(names, self.days)):
+            frame = frame.with_columns(nw.col(*day_names).cast(nw.Date))
         native = frame.to_native()
         if list(self.labels) != list(names) and hasattr(native, "set_axis"):
             native = native.set_axis(list(self.labels), axis=1)
@@ -61,8 +63,11 @@ class FromFrame:
 
 def origin_of(frame: nw.DataFrame[Any]) -> Origin:
     """The kind of a data frame."""
-    categorical = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in frame.schema.dtypes())
-    return FromFrame(frame.implementation, tuple(frame.columns), categorical)
+    dtypes = frame.schema.dtypes()
+    categorical = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
+    # pandas has no such type of its own.
+    days = tuple(isinstance(dtype, nw.Date) and not frame.implementation.is_pandas_like() for dtype in dtypes)
+    return FromFrame(frame.implementation, tuple(frame.columns), categorical, days)
 
 
 def as_type(column: Array, dtype: np.dtype[Any]) -> Array:
@@ -100,6 +105,8 @@ def _as_series_type(column: nw.Series[Any], model: nw.Series[Any]) -> nw.Series[
 
     Numbers are rounded for a type of integers. For pandas its own types are used, which narwhals does not all represent.
     """
+    if model.dtype.is_temporal() and column.dtype.is_numeric():
+        return column  # a time of day is in hours: another unit than that of the library
     is_rounded = model.dtype.is_integer() and column.dtype.is_float() and not column.is_null().any()
     rounded = column.round(0) if is_rounded else column
     try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +14,10 @@ from scipy.sparse import csr_array
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.sparse import is_sparse
 from calibayes.tables.csv_file import markers, read_csv
+from calibayes.tables.dates import DATE, DURATION
+from calibayes.tables.object_cells import typed_objects, zone_of
 from calibayes.tables.origin import origin_of
 from calibayes.tables.table import Table, missing_objects
-
-DATES = (
-    "holds dates or times, which are not supported: "
-    "convert it to numbers (days since ...) or categories (weekday, month) first"
-)
 
 
 def is_frame(table: Any) -> bool:
@@ -43,16 +39,16 @@ def object_array(rows: list[Any]) -> Array:
 
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
-    """A table from an array (n, d) of numbers, strings or objects, or from a sparse one of numbers."""
+    """A table from an array (n, d) of numbers, strings, dates or objects, or from a sparse one of numbers."""
     column_names = tuple(names) if names is not None else array_names(array.shape[1])
-    if array.dtype.kind in "mM":
-        raise ValueError(f"column {column_names[0]!r} {DATES}")
     if is_sparse(array):
         return Table(column_names, _canonical_csr(array))
+    if array.dtype.kind in "mM":
+        array = array.astype(DATE if array.dtype.kind == "M" else DURATION)
     if array.dtype.kind != "O":
         return Table(column_names, array, (array.dtype,) * len(column_names))
-    pairs = zip(array.T, column_names, strict=True)
-    return Table(column_names, tuple(_with_inferred_type(column, name) for column, name in pairs))
+    columns = tuple(_with_inferred_type(*pair) for pair in zip(array.T, column_names, strict=True))
+    return Table(column_names, columns, zones=_zones(columns, lambda j: zone_of(array[:, j])))
 
 
 @lru_cache(maxsize=8)
@@ -81,7 +77,14 @@ def read_frame(frame: Any) -> Table:
     columns = [_series_values(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
     content = _stacked_if_numeric(columns)
-    return Table(refuse_duplicate_names(names), content, types, origin_of(wrapped))
+    zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
+    return Table(refuse_duplicate_names(names), content, types, origin_of(wrapped), zones=zones)
+
+
+def _zones(columns: Sequence[Array], zone: Callable[[int], str | None]) -> dict[int, str]:
+    """Position -> time zone of the columns of dates that have one."""
+    zones = {j: zone(j) for j, column in enumerate(columns) if column.dtype.kind == "M"}
+    return {j: name for j, name in zones.items() if name is not None}
 
 
 def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,9 +96,11 @@ def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _series_values(series: Any) -> Array:
-    """A column of a data frame as an array: numbers (NaN where missing), booleans or objects."""
-    if series.dtype.is_temporal():
-        raise ValueError(f"column {series.name!r} {DATES}")
+    """A column of a data frame as an array: numbers (NaN where missing), dates, booleans or objects."""
+    if isinstance(series.dtype, nw.Date | nw.Datetime):
+        return _dates(series)
+    if isinstance(series.dtype, nw.Duration):
+        return np.asarray(series.to_numpy()).astype(DURATION)
     if series.dtype.is_numeric():
         with_nan = series.cast(nw.Float64) if series.null_count() else series
         values = np.asarray(with_nan.to_numpy())
@@ -105,6 +110,23 @@ def _series_values(series: Any) -> Array:
     return cells if is_categorical else _with_inferred_type(cells, str(series.name))
 
 
+def _dates(series: Any) -> Array:
+    """Dates, in UTC if they have a time zone."""
+    if isinstance(series.dtype, nw.Date):
+        series = series.cast(nw.Datetime("us"))
+    elif series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return np.asarray(series.to_numpy()).astype(DATE)
+
+
+def _series_zone(series: Any) -> str | None:
+    """The time zone of a column of a data frame."""
+    if isinstance(series.dtype, nw.Datetime):
+        zone: str | None = series.dtype.time_zone
+        return zone
+    return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object) else None
+
+
 def _stacked_if_numeric(columns: list[Array]) -> Array | tuple[Array, ...]:
     if columns and all(column.dtype.kind in "fiu" for column in columns):
         return np.stack(columns, axis=1)
@@ -112,10 +134,10 @@ def _stacked_if_numeric(columns: list[Array]) -> Array | tuple[Array, ...]:
 
 
 def _with_inferred_type(column: Array, name: str) -> Array:
-    """An object array as integers, floats or booleans if every known value is one, else unchanged.
+    """An object array as integers, floats, dates, durations or booleans if every known value is one, else unchanged.
 
-    A column without a known value becomes NaN, which every family accepts. Raises ValueError for dates and for booleans
-    mixed with other types, TypeError for lists, dicts and other containers.
+    A column without a known value becomes NaN, which every family accepts. Raises ValueError for booleans mixed with
+    other types, TypeError for lists, dicts and other containers.
     """
     if set(map(type, column)) <= {str}:  # a fast test for strings only
         return column if len(column) else np.full(0, np.nan)
@@ -131,15 +153,11 @@ def _with_inferred_type(column: Array, name: str) -> Array:
         return column.astype(np.int64)
     if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in types):
         return np.where(missing, np.nan, column).astype(np.float64)
-    return column
+    return typed_objects(column, missing, name)
 
 
 def _refuse_unsupported(types: set[type], name: str) -> None:
     """Raise an error if the values of a column are of types that no encoder accepts."""
-    if any(
-        issubclass(kind, datetime.date | datetime.time | np.datetime64 | np.timedelta64) for kind in types
-    ):
-        raise ValueError(f"column {name!r} {DATES}")
     containers = [kind.__name__ for kind in types if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if containers:
         raise TypeError(

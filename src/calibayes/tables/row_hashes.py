@@ -23,9 +23,9 @@ def mixed(words: Array) -> Array:
 
 
 def content_hashes(table: Table, seed: int) -> Array:
-    """A hash of the content of each row, (n,): equal rows have equal hashes."""
+    """A hash of the content of each row, (n,): equal rows have equal hashes. Identifiers do not count."""
     hashes = np.full(table.n, np.uint64(seed) + MULTIPLIER)
-    for j in range(len(table.names)):
+    for j in table.used:
         hashes = mixed(hashes ^ _words(table, j))
     return hashes
 
@@ -41,7 +41,8 @@ def _words(table: Table, j: int) -> Array:
 
 def table_order_hashes(table: Table, positions: Array, codes: Array, counts: Array, seed: int) -> Array:
     """`order_hashes` of the rows of a table at ``positions``."""
-    return order_hashes(lambda j: _words(table, j)[positions], len(table.names), codes, counts, seed)
+    used = table.used
+    return order_hashes(lambda j: _words(table, used[j])[positions], len(used), codes, counts, seed)
 
 
 def order_hashes(words: Callable[[int], Array], d: int, codes: Array, counts: Array, seed: int) -> Array:

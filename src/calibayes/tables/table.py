@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,35 @@ Result = TypeVar("Result")
 
 LARGEST = 1e100
 """Larger absolute values are refused: sums of their squares overflow."""
+
+
+class Conversion(Protocol):
+    """How columns were made from those that were read; see `tables.conversion.ColumnConversion`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns as they were read."""
+
+    @property
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """Types of the columns as they were read."""
+
+    @property
+    def identifiers(self) -> Mapping[int, str]:
+        """Position of a column that is left out unless a family is bound to it -> why."""
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Name of a derived column -> name of the column it was derived from."""
+
+    def apply(self, table: Table) -> Table:
+        """The converted table."""
+
+    def restored(self, columns: Sequence[Array], originals: Mapping[int, Array]) -> list[Array]:
+        """Columns as they were read, from converted ones."""
+
+    def remark(self, j: int) -> str:
+        """What was done to a column of the converted table."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +68,12 @@ class Table:
     """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
 
     They are stored at the first call, because sorting strings takes longer than most of what is done with the codes."""
+    zones: Mapping[int, str] = field(default_factory=dict)
+    """Position of a column of dates -> its time zone; such dates are stored in UTC."""
+    conversion: Conversion | None = field(default=None, repr=False, compare=False)
+    """How these columns were made from those of a data frame or array; None for columns as they were read."""
+    originals: Mapping[int, Array] = field(default_factory=dict, repr=False, compare=False)
+    """Position of a converted column -> the column as it was read."""
     cache: dict[Any, tuple[Any, Any]] | None = field(default=None, repr=False, compare=False)
     """Key -> (owner, result) of `cached`: fitted encoders and encoded columns that several models share; None: off."""
 
@@ -55,8 +90,21 @@ class Table:
             return self.content[j]
         return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
 
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Names of the columns as they were read, without those that a conversion has added."""
+        return self.names if self.conversion is None else self.conversion.names
+
+    @property
+    def used(self) -> Sequence[int]:
+        """Positions of all columns but identifiers, which are left out unless a family is bound to them."""
+        left_out = () if self.conversion is None else self.conversion.identifiers
+        return (
+            [j for j in range(len(self.names)) if j not in left_out] if left_out else range(len(self.names))
+        )
+
     def dtype_kind(self, j: int) -> str:
-        """NumPy's one-letter code of the type of column j: "f", "i", "u", "b", "O", "U"."""
+        """NumPy's one-letter code of the type of column j: "f", "i", "u", "b", "O", "U", "M", "m"."""
         return str((self.content[j] if isinstance(self.content, tuple) else self.content).dtype.kind)
 
     def is_numeric(self, j: int) -> bool:
@@ -83,7 +131,8 @@ class Table:
         others = [j for j in range(len(self.names)) if j != removed]
         is_tuple = isinstance(self.content, tuple)
         content = tuple(self.content[j] for j in others) if is_tuple else self.matrix(others)
-        return Table(tuple(self.names[j] for j in others), content), self.column(removed)
+        zones = {place: self.zones[j] for place, j in enumerate(others) if j in self.zones}
+        return Table(tuple(self.names[j] for j in others), content, zones=zones), self.column(removed)
 
     def types(self) -> tuple[np.dtype[Any], ...]:
         """The type of each column, before stacking."""
@@ -92,6 +141,10 @@ class Table:
         if isinstance(self.content, tuple):
             return tuple(column.dtype for column in self.content)
         return (self.content.dtype,) * len(self.names)
+
+    def is_derived(self, j: int) -> bool:
+        """Whether column j was derived from another one (a month from a date), which has the same missing values."""
+        return j >= len(self.source_names)
 
     def missing_mask(self, j: int) -> Array:
         """Which values of column j are missing, (n,) booleans."""
@@ -139,8 +192,9 @@ class Table:
         distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
         is_tuple = isinstance(self.content, tuple)
         content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]
+        originals = {j: column[selection] for j, column in self.originals.items()}
         cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
-        return replace(self, content=content, distinct_cache=distinct, cache=cache)
+        return replace(self, content=content, distinct_cache=distinct, originals=originals, cache=cache)
 
 
 def _stored_values(matrix: Array) -> Array:
@@ -167,6 +221,8 @@ def is_missing(value: Any) -> bool:
         return True
     if isinstance(value, Decimal):
         return value.is_nan()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
@@ -225,7 +281,7 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     if other is not None:
         raise ValueError(
             f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
-            "Use a categorical family, or a model for mixed columns such as NaiveBayes."
+            "Use a categorical family, a model for mixed columns such as NaiveBayes, or an encoder where there is one."
         )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)

@@ -262,15 +262,17 @@ class TestBadInput:
     def test_columns_of_thousands_of_levels_have_no_edge(self):
         X, y = words(6000)
         X["id"] = [f"row {i}" for i in range(len(X))]
-        model = cb.TreeAugmentedNB(rule="ml").fit(X, y)
+        model = cb.TreeAugmentedNB(rule="ml", kinds={"id": "categorical"}).fit(X, y)
         assert "id" not in {name for edge in model.edges_ for name in edge[:2]}
         assert model.score(X, y) > 0.6
 
-    def test_too_many_pairs_are_refused(self):
+    def test_too_many_pairs_are_refused_by_the_family_and_reduced_by_the_estimator(self):
         rng = np.random.default_rng(0)
-        X = rng.integers(0, 90, size=(500, 300)).astype(str).astype(object)
+        X, y = rng.integers(0, 90, size=(500, 300)).astype(str).astype(object), np.arange(500) % 2
+        tree = [("tree", Tree(), slice(None), Levels())]
         with pytest.raises(ValueError, match="fewer bins, pooled levels or a smaller max_cells help"):
-            cb.TreeAugmentedNB().fit(X, np.arange(500) % 2)
+            cb.GenerativeClassifier(families=tree, rule="ml").fit(X, y)
+        assert cb.TreeAugmentedNB(rule="ml").fit(X, y).score(X, y) > 0.9
 
     def test_unseen_levels_and_empty_rows_have_the_posterior_of_the_prior(self):
         X, y = words()

@@ -34,15 +34,22 @@ DENSITY = "kernel"
 class BayesClassifier(PosteriorAverage):
     """The default classifier: an ensemble of generative models for data frames with columns of any type.
 
-    Numbers, strings (as categories), booleans, categories, missing values and sample weights need no preprocessing. The
-    prediction is a weighted average of the posteriors of
+    Numbers, strings (as categories), booleans, categories, dates, missing values and sample weights need no preprocessing;
+    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The prediction is a
+    weighted average of the posteriors of
 
     - "kernel": naive Bayes with kernel densities,
     - "tied": Gaussian classes with one covariance matrix,
     - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one,
     - "near": a kernel classifier over all columns (`JointKernelClassifier`),
     - "tree": tree-augmented naive Bayes, from 1,000 rows on,
+    - "centroids": Gaussian classes with one variance per column and shrunken means (nearest shrunken centroids), if there
+      are more columns than rows,
     - the class frequencies, so that no class has probability zero.
+
+    With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
+    computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
+    "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
 
     "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
     chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
@@ -90,13 +97,14 @@ class BayesClassifier(PosteriorAverage):
     models_ : mapping
         Name -> trained estimator, of the members with a positive weight.
     paths_ : mapping
-        Name -> held-out log loss and error along the member's path of calibration steps, and the chosen sum of steps.
+        Name -> held-out log loss and error along the member's path of calibration steps (or amounts of shrinkage), and
+        the chosen one.
     skipped_ : mapping
         Name -> why a member was left out.
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     schema_ : Schema
-        What each column contains, and how many values are missing; it prints as a table.
+        What each column contains, how many values are missing, and which columns are left out; it prints as a table.
     kept_rows_ : int
         Number of training rows in the fitted model: the largest number that a member keeps.
     out_of_fold_log_loss_, out_of_fold_error_ : float

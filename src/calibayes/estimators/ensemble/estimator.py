@@ -27,6 +27,7 @@ from calibayes.estimators.interface.parameters import adopt, estimator, unfitted
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.families import ClassPrior
+from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, text_table
 
@@ -161,7 +162,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
             lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
         lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
-        k, d = counted(len(fitted.classes), "class", "classes"), counted(len(fitted.names), "column")
+        k, d = counted(len(fitted.classes), "class", "classes"), counted(self.n_features_in_, "column")
         size = f"{type(self).__name__}: {k}, {d}, {counted(fitted.rows, 'row')}"
         kept = kept_rows_line(fitted.kept_by_member)
         return PlainText("\n".join([size, text_table(lines), *_left_out(fitted), kept]))
@@ -173,6 +174,11 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
     return [
         *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
         *(f"{name} was left out: {reason}" for name, reason in fitted.skipped.items()),
+        *(
+            f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}"
+            for column in fitted.schema.columns
+            if column.kind == IDENTIFIER
+        ),
         *(
             f"{name} was not trained beyond total step {path.total_step[-1]:g}: {path.ended}"
             for name, path in ended.items()

@@ -30,6 +30,8 @@ class CalibrationPath:
         Position of the lowest log loss, which is used.
     ended : str
         Why the path was not followed further, if that was to save time.
+    temperature : float
+        Divides the log probabilities of the member; 1 unless the table has more columns than rows.
     """
 
     total_step: Array
@@ -37,6 +39,7 @@ class CalibrationPath:
     error: Array
     best: int
     ended: str = ""
+    temperature: float = 1.0
 
     @property
     def stop(self) -> float:

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.decision import tempered
 from calibayes.estimators.ensemble.member import (
     NO_PATH,
     CalibrationPath,
@@ -20,8 +21,10 @@ from calibayes.estimators.ensemble.member import (
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fitted import begin
 from calibayes.estimators.generative.recipe import assemble, shared_folds
+from calibayes.estimators.generative.temperature import LOG_TEMPERATURES
+from calibayes.estimators.interface.input import Rows
 from calibayes.kernels.posterior.averaging import is_lower
-from calibayes.kernels.posterior.logspace import held_out_scores
+from calibayes.kernels.posterior.logspace import best_temperature, held_out_scores
 from calibayes.learn import TOTAL_STEPS, follow_path
 from calibayes.learn.train import fold_runs, held_out_predictions, train_along
 
@@ -91,12 +94,16 @@ class PathMember:
         Sums of steps at which the path is evaluated.
     is_costly : bool
         Whether passes take so long that the path is followed only while the ensemble improves.
+    is_tempered : bool
+        Whether held-out predictions are divided by the temperature of lowest log loss, and those of the trained member by
+        the one that was chosen with the sum of steps.
     """
 
     estimator: GenerativeEstimator
     passes: int = 120
     total_steps: Sequence[float] = TOTAL_STEPS
     is_costly: bool = False
+    is_tempered: bool = False
 
     def evaluate(self, context: FoldContext) -> MemberResult:
         rows, k = context.rows, len(context.classes)
@@ -107,20 +114,28 @@ class PathMember:
         source, folds = shared_folds(recipe, rows, context.classes, context.held_out, context.training)
         runs = fold_runs(folds, source, context.engine, recipe.rule, self.passes, k)
         stopping = PathStopping(context.ensemble_loss, self.is_costly)
-        evaluated: list[tuple[float, float, float]] = []
+        evaluated: list[tuple[float, float, float, float]] = []
         for total_step in follow_path(runs, source, context.engine, self.total_steps):
             predictions = held_out_predictions(folds, runs, source, context.engine, k)
+            temperature = self._temperature(predictions, rows)
+            predictions = predictions if temperature == 1.0 else tempered(predictions, temperature)
             loss, error = held_out_scores(predictions, rows.codes, rows.weight)
             if not evaluated or loss < min(entry[1] for entry in evaluated):
                 best_predictions = predictions
-            evaluated.append((total_step, loss, error))
+            evaluated.append((total_step, loss, error, temperature))
             text = f"total step {total_step:g}: log loss {loss:.4f}, error {error:.4f} on held-out rows"
             context.report(text, len(evaluated) / len(self.total_steps))
             if stopping.is_over(total_step, loss, predictions) or context.is_late():
                 break
-        steps, losses, errors = np.array(evaluated).T
+        steps, losses, errors, temperatures = np.array(evaluated).T
         best = int(np.argmin(losses))
-        return MemberResult(best_predictions, CalibrationPath(steps, losses, errors, best, stopping.reason))
+        path = CalibrationPath(steps, losses, errors, best, stopping.reason, float(temperatures[best]))
+        return MemberResult(best_predictions, path)
+
+    def _temperature(self, predictions: Array, rows: Rows) -> float:
+        if not self.is_tempered:
+            return 1.0
+        return best_temperature(predictions, rows.codes, rows.weight, LOG_TEMPERATURES)
 
     def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         rows, engine = context.rows, context.engine
@@ -138,6 +153,7 @@ class PathMember:
             n_iter=max(trained.updates, 1),
             history=trained.history,
             best_iter=trained.run.best_iter,
+            temperature=path.temperature,
         ).after(trained.run)
         holder = self.estimator.holding(fitted, rows.table)
         holder.engine = engine

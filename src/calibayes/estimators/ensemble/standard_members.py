@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from calibayes.encoders.bins import AdaptiveBins, InformedBins
@@ -15,6 +16,7 @@ from calibayes.estimators.ensemble.fitted import FREQUENCIES
 from calibayes.estimators.ensemble.kernel_member import KernelMember
 from calibayes.estimators.ensemble.member import Member, RefitMember
 from calibayes.estimators.ensemble.path_member import PathMember
+from calibayes.estimators.ensemble.shrinkage_member import ShrinkageMember
 from calibayes.estimators.generative.binding import every, is_family
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import TrainingOptions
@@ -24,14 +26,18 @@ from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.families import (
     Full,
     Gaussian,
+    Inflated,
     KernelDensity,
     OneTree,
     OverBins,
     SignificantEdges,
+    SoftThreshold,
     Tied,
+    TiedDiagonal,
     Tree,
     WithinClasses,
 )
+from calibayes.families.gaussian.shapes import TowardsSphere
 from calibayes.rules import rule_named
 
 MOST_WORK = 4e9
@@ -48,6 +54,13 @@ ROWS_FOR_PAIRS = 1000
 """Rows from which on the tree is a member: with fewer it hardly ever gets a weight."""
 ROWS_FOR_MISSING = 10
 """Rows with a missing value from which on it is a level of a column: what fewer rows show about it is noise."""
+
+MOST_COMPONENTS = 1024
+"""Largest number of components that span the rows of a wide table."""
+SPHERE_SHARES = (1.0, 0.99, 0.97, 0.9, 0.7, 0.5, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001)
+"""Shares of a sphere in the covariance of a wide table that are compared."""
+THRESHOLDS = (6.0, 5.0, 4.0, 3.5, 3.0, 2.75, 2.5, 2.25, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
+"""Thresholds of the means of a wide table that are compared, in standard errors."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +80,22 @@ class TableSize:
         return float(self.k) * self.n * self.d**2
 
     @property
+    def is_wide(self) -> bool:
+        """Whether there are more encoded columns than rows, so that a linear decision separates almost any classes."""
+        return self.d > self.n
+
+    def passes(self, most: int) -> int:
+        """Largest number of passes of a path, in proportion to n / d on a wide table: its rows are soon separated."""
+        return max(ceil(most * self.n / self.d), 2) if self.is_wide else most
+
+    @property
     def needs_components(self) -> bool:
-        """Whether covariances of all columns, one per class, would take too long or too much memory."""
-        return self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
+        """Whether covariances of all columns, one per class, would take too long or too much memory.
+
+        On a wide table also if there are more columns than components.
+        """
+        is_large = self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
+        return is_large or (self.is_wide and self.d > DIRECTIONS)
 
 
 def _kernel(size: TableSize) -> GenerativeClassifier:
@@ -83,6 +109,31 @@ def _tied(size: TableSize) -> GenerativeClassifier:
     """Gaussian classes with one covariance, hardly shrunk: small differences of correlated columns may matter."""
     family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
     return GenerativeClassifier(families=[("tied", family, every, Dense())])
+
+
+def _tied_in_span(share: float, factor: float) -> Gaussian:
+    """Linear discriminant analysis, with a share of a spherical covariance."""
+    prior = WithinClasses(rows=1.0, diagonal=0.0, floor=1e-3)  # for classes of one row each
+    return Gaussian(Tied(), prior=prior, regularizer=Inflated(factor, TowardsSphere(share)))
+
+
+def _shrunken_centroids(threshold: float, factor: float) -> Gaussian:
+    """Gaussian classes with one variance per column, and means that are equal in columns without clear differences."""
+    prior = WithinClasses(rows=50.0, floor=0.5)
+    means = SoftThreshold(threshold)
+    return Gaussian(TiedDiagonal(), prior=prior, regularizer=Inflated(factor), means=means)
+
+
+def _tied_member(size: TableSize) -> Member:
+    """On a wide table, in the span of its rows: a (d, d) covariance is neither needed nor known from so few rows."""
+    if not size.is_wide:
+        return PathMember(_tied(size), 80)
+    encoder = PrincipalComponents(MOST_COMPONENTS, whiten=False)
+    return ShrinkageMember("tied", _tied_in_span, SPHERE_SHARES, encoder)
+
+
+def _centroids_member(size: TableSize) -> Member:
+    return ShrinkageMember("centroids", _shrunken_centroids, THRESHOLDS, Dense())
 
 
 def _full(size: TableSize) -> GenerativeClassifier:
@@ -120,12 +171,14 @@ def _path_member(
     passes: int,
     work: Callable[[TableSize], float] = lambda size: 0.0,
 ) -> Callable[[TableSize], PathMember]:
-    """How a member is made that follows a path of at most so many passes."""
-    return lambda size: PathMember(make(size), passes, is_costly=work(size) > COSTLY)
+    """How a member is made that follows a path of at most so many passes, fewer on a wide table."""
+    return lambda size: PathMember(
+        make(size), size.passes(passes), is_costly=work(size) > COSTLY, is_tempered=size.is_wide
+    )
 
 
 def _too_wide(size: TableSize) -> str:
-    if size.d**2 <= MOST_CELLS:
+    if size.d**2 <= MOST_CELLS or size.is_wide:
         return ""
     return f"a covariance of {size.d} columns has more than {MOST_CELLS:.0e} cells"
 
@@ -153,7 +206,8 @@ def _too_many_pairs(size: TableSize) -> str:
 
 STANDARD: Mapping[str, StandardMember] = {
     "near": StandardMember(lambda size: KernelMember(), keeps_rows=True),
-    "tied": StandardMember(_path_member(_tied, 80), _too_wide),
+    "tied": StandardMember(_tied_member, _too_wide),
+    "centroids": StandardMember(_centroids_member, is_used=lambda size: size.is_wide),
     "full": StandardMember(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
     "kernel": StandardMember(_path_member(_kernel, 120)),
     "tree": StandardMember(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
@@ -169,9 +223,9 @@ def standard_members(
 
     Without ``keep_rows`` the default ones are those that keep no training rows.
     """
-    columns = len(rows.table.names)
-    encoded = Dense().fit(rows.table, range(columns), rows.weight)
-    size = TableSize(len(rows.codes), k, len(encoded.names), columns)
+    columns = rows.table.used
+    encoded = Dense().fit(rows.table, columns, rows.weight)
+    size = TableSize(len(rows.codes), k, len(encoded.names), len(columns))
     if names is None:
         usable = {name: member for name, member in STANDARD.items() if keep_rows or not member.keeps_rows}
         names = [name for name, member in usable.items() if member.is_used(size)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -18,8 +18,9 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Counts, Flags, Numbers
 from calibayes.families.model import PRIOR
 from calibayes.kernels.numbers.sparse import columns_where
+from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.table import Table, all_positions
+from calibayes.tables.table import Conversion, Table, all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
 """Names, positions, a slice of positions, or a function of the table that returns positions."""
@@ -35,19 +36,19 @@ ENCODERS: Mapping[str, Callable[[], Encoder]] = {
 """The default encoder for what a family reads."""
 
 
-def every(table: Table) -> range:
-    """All columns."""
-    return range(len(table.names))
+def every(table: Table) -> Sequence[int]:
+    """All columns but identifiers."""
+    return table.used
 
 
 def numeric(table: Table) -> list[int]:
-    """Columns of numbers."""
-    return [j for j in range(len(table.names)) if table.is_numeric(j)]
+    """Columns of numbers; dates are numbers, too."""
+    return [j for j in table.used if table.is_numeric(j)]
 
 
 def categorical(table: Table) -> list[int]:
-    """All other columns: strings, categories, booleans."""
-    return [j for j in range(len(table.names)) if not table.is_numeric(j)]
+    """All other columns but identifiers: strings, categories, booleans, months and weekdays of dates."""
+    return [j for j in table.used if not table.is_numeric(j)]
 
 
 def positions(selection: Selection, table: Table) -> Sequence[int]:
@@ -55,17 +56,23 @@ def positions(selection: Selection, table: Table) -> Sequence[int]:
     if callable(selection):
         chosen = selection(table)
         is_all = isinstance(chosen, range) and chosen == range(len(table.names))
-        return all_positions(len(table.names)) if is_all else [position(name, table) for name in chosen]
+        return all_positions(len(table.names)) if is_all else [_chosen(name, table) for name in chosen]
     if isinstance(selection, slice):
-        return list(range(len(table.names)))[selection]
+        return list(range(len(table.source_names)))[selection]
     if isinstance(selection, str) or np.ndim(selection) != 1:
         raise ValueError(f"columns must be a list, a slice or a function of the table, got {selection!r}")
     mask = np.asarray(selection)
     if mask.dtype == bool:
-        if len(mask) != len(table.names):
-            raise ValueError(f"a mask of {len(mask)} columns for a table of {len(table.names)}")
+        if len(mask) != len(table.source_names):
+            raise ValueError(f"a mask of {len(mask)} columns for a table of {len(table.source_names)}")
         return np.flatnonzero(mask).tolist()
     return [position(name, table) for name in selection]
+
+
+def _chosen(name: Any, table: Table) -> int:
+    """The position of a column that a function of the table returned: it may be a derived one."""
+    is_derived = isinstance(name, int | np.integer) and len(table.source_names) <= name < len(table.names)
+    return int(name) if is_derived else position(name, table)
 
 
 def position(name: Any, table: Table) -> int:
@@ -74,9 +81,10 @@ def position(name: Any, table: Table) -> int:
         if name not in table.names:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
         return table.names.index(name)
-    if not isinstance(name, int | np.integer) or not -len(table.names) <= name < len(table.names):
-        raise ValueError(f"there is no column {name}: the table has {len(table.names)} columns")
-    return int(name) % len(table.names)
+    d = len(table.source_names)
+    if not isinstance(name, int | np.integer) or not -d <= name < d:
+        raise ValueError(f"there is no column {name}: the table has {d} columns")
+    return int(name) % d
 
 
 def _refuse_twice(name: str, indices: Sequence[int], taken: dict[int, str], table: Table) -> None:
@@ -103,6 +111,8 @@ class ColumnBinding:
         Names and NumPy types of all columns of the training table.
     origin : Origin
         The kind of training table, so that sampled rows can be returned as the same kind.
+    conversion : Conversion
+        How the columns were made from those of the training table.
     """
 
     families: Mapping[str, Family]
@@ -111,6 +121,7 @@ class ColumnBinding:
     names: tuple[str, ...]
     types: tuple[np.dtype[Any], ...]
     origin: Origin = FROM_ARRAY
+    conversion: Conversion = field(default_factory=lambda: ColumnConversion(()))
 
     def encode(self, table: Table) -> dict[str, Array]:
         """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
@@ -194,7 +205,8 @@ def bind(
     if not families:
         raise ValueError("no family has any columns")
     types = table.original_types or table.types()
-    return ColumnBinding(families, encoders, chosen, table.names, types, table.origin)
+    conversion = table.conversion or ColumnConversion(table.names, types)
+    return ColumnBinding(families, encoders, chosen, table.names, types, table.origin, conversion)
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:
@@ -208,6 +220,17 @@ def read_sparse(specifications: Any) -> bool:
         return all(getattr(_encoder(family, *rest), "sparse", False) for _, family, _, *rest in checked)
     except (KeyError, TypeError, ValueError):
         return False
+
+
+def named_columns(specifications: Any, table: Table) -> dict[int, bool]:
+    """Positions of the columns that are bound by name or position -> whether each distinct value is to be a level."""
+    checked = [_checked_specification(entry) for entry in specifications]
+    return {
+        j: isinstance(_encoder(family, *rest), Levels)
+        for _, family, selection, *rest in checked
+        if not callable(selection)
+        for j in positions(selection, table)
+    }
 
 
 FAMILY_METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", "keep_valid", "reads")

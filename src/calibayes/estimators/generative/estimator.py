@@ -64,6 +64,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     fewest_classes: ClassVar[int] = 2
     allows_lost_classes: ClassVar[bool] = False
     """Whether classes without rows or of prior probability 0 are allowed, for rules with a closed form."""
+    is_tempered_if_wide: ClassVar[bool] = False
+    """Whether `fit` chooses a temperature by inner folds if the table has more columns than rows."""
 
     if TYPE_CHECKING:
 
@@ -114,6 +116,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             callbacks=callbacks,
             describe=self.describe,
             default_start=self.default_start,
+            is_tempered_if_wide=self.is_tempered_if_wide and self.training is None,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -13,6 +13,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Rule, State, Trees
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
+from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
 from calibayes.estimators.interface.input import Rows, read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
@@ -54,8 +55,10 @@ def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
 
 
 def _temperature(recipe: Recipe, assembly: Assembly, run: Run, rows: Rows, held: Array | None) -> float:
-    """The temperature given, or that of lowest log loss on the held-out rows."""
+    """The temperature given, or that of lowest log loss on held-out rows."""
     given = recipe.options.temperature
+    if needs_temperature(recipe, rows):
+        return fold_temperature(recipe, assembly.classes, rows)
     if not isinstance(given, str):
         return float(given)
     assert held is not None  # TrainingOptions.check makes sure

@@ -43,6 +43,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         Whether to train again on all rows, to the same sum of steps as the best state, after a validation.
     temperature : float or "auto", default=1
         Divides log probabilities; above 1 they are less extreme. "auto" minimizes the log loss of the validation rows.
+        Naive Bayes without ``training`` options chooses it by inner folds if there are more columns than rows.
     callbacks : list of functions, optional
         Called after each update with a `calibayes.learn.Progress`; a true result stops training.
 
@@ -114,6 +115,8 @@ class Recipe:
     describe : function of the column binding and the training table
         The schema of the columns, or None.
     default_start : str
+    is_tempered_if_wide : bool
+        Whether the temperature is chosen by inner folds if the table has more columns than rows.
     """
 
     specify: Callable[[Rows, Array], Specification]
@@ -126,6 +129,7 @@ class Recipe:
     callbacks: Sequence[Callback] = ()
     describe: Callable[[ColumnBinding, Table], Schema | None] = lambda binding, table: None
     default_start: str = "data"
+    is_tempered_if_wide: bool = False
     seeds: np.random.RandomState = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,8 @@ from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.predict import log_joint
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior.logspace import log_normalize
-from calibayes.tables.table import Table, is_missing, missing_mask
+from calibayes.tables.object_cells import typed_objects, zone_of
+from calibayes.tables.table import Table, is_missing, missing_mask, missing_objects
 
 
 def sample(
@@ -22,7 +23,7 @@ def sample(
 ) -> tuple[Any, Array]:
     """Random rows, as a table of the training kind, and their classes, (n,)."""
     parameters = fitted.learned()
-    known = _known_table(fitted, given, n)
+    known, given = _known_table(fitted, given, n), _with_derived(fitted, given)
     first = _encoded_given(fitted, known.rows(np.arange(n) == 0), given)
     codes = _random_classes(fitted, first, y, n, rng)
     encoded = _encoded_given(fitted, known, given)
@@ -31,7 +32,7 @@ def sample(
         if not isinstance(family, Sampling):
             raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
         sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
-    return _as_trained(fitted, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
+    return _as_trained(fitted, known, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
 
 
 def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
@@ -43,12 +44,12 @@ def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
         for name, family in fitted.model.families.items()
         if isinstance(family, Filling)
     }
-    return _as_trained(fitted, _decoded(fitted, table, filled, None))
+    return _as_trained(fitted, table, _decoded(fitted, table, filled, None))
 
 
 def _known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
     """Rows with the given cells; all others are missing."""
-    names = fitted.binding.names
+    names, types = fitted.binding.conversion.names, fitted.binding.conversion.types
     positions = {name: j for j, name in enumerate(names)} | dict(enumerate(range(len(names))))
     unknown = [name for name in given if name not in positions]
     if unknown:
@@ -56,12 +57,30 @@ def _known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
     values = {positions[name]: value for name, value in given.items()}
     if len(values) < len(given):
         raise ValueError("a column is given twice, by name and by position")
-    columns = [_constant_column(kind, values.get(j), n) for j, kind in enumerate(fitted.binding.types)]
-    return Table(names, tuple(columns))
+    columns = [_constant_column(kind, values.get(j), n) for j, kind in enumerate(types)]
+    zones = {j: zone for j, value in values.items() if (zone := zone_of(np.array([value], dtype=object)))}
+    return fitted.binding.conversion.apply(Table(names, tuple(columns), zones=zones))
+
+
+def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The given cells by name, and those of the columns that are derived from them."""
+    conversion = fitted.binding.conversion
+    by_name = {
+        name if isinstance(name, str) else conversion.names[name]: value for name, value in given.items()
+    }
+    derived = {name: None for name, source in conversion.sources.items() if source in by_name}
+    return by_name | derived
 
 
 def _constant_column(kind: np.dtype[Any], value: Any, n: int) -> Array:
     """A column of one value, or of missing values, of the type it had in training."""
+    if kind.kind in "mM":
+        cells = np.array([value] * n, dtype=object)
+        return (
+            typed_objects(cells, missing_objects(cells), "given")
+            if value is not None
+            else np.full(n, "NaT", kind)
+        )
     numeric = kind.kind in "fiu"
     if value is None:
         return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
@@ -142,6 +161,8 @@ def _decoded(
     return columns
 
 
-def _as_trained(fitted: Fitted, columns: list[Array]) -> Any:
-    """Columns as a table of the kind that the model was fitted to."""
-    return fitted.binding.origin.build(fitted.binding.names, fitted.binding.types, columns)
+def _as_trained(fitted: Fitted, table: Table, columns: list[Array]) -> Any:
+    """Columns as a table of the kind that the model was fitted to; known dates are those of ``table``."""
+    conversion = fitted.binding.conversion
+    restored = conversion.restored(columns, table.originals)
+    return fitted.binding.origin.build(conversion.names, conversion.types, restored)

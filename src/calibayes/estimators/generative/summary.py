@@ -12,7 +12,10 @@ from calibayes.tables.text import PlainText, counted, listed, shortened
 
 def summary(name: str, fitted: Fitted) -> PlainText:
     """Classes, columns and training of a fitted model; ``name`` is that of its estimator."""
-    k, d = counted(len(fitted.classes), "class", "classes"), counted(len(fitted.binding.names), "column")
+    k, d = (
+        counted(len(fitted.classes), "class", "classes"),
+        counted(len(fitted.binding.conversion.names), "column"),
+    )
     lines = [
         f"{name}: {k}, {d}, rule {fitted.rule.name}, {counted(fitted.n_iter, 'update')}",
         _class_table(fitted),

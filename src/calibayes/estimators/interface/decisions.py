@@ -123,6 +123,9 @@ class Decisions:
         how = sampling(permutations, random_state, progress)
         with computing(getattr(self, "engine", None), self.n_jobs):
             explained = explanation(self.marginals(X), self.classes_, against, how)
+            conversion = getattr(self, "conversion_", None)
+            if conversion is not None and conversion.sources:
+                explained = explained.by_source(conversion.sources)
         progress.close()
         return explained
 

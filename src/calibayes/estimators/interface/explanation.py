@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -65,6 +65,22 @@ class Explanation:
         for j, name in enumerate(self.names[1:] if self.permutations else (), 1):
             columns[f"{name} (standard error)"] = self.standard_error[:, j]
         return nw.from_dict(columns, backend=backend).to_native()
+
+    def by_source(self, sources: Mapping[str, str]) -> Explanation:
+        """The same with contributions of derived columns (month, weekday) added to those of their sources.
+
+        ``sources`` maps the name of a derived column to that of its source. The sum of standard errors is an upper limit.
+        """
+        names = tuple(name for name in self.names if name not in sources)
+        place = {name: j for j, name in enumerate(names)}
+        sums = np.zeros((len(self.names), len(names)))
+        sums[np.arange(len(self.names)), [place[sources.get(name, name)] for name in self.names]] = 1.0
+        return replace(
+            self,
+            names=names,
+            contributions=self.contributions @ sums,
+            standard_error=self.standard_error @ sums,
+        )
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from calibayes.core.notices import note_once
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import native_kernels
+from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
@@ -211,8 +212,31 @@ class Rows(NamedTuple):
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """The table, its columns checked against those of the first one, which ``reset`` replaces.
 
-    Sets ``n_features_in_`` and, for named columns, ``feature_names_in_`` of the estimator, as scikit-learn does.
+    Sets ``n_features_in_`` and, for named columns, ``feature_names_in_`` of the estimator, as scikit-learn does. Unless
+    ``reset``, columns are converted as those of the first table were.
     """
+    table = _read_columns(estimator, X, reset=reset)
+    conversion = None if reset else getattr(estimator, "conversion_", None)
+    return table if conversion is None or table.conversion is not None else conversion.apply(table)
+
+
+def convert(estimator: Any, table: Table) -> Table:
+    """The training table with its columns converted; sets ``conversion_`` of the estimator.
+
+    Estimators of levels, or of counts and flags, read columns as they are. Those of numbers alone read dates as numbers.
+    """
+    if table.conversion is None:
+        tags = get_tags(estimator).input_tags
+        if tags.categorical or (tags.sparse and not tags.string):
+            table = ColumnConversion(table.names, table.types()).apply(table)
+        else:
+            given = estimator.given_columns(table) if hasattr(estimator, "given_columns") else {}
+            table = learn_conversion(table, given, levels=tags.string).apply(table)
+    estimator.conversion_ = table.conversion
+    return table
+
+
+def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
     if isinstance(X, Table):
@@ -258,6 +282,8 @@ def training_rows(
     check_consistent_length(target.codes, np.empty(table.n))
     weight = read_weight(sample_weight, table.n)
     rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
+    if reset:
+        rows = rows._replace(table=convert(estimator, rows.table))
     if class_weight is not None:
         factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
         rows = rows._replace(weight=rows.weight * factors, factor=factors)
@@ -268,9 +294,10 @@ def training_rows(
 
 def set_names(estimator: Any, table: Table) -> None:
     """Note the columns of a training table, as `fit` on it would; columns of an array have no names."""
-    estimator.n_features_in_ = len(table.names)
-    if table.names != array_names(len(table.names)):
-        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    names = table.source_names
+    estimator.n_features_in_, estimator.conversion_ = len(names), table.conversion
+    if names != array_names(len(names)):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _match_names(estimator: Any, table: Table, *, reset: bool) -> None:
@@ -280,9 +307,9 @@ def _match_names(estimator: Any, table: Table, *, reset: bool) -> None:
     known = tuple(
         getattr(estimator, "feature_names_in_", array_names(getattr(estimator, "n_features_in_", 0)))
     )
-    if table.names != known:
+    if table.source_names != known:
         raise ValueError(
-            f"the columns are not those of the training table: {_difference(table.names, known)}"
+            f"the columns are not those of the training table: {_difference(table.source_names, known)}"
         )
 
 

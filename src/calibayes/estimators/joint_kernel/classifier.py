@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
+from calibayes.encoders.schema import column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
@@ -30,6 +31,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
+from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
@@ -79,6 +81,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     kept_rows_ : int
         Number of training rows in the fitted model.
     density_ : JointDensity
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
 
     Notes
     -----
@@ -123,11 +127,15 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
             density = joint_density(rows, len(classes), most, seed)
             if len(steps) == len(prior_rows) == 1:
                 return adopt(
-                    self, {**vars(reader), **_state(classes, density, Smoothing(steps[0], prior_rows[0]))}
+                    self,
+                    {
+                        **vars(reader),
+                        **_state(classes, rows.table, density, Smoothing(steps[0], prior_rows[0])),
+                    },
                 )
             losses = _leave_one_out_losses(density, prior_rows)
             place, step = best_smoothing(losses[:, steps])
-        state = _state(classes, density, Smoothing(steps[step], prior_rows[place]))
+        state = _state(classes, rows.table, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
@@ -196,11 +204,12 @@ def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Arr
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 
-def _state(classes: Array, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
+def _state(classes: Array, table: Table, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
     """The fitted attributes."""
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
+        "schema_": column_types(table),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
@@ -217,4 +226,4 @@ def trained_at(
     )
     set_names(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, density, smoothing)})
+    return adopt(model, {**vars(model), **_state(classes, rows.table, density, smoothing)})

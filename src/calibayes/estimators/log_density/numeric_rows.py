@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.input import Rows, read_table, read_weight, training_rows
+from calibayes.estimators.interface.input import Rows, convert, read_table, read_weight, training_rows
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.tables.table import Table, numeric_matrix
 
@@ -25,7 +25,7 @@ def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
 
 def unlabeled_numbers(estimator: Any, X: Any, sample_weight: Any) -> tuple[Sequence[str], LabeledNumbers]:
     """Names of the columns and the rows of positive weight, all of one class."""
-    table = read_table(estimator, X, reset=True)
+    table = convert(estimator, read_table(estimator, X, reset=True))
     matrix, weight = complete_matrix(table), read_weight(sample_weight, table.n)
     positive = weight > 0
     codes = np.zeros(int(positive.sum()), dtype=np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.protocols import Array
+from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.interface.input import Rows
 from calibayes.kernels.numbers.shrinkage import shrunk_covariance
 from calibayes.tables.table import numeric_matrix
@@ -44,12 +45,18 @@ def check_options(shrinkage: Any, covariance_estimator: Any, solver: str, refuse
         raise NotImplementedError("shrinkage='auto' is not supported with solver='svd': use solver='eigen'")
 
 
-def class_covariances(rows: Rows, classes: Array, covariance_estimator: Any) -> Array:
+def class_covariances(
+    rows: Rows, classes: Array, covariance_estimator: Any, encoder: Encoder | None = None
+) -> Array:
     """The covariance of each class by the estimator, or without one by Ledoit and Wolf's shrinkage, (k, d, d).
 
     Raises ValueError if a value is missing or a class has no rows.
     """
-    x = np.asarray(numeric_matrix(rows.table, range(len(rows.table.names))), dtype=np.float64)
+    columns = range(len(rows.table.names))
+    if encoder is None:
+        x = np.asarray(numeric_matrix(rows.table, columns), dtype=np.float64)
+    else:
+        x = encoder.fit(rows.table, columns, rows.weight, rows.codes).encode(rows.table)
     if np.isnan(x).any():
         raise ValueError("shrinkage='auto' and covariance_estimator need rows without missing values (NaN)")
     estimate = shrunk_covariance if covariance_estimator is None else _by_estimator(covariance_estimator)

@@ -7,14 +7,20 @@ from typing import Any
 
 from calibayes.core.protocols import Array, Family
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.binding import ColumnBinding, Selection, read_sparse
+from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema
+from calibayes.estimators.generative.binding import (
+    ColumnBinding,
+    Selection,
+    named_columns,
+    read_sparse,
+)
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.interface.parameters import estimator
 from calibayes.estimators.presets.kinds import (
     ColumnKinds,
     KindChoices,
     check_kinds,
+    given_columns,
     kinds_schema,
     specifications,
 )
@@ -38,7 +44,8 @@ class GenerativeClassifier(GenerativeEstimator):
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical" or
         "bernoulli", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
-        categorical with one pseudo-count per level. The columns of a kind are one family of that name.
+        categorical with one pseudo-count per level. The columns of a kind are one family of that name. Dates and
+        identifiers are treated as in `NaiveBayes`, unless ``families`` names the column.
     priors : (k,) array or ClassPrior, optional
         Class probabilities that stay fixed under every rule; ``ClassPrior(alpha=1)`` counts the classes with a
         pseudo-count. By default the classes are counted.
@@ -118,6 +125,13 @@ class GenerativeClassifier(GenerativeEstimator):
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
+
+    def given_columns(self, table: Table) -> dict[int, str]:
+        """Position -> kind of the columns that ``kinds`` or ``families`` name."""
+        if self.families is None:
+            return given_columns(check_kinds(self.kinds), table)
+        named = named_columns(self.families, table)
+        return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
 
     def class_priors(self, k: int) -> Any:
         return self.priors

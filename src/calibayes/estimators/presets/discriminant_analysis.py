@@ -10,7 +10,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.generative.binding import every
+from calibayes.core.resolve import resolve
+from calibayes.encoders.dense import Dense
+from calibayes.encoders.encoder import Encoder
+from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows, new_table
 from calibayes.estimators.interface.parameters import estimator, number, one_of, whole_number
@@ -27,7 +30,22 @@ from calibayes.families.gaussian.shape import Regularizer, Shape
 from calibayes.families.gaussian.shapes import Plain, TowardsIdentity, TowardsSphere
 from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
 from calibayes.families.model import PRIOR
-from calibayes.tables.table import numeric_matrix
+
+
+def _accepting_text(tags: Any, encoder: Any) -> Any:
+    """The tags of an estimator that reads text if it has an encoder."""
+    tags.input_tags.string = encoder is not None
+    return tags
+
+
+def _encoder_named(given: str | Encoder | None, dense: Dense) -> Encoder | None:
+    """The encoder that is given; ``dense`` for "dense"."""
+    if given is None:
+        return None
+    encoder: Encoder = resolve(
+        "encoder", given, {"dense": lambda: dense}, ability="encode", example="Dense()"
+    )
+    return encoder
 
 
 @estimator
@@ -54,6 +72,11 @@ class LinearDiscriminantAnalysis(
     covariance_estimator : object with ``fit`` and ``covariance_``, optional
         Estimates the covariance of each class, such as those of `sklearn.covariance`. With it, and with
         ``shrinkage="auto"``, training changes the means and the class prior only, and all rows are needed at once.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column but the first, which the others determine
+        (`Dense`). In `transform` a missing value counts as the mean.
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and covariance; "auto" is a prior for a singular covariance only, None is strict maximum
         likelihood.
@@ -78,8 +101,15 @@ class LinearDiscriminantAnalysis(
     store_covariance: bool = field(default=False, kw_only=False)
     tol: float = field(default=1e-4, kw_only=False)
     covariance_estimator: Any = field(default=None, kw_only=False)
+    encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Tied()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def regularizer(self) -> Regularizer:
         return (
@@ -89,19 +119,21 @@ class LinearDiscriminantAnalysis(
         )
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
-        self._components(len(classes), len(rows.table.names))
+        # The number of encoded columns is not known yet: `transform` has at most as many directions.
+        d = len(rows.table.names) if self.encoder is None else len(classes)
+        self._components(len(classes), d)
         solver = one_of("solver", self.solver, ("svd", "lsqr", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         refused = "covariance estimator is not supported with svd solver. Try another solver: lsqr or eigen"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         class_prior = self.class_prior_for(len(classes))
         family = self._family(rows, classes, class_prior.fixed)
-        return Specification([("columns", family, every)], class_prior)
+        return Specification(self.over_columns(family), class_prior)
 
     def _family(self, rows: Rows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
         if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(rows, classes, self.covariance_estimator)
+            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
             return Gaussian(self.shape, prior=self.prior, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
@@ -148,7 +180,8 @@ class LinearDiscriminantAnalysis(
 
     @property
     def _n_features_out(self) -> int:
-        return self._components(len(self.classes_), self.n_features_in_)
+        k, d = self.means_.shape
+        return min(self._components(int(k), int(k)), int(d))
 
     @property
     def scalings_(self) -> Array:
@@ -160,8 +193,10 @@ class LinearDiscriminantAnalysis(
 
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
-        rows = numeric_matrix(new_table(self, X), range(self.n_features_in_))
-        return np.asarray((rows - self.xbar_) @ self.scalings_)
+        encoder, table = fitted_of(self).binding.encoders["columns"], new_table(self, X)
+        rows = encoder.encode(table) - self.xbar_
+        complete = rows if self.encoder is None else np.nan_to_num(rows, nan=0.0)
+        return np.asarray(complete @ self.scalings_)
 
 
 @estimator
@@ -185,6 +220,11 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and covariances; "auto" is a prior for classes with a singular covariance only, None is strict
         maximum likelihood.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column but the first, which the others determine
+        (`Dense`).
     store_covariance, tol
         Without effect, accepted so that code for scikit-learn runs: the covariances are always stored.
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
@@ -206,8 +246,15 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     store_covariance: bool = False
     tol: float = 1e-4
     covariance_estimator: Any = None
+    encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Full()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
         solver = one_of("solver", self.solver, ("svd", "eigen"))
@@ -216,9 +263,11 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         if not needs_rows(self.shrinkage, self.covariance_estimator):
             return super().specify(rows, classes)
-        covariances = FixedCovariance(class_covariances(rows, classes, self.covariance_estimator))
+        covariances = FixedCovariance(
+            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+        )
         family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
-        return Specification([("columns", family, every)], self.class_prior_for(len(classes)))
+        return Specification(self.over_columns(family), self.class_prior_for(len(classes)))
 
     def refuse_parts_of_rows(self) -> None:
         super().refuse_parts_of_rows()
@@ -265,6 +314,11 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
         Class probabilities that stay fixed; see `GenerativeClassifier`.
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and variances.
+    encoder : "dense" or encoder of `calibayes.encoders`, optional
+        How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
+        text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
+        an indicator of each level of a column
+        (`Dense`).
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
@@ -278,8 +332,15 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     """
 
     priors: Array | ClassPrior | None = None
+    encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = TiedDiagonal()
+
+    def __sklearn_tags__(self) -> Any:
+        return _accepting_text(super().__sklearn_tags__(), self.encoder)
+
+    def chosen_encoder(self) -> Encoder | None:
+        return _encoder_named(self.encoder, Dense())
 
     @property
     def var_(self) -> Array:

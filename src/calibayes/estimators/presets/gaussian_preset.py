@@ -9,6 +9,8 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.encoders.encoder import Encoder
+from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.interface.parameters import estimator
@@ -56,9 +58,22 @@ class GaussianPreset(GenerativeEstimator):
         """What is done to the covariance after it was estimated."""
         return Plain()
 
+    def chosen_encoder(self) -> Encoder | None:
+        """The encoder of the columns; None if all of them must be numbers."""
+        return None
+
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = Gaussian(self.shape, prior=self.prior, regularizer=self.regularizer())
-        return [("columns", family, every)]
+        return self.over_columns(Gaussian(self.shape, prior=self.prior, regularizer=self.regularizer()))
+
+    def over_columns(self, family: Gaussian) -> Sequence[tuple[Any, ...]]:
+        """A family over all columns, as they are encoded."""
+        encoder = self.chosen_encoder()
+        return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
+
+    @property
+    def encoded_names_(self) -> tuple[str, ...]:
+        """Names of the encoded columns: those of means, covariances and coefficients."""
+        return tuple(fitted_of(self).model.families["columns"].layout.columns)
 
     def class_priors(self, k: int) -> Any:
         return normalized_priors(self.priors)

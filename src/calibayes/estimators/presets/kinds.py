@@ -24,6 +24,7 @@ from calibayes.families import (
     OverBins,
     Poisson,
 )
+from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 
 ColumnKinds: TypeAlias = Mapping[str | int, str]
@@ -58,7 +59,7 @@ KINDS: dict[str, Kind] = {
     "categorical": Kind(
         lambda choices: Categorical(**choices.smoothing),
         lambda choices: choices.levels,
-        ("numbers", "booleans", "text", "categories"),
+        ("numbers", "booleans", "text", "categories", "dates"),
     ),
     "multinomial": Kind(lambda choices: Multinomial(alpha=1.0), lambda choices: Counts()),
     "poisson": Kind(lambda choices: Poisson(prior=Gamma()), lambda choices: Counts()),
@@ -78,19 +79,28 @@ def check_kinds(given: Any) -> ColumnKinds:
     if not isinstance(given, Mapping):
         raise ValueError(f"kinds must be a mapping from columns to kinds, got {given!r}")
     for column, kind in given.items():
-        if kind not in KINDS:
-            raise ValueError(f"unknown kind {kind!r} of column {column!r}; the kinds are {', '.join(KINDS)}")
+        if kind not in KINDS and kind != IDENTIFIER:
+            raise ValueError(
+                f"unknown kind {kind!r} of column {column!r}; the kinds are {', '.join(KINDS)}, {IDENTIFIER}"
+            )
     return given
 
 
-def given_kinds(given: ColumnKinds, table: Table) -> dict[int, str]:
-    """Position -> kind. Raises ValueError if a kind cannot model the content of its column."""
+def given_columns(given: ColumnKinds, table: Table) -> dict[int, str]:
+    """Position -> kind. Raises ValueError if a column is given twice."""
     kinds: dict[int, str] = {}
     for column, kind in given.items():
         j = position(column, table)
         if kinds.setdefault(j, kind) != kind:
             raise ValueError(f"column {table.names[j]!r} is given as {kinds[j]!r} and as {kind!r}")
-        if (held := content_type(table, j)) not in KINDS[kind].holds:
+    return kinds
+
+
+def given_kinds(given: ColumnKinds, table: Table) -> dict[int, str]:
+    """Position -> kind. Raises ValueError if a kind cannot model the content of its column."""
+    kinds = given_columns(given, table)
+    for j, kind in kinds.items():
+        if kind != IDENTIFIER and (held := content_type(table, j)) not in KINDS[kind].holds:
             raise ValueError(
                 f"column {table.names[j]!r} cannot be {kind!r}: it holds {held}, not {KINDS[kind].holds[0]}"
             )
@@ -109,8 +119,8 @@ class OfKind:
     def __call__(self, table: Table) -> list[int]:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}
         given = given_kinds(self.given, table)
-        kinds = [given.get(j, natural[default_kind(table, j)]) for j in range(len(table.names))]
-        return [j for j, kind in enumerate(kinds) if kind == self.kind]
+        kinds = {j: natural[default_kind(table, j)] for j in table.used} | given
+        return sorted(j for j, kind in kinds.items() if kind == self.kind)
 
 
 def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> list[tuple[Any, ...]]:

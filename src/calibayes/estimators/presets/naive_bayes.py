@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -190,6 +190,8 @@ class BernoulliNB(CountingNB):
 class GaussianNB(GenerativeEstimator):
     """Naive Bayes over numbers with a Gaussian density for each class and column.
 
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`, unless ``rule="ml"``.
+
     Parameters
     ----------
     priors, var_smoothing
@@ -216,6 +218,7 @@ class GaussianNB(GenerativeEstimator):
 
     fewest_classes = 1
     allows_lost_classes = True
+    is_tempered_if_wide: ClassVar[bool] = True
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))

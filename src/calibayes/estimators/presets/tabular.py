@@ -18,6 +18,7 @@ from calibayes.estimators.presets.kinds import (
     ColumnKinds,
     KindChoices,
     check_kinds,
+    given_columns,
     kinds_schema,
     specifications,
 )
@@ -44,6 +45,7 @@ class TabularNB(ClassPriorAttributes):
     class_weight: Mapping[Any, float] | str | None = None
 
     numeric_kind: ClassVar[str] = "kernel"
+    is_tempered_if_wide: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -56,6 +58,10 @@ class TabularNB(ClassPriorAttributes):
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return specifications(check_kinds(self.kinds), self.numeric_kind, self.choices())
+
+    def given_columns(self, table: Table) -> dict[int, str]:
+        """Position -> kind of the columns whose kind is given."""
+        return given_columns(check_kinds(self.kinds), table)
 
     def class_priors(self, k: int) -> Any:
         return self.priors
@@ -73,6 +79,9 @@ class TabularNB(ClassPriorAttributes):
 class NaiveBayes(TabularNB):
     """Naive Bayes over a data frame: numbers have kernel densities or are binned, everything else is categorical.
 
+    If there are more columns than rows, and ``training`` is None, rules with calibration steps divide the log probabilities by
+    the temperature of lowest log loss on the held-out rows of inner folds (``temperature_``). `predict` does not change.
+
     Parameters
     ----------
     discretize : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.encoders`, optional
@@ -83,7 +92,8 @@ class NaiveBayes(TabularNB):
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", for columns that
-        are to have another kind than by default.
+        are to have another kind than by default; "identifier" leaves a column out. Dates are numbers (days) and, unless
+        their kind is given, levels (month, weekday, hour); text whose values are nearly all distinct is left out.
     rare_levels : float, default=0
         Levels that occur less often than this (by weight) are pooled into one, "other".
     max_levels : int, optional
@@ -153,6 +163,8 @@ def binning_named(given: str | Encoder) -> Binning:
 @estimator
 class KernelNB(TabularNB):
     """Naive Bayes over a data frame: a kernel density for each numeric column, everything else is categorical.
+
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`.
 
     Parameters
     ----------

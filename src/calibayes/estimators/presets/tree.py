@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
+from calibayes.core.protocols import Array
 from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.recipe import Specification
+from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import KindChoices, OfKind, check_kinds, kinds_schema, specifications
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS, TabularNB
+from calibayes.estimators.presets.tree_columns import Positions, tree_columns
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import Edges, Search
@@ -23,6 +27,8 @@ from calibayes.tables.table import Table
 
 TREE = "tree"
 """Name of the family over the columns of the tree."""
+ALONE = "without parent"
+"""Name of the family over further columns, if there are too many for one tree."""
 IN_TREE = ("binned", "categorical")
 """Kinds of columns that are part of the tree; columns of other kinds are independent of it given the class."""
 
@@ -54,7 +60,10 @@ class TreeAugmentedNB(TabularNB):
     """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
 
     The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
-    found in one pass over the rows.
+    found in one pass over the rows. Where the tables of all pairs of columns would need more than a gigabyte, only the 256
+    columns that depend on the class most (or fewer, if these need too much as well) are part of the tree; the others are
+    independent of all columns given the class. With more columns than rows log probabilities have a temperature, as in
+    `NaiveBayes`.
 
     Parameters
     ----------
@@ -124,6 +133,21 @@ class TreeAugmentedNB(TabularNB):
         encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
         return [(TREE, self._tree(), InTree(binned, categorical), encoder), *others]
 
+    def specify(self, rows: Rows, classes: Array) -> Specification:
+        """The families, with the tree over the most relevant columns only if all columns are too many."""
+        specification = super().specify(rows, classes)
+        (name, tree, selection, encoder), *others = specification.families
+        positions = selection(rows.table)
+        chosen = tree_columns(positions, encoder, rows, len(classes), tree.max_cells)
+        if chosen is None:
+            return specification
+        rest = tuple(j for j in positions if j not in set(chosen))
+        families = [
+            (name, tree, Positions(tuple(chosen)), encoder),
+            (ALONE, replace(tree, max_cells=0), Positions(rest), encoder),
+        ]
+        return specification._replace(families=[*families, *others])
+
     def _tree(self) -> Tree:
         edges = SignificantEdges() if self.edges is None else self.edges
         if isinstance(edges, type) or not hasattr(edges, "allowed"):
@@ -141,10 +165,11 @@ class TreeAugmentedNB(TabularNB):
 
     def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
         encoders, chosen = dict(binding.encoders), dict(binding.chosen)
-        if TREE in encoders:
-            by_type, positions = cast(ByColumnType, encoders.pop(TREE)), chosen.pop(TREE)
+        for name in [name for name in (TREE, ALONE) if name in encoders]:
+            by_type, positions = cast(ByColumnType, encoders.pop(name)), chosen.pop(name)
             for kind, part, places in by_type.by_side(IN_TREE):
-                encoders[kind], chosen[kind] = part, tuple(positions[place] for place in places)
+                key = kind if name == TREE else f"{kind}, {name}"
+                encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
         return kinds_schema(check_kinds(self.kinds), table, encoders, chosen)
 
     @property

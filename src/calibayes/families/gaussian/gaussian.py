@@ -18,6 +18,7 @@ from calibayes.families.gaussian.class_centers import (
     moments_about_centers,
     scatter,
 )
+from calibayes.families.gaussian.mean_shrinkage import AsEstimated, MeanShrinkage
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
 from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
@@ -50,12 +51,15 @@ class Gaussian(ClassCenters):
     exact_mode : bool
         Whether the covariance includes the term in (sample mean - prior mean), which the papers omit. With it the
         parameters are the exact mode of the posterior, as rules that ascend the posterior need.
+    means : MeanShrinkage
+        Transformation of the estimated means; `SoftThreshold` for many columns and few rows.
     """
 
     shape: Shape = field(default_factory=Full)
     prior: NormalInverseWishart | WithinClasses | Literal["auto"] | None = None
     regularizer: Regularizer = field(default_factory=Plain)
     exact_mode: bool = False
+    means: MeanShrinkage = field(default_factory=AsEstimated)
     layout: Layout = field(default=UNBOUND, repr=False, compare=False)
     resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
     """The prior with all its parameters, set by `prepare`; None for maximum likelihood."""
@@ -125,6 +129,8 @@ class Gaussian(ClassCenters):
             mean, size = (m1 * prior_mean + first) / weight, m2 + self._pool(count)
             size = np.where(size > 0, size, 1.0)
         covariance = self.shape.constrain(squares / expand(size, second), size)
+        offsets = self.offset_values
+        mean = self.means.apply(mean + offsets, count, self.shape.variances(covariance)) - offsets
         return mean, self.regularizer.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:

@@ -180,9 +180,11 @@ def without_negligible(weights: Array) -> Array:
     return np.where(np.abs(weights) <= NEGLIGIBLE, 0.0, weights)
 
 
-def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float:
-    """The temperature with the lowest log loss on labeled rows, between exp(-3) and exp(3)."""
-    labeled = codes >= 0
+def best_temperature(
+    log_posterior: Array, codes: Array, weight: Array, bounds: tuple[float, float] = (-3.0, 3.0)
+) -> float:
+    """The temperature with the lowest log loss on labeled rows with a prediction (no NaN); ``bounds`` of its logarithm."""
+    labeled = ~np.isnan(log_posterior).any(axis=1) & (codes >= 0)
     rows = np.arange(int(labeled.sum()))
     log_posterior, codes, weight = log_posterior[labeled], codes[labeled], weight[labeled]
 
@@ -190,7 +192,7 @@ def best_temperature(log_posterior: Array, codes: Array, weight: Array) -> float
         scaled = log_posterior / np.exp(log_temperature)
         return float(-weight @ log_normalize(scaled)[0][rows, codes])
 
-    optimum = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded")
+    optimum = minimize_scalar(loss, bounds=bounds, method="bounded")
     return float(np.exp(optimum.x))
 
 

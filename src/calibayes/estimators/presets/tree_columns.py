@@ -1,0 +1,85 @@
+"""Which columns are part of a tree, if the tables of all pairs of columns would not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from calibayes.core.protocols import Array
+from calibayes.encoders.encoder import Encoder
+from calibayes.estimators.interface.input import Rows
+from calibayes.families.tree.structures import LARGEST_TABLES
+from calibayes.kernels.levels.counts import offsets, weighted_counts
+from calibayes.tables.table import Table
+
+MOST_IN_TREE = (256, 128, 64, 32, 16)
+"""Numbers of columns of a tree that are tried in turn, if all columns are too many."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Columns at given positions, as a selection for a family."""
+
+    chosen: tuple[int, ...]
+
+    def __call__(self, table: Table) -> list[int]:
+        return list(self.chosen)
+
+
+def tree_columns(
+    positions: Sequence[int], encoder: Encoder, rows: Rows, k: int, max_cells: int
+) -> list[int] | None:
+    """The columns that depend on the class most, as many as fit; None if all columns fit.
+
+    Of columns that are equally relevant all are chosen or none, so that the order of the columns has no influence.
+    """
+    if len(positions) <= MOST_IN_TREE[0]:
+        return None
+    fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
+    levels = fitted.layout()["levels"]
+    if fits(levels, k, max_cells):
+        return None
+    relevance = np.round(class_relevance(fitted.encode(rows.table), levels, rows, k), 8)
+    for most in MOST_IN_TREE:
+        least = np.sort(relevance)[-most - 1]
+        chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
+        if fits(_levels(encoder, chosen, rows), k, max_cells):
+            break
+    return chosen
+
+
+def fits(levels: Sequence[int], k: int, max_cells: int) -> bool:
+    """Whether the tables of all pairs of columns with these numbers of levels fit into memory."""
+    sizes, counts = np.unique(np.asarray(levels, dtype=np.int64), return_counts=True)
+    cells, pairs = np.outer(sizes, sizes), np.outer(counts, counts).astype(np.float64)
+    pairs[np.diag_indices(len(sizes))] -= counts
+    return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= LARGEST_TABLES)
+
+
+def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> Array:
+    """How clearly each column depends on the class, (d,): the G statistic, standardized for its degrees of freedom."""
+    labels = (
+        np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
+    )  # a row without a label (-1) does not count
+    first = offsets(tuple(levels))
+    counts = weighted_counts(codes, labels, first)
+    by_class = np.add.reduceat(counts, first[:-1], axis=1)
+    by_level = counts.sum(axis=0)
+    joint = np.add.reduceat(xlogy(counts, counts).sum(axis=0), first[:-1])
+    margins = np.add.reduceat(xlogy(by_level, by_level), first[:-1]) + xlogy(by_class, by_class).sum(axis=0)
+    total = by_class.sum(axis=0)
+    gain = joint - margins + xlogy(total, total)
+    known_levels = np.add.reduceat((by_level > 0).astype(np.float64), first[:-1])
+    freedom = np.maximum((known_levels - 1.0) * (k - 1), 1.0)
+    return np.asarray((2.0 * gain - freedom) / np.sqrt(2.0 * freedom))
+
+
+def _levels(encoder: Encoder, positions: Sequence[int], rows: Rows) -> Sequence[int]:
+    """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
+    if not positions:
+        return ()
+    levels: Sequence[int] = encoder.fit(rows.table, positions, rows.weight, rows.codes).layout()["levels"]
+    return levels

@@ -1,0 +1,187 @@
+"""Columns that are no numbers or levels yet: dates and durations are converted, identifiers left out.
+
+What is done to a column is decided by the training rows and then the same for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array
+from calibayes.tables.date_columns import ColumnWarning, Converter, Durations, learned_dates
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.origin import FromFrame
+from calibayes.tables.table import Table, holds_booleans, missing_mask
+
+CATEGORICAL, IDENTIFIER = "categorical", "identifier"
+"""Kinds that a user may give a column: its values are levels; it is left out."""
+ROWS_TO_TELL = 20
+"""Least number of known values of a column that can be recognized as an identifier."""
+DISTINCT_SHARE = 0.95
+"""A column of text is an identifier if at least this share of its known values are distinct."""
+
+
+@dataclass(frozen=True)
+class ColumnConversion:
+    """How the columns of a table are made from those that were read.
+
+    A converted column stays where it was. Columns that are derived from it (month, weekday, hour) follow after all others.
+    """
+
+    names: tuple[str, ...]
+    types: tuple[np.dtype[Any], ...] = ()
+    """Names and types of the columns as they were read."""
+    converters: Mapping[int, Converter] = field(default_factory=dict)
+    """Position -> how a column becomes a number and levels."""
+    identifiers: Mapping[int, str] = field(default_factory=dict)
+    """Position of a column that is left out -> why."""
+
+    @property
+    def derived(self) -> tuple[tuple[int, str, str], ...]:
+        """Source, part of the calendar and name of each derived column."""
+        taken, columns = set(self.names), []
+        for j, converter in self.converters.items():
+            for part in converter.parts:
+                name = _unused_name(f"{self.names[j]} ({part})", taken)
+                taken.add(name)
+                columns.append((j, part, name))
+        return tuple(columns)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Name of a derived column -> name of its source."""
+        return {name: self.names[j] for j, _, name in self.derived}
+
+    def apply(self, table: Table) -> Table:
+        """The converted table. Raises ValueError if a column of dates holds none any more."""
+        if not self.converters:
+            return replace(table, conversion=self)
+        originals = {j: table.column(j) for j in self.converters}
+        typed = {j: converter.read(table, j) for j, converter in self.converters.items()}
+        numbers = {j: converter.numbers(typed[j]) for j, converter in self.converters.items()}
+        columns = [numbers[j] if j in numbers else table.column(j) for j in range(len(self.names))]
+        columns += [self.converters[j].levels(typed[j], part) for j, part, _ in self.derived]
+        types = [column.dtype for column in columns]
+        for j, kind in enumerate(table.types()):
+            types[j] = types[j] if j in numbers else kind
+        return replace(
+            table,
+            names=(*self.names, *(name for _, _, name in self.derived)),
+            content=tuple(columns),
+            original_types=tuple(types),
+            distinct_cache={j: entry for j, entry in table.distinct_cache.items() if j not in numbers},
+            conversion=self,
+            originals=originals,
+        )
+
+    def restored(self, columns: Sequence[Array], originals: Mapping[int, Array]) -> list[Array]:
+        """Columns as they were read, from converted ones; cells that were known are taken from ``originals``."""
+        return [
+            _with_known(self.converters[j], columns[j], originals.get(j))
+            if j in self.converters
+            else columns[j]
+            for j in range(len(self.names))
+        ]
+
+    def remark(self, j: int) -> str:
+        """What was done to a column of the converted table; empty if nothing was."""
+        if j >= len(self.names):
+            source, part, _ = self.derived[j - len(self.names)]
+            return f"{part} of {self.names[source]!r}"
+        return self.converters[j].remark if j in self.converters else ""
+
+
+def _unused_name(name: str, taken: set[str]) -> str:
+    return name if name not in taken else _unused_name(f"{name}_", taken)
+
+
+def _with_known(converter: Converter, numbers: Array, original: Array | None) -> Array:
+    """Numbers as dates or durations, with the original cell where it was known."""
+    times = converter.restored(numbers)
+    if original is None:
+        return converter.as_read(times)
+    missing = missing_mask(original)
+    if original.dtype.kind in "mM":
+        return converter.as_read(np.where(missing, times, original), as_text=False)
+    cells = converter.as_read(times).astype(object)
+    cells[~missing] = original[~missing]
+    return cells
+
+
+def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) -> ColumnConversion:
+    """The conversion for a training table.
+
+    Parameters
+    ----------
+    given : mapping
+        Position -> kind that the user chose. "categorical" columns are not converted, those of other kinds become
+        numbers without levels of the calendar, and "identifier" is left out.
+    levels : bool
+        Whether the model reads levels; if not, dates become numbers alone and nothing is left out.
+    """
+    converters: dict[int, Converter] = {}
+    identifiers: dict[int, str] = {}
+    for j in range(len(table.names)) if _may_convert(table, given) else ():
+        if given.get(j) == IDENTIFIER:
+            identifiers[j] = "given"
+        elif given.get(j) != CATEGORICAL and not _is_declared_categorical(table, j):
+            converter = _converter(table, j, calendar=levels and j not in given)
+            if converter is not None:
+                converters[j] = converter
+            elif levels and j not in given and (reason := _identifier_reason(table, j)):
+                identifiers[j] = reason
+    _warn_of_identifiers(table, {j: reason for j, reason in identifiers.items() if j not in given})
+    return ColumnConversion(table.names, table.types(), converters, identifiers)
+
+
+def _may_convert(table: Table, given: Mapping[int, str]) -> bool:
+    """Whether a column may have to be converted or left out: false at once for a matrix of numbers."""
+    is_matrix = not isinstance(table.content, tuple) and table.content.dtype.kind in "fiub"
+    return not is_matrix or IDENTIFIER in given.values()
+
+
+def _is_declared_categorical(table: Table, j: int) -> bool:
+    """Whether the column is of a categorical type of a data-frame library."""
+    return isinstance(table.origin, FromFrame) and table.origin.categorical[j]
+
+
+def _converter(table: Table, j: int, *, calendar: bool) -> Converter | None:
+    """How a column is converted; None for numbers, booleans and text."""
+    if table.dtype_kind(j) == "m":
+        return Durations()
+    found = learned_dates(table, j)
+    return None if found is None else found.fit(table, j, calendar=calendar)
+
+
+def _identifier_reason(table: Table, j: int) -> str:
+    """Why a column is left out as an identifier; empty if it is not."""
+    if table.dtype_kind(j) not in "OUS" or holds_booleans(table.column(j)):
+        return ""
+    values, codes = distinct_values(table, j)
+    known = int((codes < len(values)).sum())
+    if known < ROWS_TO_TELL or len(values) < DISTINCT_SHARE * known:
+        return ""
+    return f"{len(values)} distinct values in {known} rows"
+
+
+def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str]) -> None:
+    """Name the columns that are left out. Raises ValueError if no other column remains."""
+    if not identifiers:
+        return
+    listed = ", ".join(repr(table.names[j]) for j in identifiers)
+    if len(identifiers) == len(table.names):
+        raise ValueError(
+            f"nearly all values are distinct in every column ({listed}): there is nothing to learn from"
+        )
+    advice = (
+        "to use such a column, convert it to a categorical type of the data frame or, if the estimator has the parameter "
+        "kinds, give it the kind 'categorical'"
+    )
+    reason = "nearly all values are distinct, as in identifiers or free text"
+    noun = "column" if len(identifiers) == 1 else "columns"
+    warn(f"{noun} {listed} left out: {reason}; {advice}", ColumnWarning)
