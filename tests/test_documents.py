@@ -27,7 +27,7 @@ def code_blocks(name):
     ("name", "number"),
     [
         (name, number)
-        for name in ("README.md", "CONTRIBUTING.md", "docs/explanations.md")
+        for name in ("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md")
         for number in range(len(code_blocks(name)))
     ],
 )

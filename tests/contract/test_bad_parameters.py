@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 import calibayes as cb
 from calibayes.families import Bernoulli, Categorical, Dirichlet, Full, Gaussian, NormalInverseWishart
@@ -67,12 +68,21 @@ def test_bad_parts(make, message):
     [
         (cb.GaussianNB(priors=[0.5, 0.3]), "sum of the priors should be 1"),
         (cb.GaussianNB(priors=[0.5, 0.3, 0.2]), "Number of priors must match number of classes"),
-        (cb.GaussianNB(priors=[1.0, 0.0]), "must be positive"),
+        (cb.GaussianNB(priors=[1.0, 0.0]), "must be positive; .* rule='ml'"),
+        (cb.GaussianNB(priors=[-0.5, 1.5]), "Priors must be non-negative"),
+        (cb.LinearDiscriminantAnalysis(priors=[-0.5, 1.5]), "priors must be non-negative"),
         (cb.CategoricalNB(alpha=0.5, prior=Dirichlet()), "not both"),
         (cb.CategoricalNB(alpha=[1.0, 2.0]), "alpha has shape"),
         (cb.QuadraticDiscriminantAnalysis(reg_param=2.0), "reg_param must be a number between 0 and 1"),
-        (cb.LinearDiscriminantAnalysis(shrinkage="auto"), "shrinkage must be a number between 0 and 1"),
+        (
+            cb.LinearDiscriminantAnalysis(shrinkage="some"),
+            "shrinkage must be a number between 0 and 1, 'auto'",
+        ),
+        (cb.LinearDiscriminantAnalysis(shrinkage=1.5), "shrinkage must be a number between 0 and 1"),
         (cb.LinearDiscriminantAnalysis(n_components=5), "n_components=5 must lie between 1"),
+        (cb.LinearDiscriminantAnalysis("qr"), "solver must be one of 'svd', 'lsqr', 'eigen', got 'qr'"),
+        (cb.QuadraticDiscriminantAnalysis(solver="lsqr"), "solver must be one of 'svd', 'eigen', got 'lsqr'"),
+        (cb.QuadraticDiscriminantAnalysis(tol=-1.0), "tol must be a number"),
         (cb.BernoulliNB(binarize=None), "column 'age' has values other than 0 and 1"),
         (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), ["height"])]), "no column 'height'"),
         (
@@ -90,8 +100,8 @@ def test_bad_parts(make, message):
         (cb.GaussianNB(var_smoothing=-1.0), "var_smoothing must be a number"),
         (cb.GaussianNB(prior=NormalInverseWishart(mean=[1.0])), "the prior mean has shape"),
         (
-            cb.LinearDiscriminantAnalysis(covariance_estimator=object()),
-            "covariance_estimator is not supported",
+            cb.LinearDiscriminantAnalysis("eigen", covariance_estimator=KMeans(2)),
+            "KMeans does not have a covariance_ attribute",
         ),
     ],
 )

@@ -66,18 +66,29 @@ def infinite(X):
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda X, y: (X, np.zeros_like(y)),
+        lambda X, y: (X, np.full(len(y), np.nan)),
         lambda X, y: (infinite(X), y),
         lambda X, y: (X, y[:-1]),
         lambda X, y: (X, y, np.ones(len(y) - 1)),
         lambda X, y: (X, y, -np.ones(len(y))),
     ],
-    ids=["one class", "infinity", "wrong length", "wrong length of weights", "negative weights"],
+    ids=["no labels", "infinity", "wrong length", "wrong length of weights", "negative weights"],
 )
 def test_bad_data(estimator, bad):
     model = fitted(estimator)
     with unchanged(model), pytest.raises((ValueError, TypeError)):
         model.fit(*bad(*OTHER))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [estimator for estimator in ESTIMATORS if getattr(estimator, "fewest_classes", 2) == 2],
+    ids=lambda made: type(made).__name__,
+)
+def test_one_class(estimator):
+    model, (X, y) = fitted(estimator), OTHER
+    with unchanged(model), pytest.raises(ValueError, match="class"):
+        model.fit(X, np.zeros_like(y))
 
 
 @every_estimator

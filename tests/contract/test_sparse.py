@@ -108,7 +108,7 @@ def test_cells_that_are_stored_twice_are_one_cell():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (-1.0, "Negative values in data: column 'x2'"),
+        (-1.0, "Negative values in data passed to .*: column 'x2'"),
         (np.nan, "column 'x2' contains NaN"),
         (np.inf, "column 'x2' contains infinity"),
     ],

@@ -120,8 +120,29 @@ class FusedPass(Protocol):
 class Movable(Protocol):
     """Moments that can be summed about another point."""
 
+    @property
+    def centers(self) -> Array:
+        """The point about which moments are summed, (d,), or one for each class, (k, d)."""
+
     def move(self, statistics: Arrays, center: Array) -> Arrays:
-        """The same sums about another center than the layout's, (d,)."""
+        """The same sums about another point, (d,), or about one for each class, (k, d)."""
+
+
+@runtime_checkable
+class Recentering(Protocol):
+    """Moments about one point that lose digits of classes far from it, and can be summed about the classes' means."""
+
+    def recentered(self, statistics: Arrays) -> Family:
+        """This family with sums about the means of the classes whose variances have lost digits; itself if none has."""
+
+    def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
+        """Whether sums about these points show variances that sums about the center have lost.
+
+        A class of equal rows shows none. With ``more_to_come`` equal rows of all classes count too: further ones may vary.
+        """
+
+    def sharing_centers(self, other: Any) -> Family:
+        """This family with sums about the points that it or another one of the same kind has chosen."""
 
 
 @runtime_checkable

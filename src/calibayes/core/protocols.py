@@ -135,6 +135,15 @@ class Model(Protocol):
         "hidden" is 1 if the statistics of these rows depend on the parameters, so that one update is no closed form.
         """
 
+    def recentered(self, statistics: Trees) -> Self:
+        """This model with sums about the means of classes whose variances have lost digits; itself if none has."""
+
+    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+        """Whether the sums of a recentered model show variances that were lost before (see `Recentering`)."""
+
+    def moved(self, statistics: Trees, other: Any) -> Trees:
+        """Statistics of this model, with moments about the points of another one of the same families."""
+
     def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
 
     def structure_statistics(self, block: Block, weights: Array) -> Trees:

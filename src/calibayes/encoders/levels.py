@@ -73,8 +73,8 @@ class Levels:
         least = np.asarray(0 if self.at_least is None else self.at_least)
         if least.dtype.kind not in "iu" or (least < 0).any() or least.shape not in ((), (len(self.indices),)):
             raise ValueError(
-                "the least number of levels (min_categories) must be a non-negative integer, or one for each column, "
-                f"got {self.at_least!r}"
+                f"'min_categories' should have shape ({len(self.indices)},), a least number of levels for each column, "
+                f"or be one number for all of them, a whole one from 0 on; got {self.at_least!r}"
             )
         least = np.broadcast_to(least, len(self.indices))
         return tuple(

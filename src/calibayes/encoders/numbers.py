@@ -81,15 +81,19 @@ class Flags(DataIndependent):
 
 @dataclass(frozen=True)
 class Counts(DataIndependent):
-    """Counts: numbers that are not negative, unchanged. Raises ValueError if one is negative."""
+    """Counts: numbers that are not negative, unchanged. Raises ValueError if one is negative.
+
+    ``reader`` is what reads them, for the error message.
+    """
 
     indices: tuple[int, ...] = ()
+    reader: str = "a model of counts"
 
     sparse: ClassVar[bool] = True
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Counts:
         _refuse_all_nan(table, indices, numeric_matrix(table, indices, booleans=True))
-        return Counts(tuple(indices))
+        return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices, booleans=True)
@@ -99,7 +103,8 @@ class Counts(DataIndependent):
         negative = columns_where(columns, lambda values: values < 0)
         if len(negative):
             raise ValueError(
-                f"Negative values in data: column {table.names[self.indices[negative[0]]]!r} cannot hold counts"
+                f"Negative values in data passed to {self.reader} (input X): "
+                f"column {table.names[self.indices[negative[0]]]!r} cannot hold counts"
             )
         return columns
 

@@ -12,10 +12,12 @@ import numpy as np
 from calibayes.core.abilities import (
     AllowsMissing,
     FusedPass,
+    Movable,
     NaturalParameters,
     PassInputs,
     PassResult,
     Penalized,
+    Recentering,
     Sized,
     Structured,
 )
@@ -40,28 +42,37 @@ class ClassPrior:
         Class probabilities that no rule changes.
     alpha : float, default=0
         Pseudo-count per class.
+    allows_zero : bool, default=False
+        Whether a class may have probability 0, by ``fixed`` or because it has no rows. Such a class is never predicted.
     """
 
     fixed: Array | None = None
     alpha: float = 0.0
+    allows_zero: bool = False
     layout: Layout = field(default=UNBOUND, repr=False, compare=False)
 
     def bind(self, layout: Layout) -> ClassPrior:
         """This prior over the classes of a layout.
 
-        Raises ValueError if alpha is negative, or if ``fixed`` are not k positive probabilities that sum to 1.
+        Raises ValueError if alpha is negative, or if ``fixed`` are not k probabilities that sum to 1, or one is 0 where
+        that is not allowed.
         """
         if not self.alpha >= 0:
             raise ValueError(f"alpha, the pseudo-count per class, must not be negative, got {self.alpha}")
         if self.fixed is None:
             return replace(self, layout=layout)
-        return replace(self, layout=layout, fixed=_checked_probabilities(self.fixed, len(layout.classes)))
+        fixed = _checked_probabilities(self.fixed, len(layout.classes))
+        if not self.allows_zero and (fixed == 0).any():
+            raise ValueError(
+                "Priors must be positive; leave out the rows of a class that cannot occur, or use rule='ml'"
+            )
+        return replace(self, layout=layout, fixed=fixed)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> ClassPrior:
-        """This prior, unchanged. Raises ValueError if a class has no rows."""
+        """This prior, unchanged. Raises ValueError if a class has no rows, unless that is allowed."""
         counts = zip(self.layout.classes, start["count"], strict=True)
         empty = [name for name, count in counts if not count > 0]
-        if empty:
+        if empty and not self.allows_zero:
             raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
         return self
 
@@ -70,11 +81,12 @@ class ClassPrior:
         return {"count": moments.zeroth(weights)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        """Log probabilities of the classes, (k,)."""
-        if self.fixed is not None:
-            return {"log_probability": np.log(self.fixed)}
-        count = statistics["count"] + self.alpha
-        return {"log_probability": np.log(count) - np.log(count.sum())}
+        """Log probabilities of the classes, (k,); -inf for a probability of 0."""
+        with np.errstate(divide="ignore"):
+            if self.fixed is not None:
+                return {"log_probability": np.log(self.fixed)}
+            count = statistics["count"] + self.alpha
+            return {"log_probability": np.log(count) - np.log(count.sum())}
 
     def keep_valid(self, current: Arrays, proposed: Arrays, frozen_classes: Array) -> tuple[Arrays, int]:
         """The proposed counts; frozen classes, and those whose count would not be positive, keep the current one."""
@@ -103,14 +115,12 @@ class ClassPrior:
 
 
 def _checked_probabilities(given: Array, k: int) -> Array:
-    """Class probabilities (k,), normalized. Raises ValueError if they are not k positive numbers that sum to 1."""
+    """Class probabilities (k,), normalized. Raises ValueError if they are not k numbers from 0 on that sum to 1."""
     fixed = np.asarray(given, dtype=np.float64)
     if fixed.shape != (k,):
         raise ValueError(f"Number of priors must match number of classes: {fixed.size} given, {k} classes")
-    if not (np.isfinite(fixed).all() and (fixed > 0).all()):
-        raise ValueError(
-            "Priors must be positive and finite; leave out the rows of a class that cannot occur"
-        )
+    if not (np.isfinite(fixed).all() and (fixed >= 0).all()):
+        raise ValueError(f"Priors must be non-negative and finite, got {fixed.tolist()}")
     if not np.isclose(fixed.sum(), 1.0):
         raise ValueError(f"The sum of the priors should be 1, not {fixed.sum():g}")
     return np.asarray(fixed / fixed.sum())
@@ -157,6 +167,41 @@ class Product:
         return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
 
     # -- statistics ----------------------------------------------------------------------------------------------
+
+    def recentered(self, statistics: Trees) -> Product:
+        """This model with sums about the means of far classes (see `Recentering`); itself if no family needs them."""
+        families = {
+            name: f.recentered(statistics[name]) if isinstance(f, Recentering) else f
+            for name, f in self.families.items()
+        }
+        is_same = all(family is self.families[name] for name, family in families.items())
+        return self if is_same else replace(self, families=families)
+
+    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+        """Whether a family's sums about other points show variances."""
+        return any(
+            f.gains(statistics[name], more_to_come=more_to_come)
+            for name, f in self.families.items()
+            if isinstance(f, Recentering)
+        )
+
+    def sharing_centers(self, other: Product) -> Product:
+        """This model with sums about the points that either has chosen."""
+        shared = {
+            name: f.sharing_centers(other.families[name])
+            for name, f in self.families.items()
+            if isinstance(f, Recentering)
+        }
+        return replace(self, families={**self.families, **shared})
+
+    def moved(self, statistics: Trees, other: Product) -> Trees:
+        """Statistics of this model, with moments about the points of another one of the same families."""
+        moved = {
+            name: f.move(statistics[name], cast(Movable, other.families[name]).centers)
+            for name, f in self.families.items()
+            if isinstance(f, Movable)
+        }
+        return {**statistics, **moved}
 
     def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
         has_hidden = any(

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from calibayes.core.block import Block
+from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn.loop import follow_path, learn, mini_batches, problem_of, sum_over_blocks
@@ -77,6 +78,34 @@ def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
     return DataSums(**sum_over_blocks(of_block, source, engine))
 
 
+def accurate_sums(
+    model: AnyModel,
+    source: Source,
+    engine: Engine,
+    k: int,
+    earlier: Trees | None = None,
+    *,
+    more_to_come: bool = False,
+) -> tuple[AnyModel, DataSums]:
+    """The first pass, and a second one about the class means if variances lost digits in it; the model to go on with.
+
+    ``earlier`` are the sums of rows that cannot be read again, to which those of the source will be added.
+    """
+    data = data_sums(model, source, engine, k)
+    closer = model.recentered(_with_earlier(model, model, earlier, data.statistics))
+    if closer is model:
+        return model, data
+    again = data_sums(closer, source, engine, k)
+    total = _with_earlier(model, closer, earlier, again.statistics)
+    return (closer, again) if closer.gains(total, more_to_come=more_to_come) else (model, data)
+
+
+def _with_earlier(before: Model, after: Model, earlier: Trees | None, statistics: Trees) -> Trees:
+    """The statistics of a model with those of earlier rows, which were summed about the points of the model before."""
+    total: Trees = statistics if earlier is None else add(before.moved(earlier, after), statistics)
+    return total
+
+
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
     """Statistics of the rows with the weights of a start."""
     total: Trees = sum_over_blocks(
@@ -102,7 +131,7 @@ def train(
     The model is prepared on the data, whatever the start. With held-out rows the state of least held-out log loss is the
     best one. ``horizon`` is the largest sum of steps; 0 returns the start.
     """
-    data = data_sums(model, source, engine, k)
+    model, data = accurate_sums(model, source, engine, k)
     closed = plan.rule.is_closed_form and not data.hidden
     model = prepared(model, data, source, engine, k)
     start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop)
@@ -203,19 +232,33 @@ class Fold:
 def prepare_folds(
     folds: Sequence[Fold], source: Source, engine: Engine, k: int
 ) -> tuple[list[Model], list[Trees]]:
-    """The prepared models of all folds and their initial statistics, from one pass."""
+    """The prepared models of all folds and their initial statistics, from one pass or, if digits are lost, two."""
+    models = [fold.model for fold in folds]
+    totals = _fold_totals(folds, models, source, engine, k)
+    closer = [model.recentered(total) for model, total in zip(models, totals, strict=True)]
+    if any(other is not model for model, other in zip(models, closer, strict=True)):
+        again = _fold_totals(folds, closer, source, engine, k)
+        gains = [other.gains(total) for other, total in zip(closer, again, strict=True)]
+        models = [new if gain else old for old, new, gain in zip(models, closer, gains, strict=True)]
+        totals = [new if gain else old for old, new, gain in zip(totals, again, gains, strict=True)]
+    models = [model.prepare(total) for model, total in zip(models, totals, strict=True)]
+    return models, [initial_statistics(model, total) for model, total in zip(models, totals, strict=True)]
+
+
+def _fold_totals(
+    folds: Sequence[Fold], models: Sequence[Model], source: Source, engine: Engine, k: int
+) -> list[Trees]:
+    """The sums over the training rows of each fold, from one pass."""
     labels = Data()
 
     def of_block(block: Block) -> Mapping[str, Any]:
         views = [fold.view(block) for fold in folds]
         return {
-            str(number): fold.model.data_sums(view, labels.weights(view, k))["statistics"]
-            for number, (fold, view) in enumerate(zip(folds, views, strict=True))
+            str(number): model.data_sums(view, labels.weights(view, k))["statistics"]
+            for number, (model, view) in enumerate(zip(models, views, strict=True))
         }
 
-    totals = list(sum_over_blocks(of_block, source, engine).values())
-    models = [fold.model.prepare(total) for fold, total in zip(folds, totals, strict=True)]
-    return models, [initial_statistics(model, total) for model, total in zip(models, totals, strict=True)]
+    return list(sum_over_blocks(of_block, source, engine).values())
 
 
 def fold_runs(
@@ -268,7 +311,7 @@ def train_along(
     k: int,
 ) -> Trained[AnyModel]:
     """Train a bound model along a path of calibration steps, to the last of the given sums of steps."""
-    data = data_sums(model, source, engine, k)
+    model, data = accurate_sums(model, source, engine, k)
     model = prepared(model, data, source, engine, k)
     run = path_run(model, rule, rule.begin(model, initial_statistics(model, data.statistics)), passes)
     for _ in follow_path([run], source, engine, total_steps):

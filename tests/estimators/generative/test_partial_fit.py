@@ -97,3 +97,12 @@ def test_a_state_that_is_singular_without_its_prior_is_not_continued(rule):
     model.partial_fit(X[14:], y[14:])
     assert model.data_statistics_["class_prior"]["count"].sum() == 400
     assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("estimator", [cb.GaussianNB, cb.QuadraticDiscriminantAnalysis])
+def test_single_rows_give_no_warning_while_classes_are_still_to_come(estimator):
+    X, y = table()
+    model = estimator(rule="ml")
+    for row in range(int(np.argmax(y != y[0]))):
+        model.partial_fit(X[row : row + 1], y[row : row + 1], classes=["x", "y", "z"])
+    assert_array_equal(model.predict(X[:5]), y[0])

@@ -128,7 +128,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
             model.fit(X[:, :2] + 1, np.where(y == "x", "p", "q"))
         assert_array_equal(model.predict_log_proba(X), expected)
         counts = model.data_statistics_["class_prior"]["count"].copy()
-        with pytest.raises(ValueError, match="not among the classes"):
+        with pytest.raises(ValueError, match="do not exist in the initial classes"):
             model.partial_fit(X[:3], ["x", "y", "other"])
         assert_array_equal(model.data_statistics_["class_prior"]["count"], counts)
 

@@ -15,8 +15,32 @@ def test_float32_columns_are_summed_in_float64():
     X, y = table()
     wide = cb.GaussianNB(rule="ml").fit(X.astype(np.float32).astype(np.float64), y)
     narrow = cb.GaussianNB(rule="ml").fit(X.astype(np.float32), y)
-    assert narrow.theta_.dtype == np.float64
+    for name, value in narrow.data_statistics_["columns"].items():
+        assert value.dtype == np.float64
+        assert_allclose(value, wide.data_statistics_["columns"][name], rtol=1e-12)
+    assert narrow.theta_.dtype == np.float32
     assert_allclose(narrow.theta_, wide.theta_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [cb.GaussianNB, cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis],
+)
+def test_probabilities_are_float32_if_all_rows_are(estimator):
+    X, y = table()
+    single = estimator(rule="ml").fit(X.astype(np.float32), y)
+    double = estimator(rule="ml").fit(X, y)
+    assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
+    assert single.predict_log_proba(pd.DataFrame(X.astype(np.float32)).to_numpy()).dtype == np.float32
+    assert_allclose(single.predict_proba(X.astype(np.float32)), double.predict_proba(X), atol=1e-4)
+    for model, rows in ((single, X), (double, X.astype(np.float32)), (double, X)):
+        assert model.predict_proba(rows).dtype == np.float64
+
+
+def test_counts_in_float32_have_probabilities_in_float64():
+    X, y = table()
+    counts = np.abs(np.round(X)).astype(np.float32)
+    assert cb.MultinomialNB(rule="ml").fit(counts, y).predict_proba(counts).dtype == np.float64
 
 
 def test_minus_one_is_an_ordinary_label():

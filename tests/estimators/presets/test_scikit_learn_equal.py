@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
 from sklearn import discriminant_analysis, naive_bayes
+from sklearn.covariance import OAS, ShrunkCovariance, ledoit_wolf
 from sklearn.datasets import load_iris, load_wine, make_classification
 
 import calibayes as cb
@@ -136,3 +138,187 @@ def test_calibrated_linear_discriminant_analysis_approaches_logistic_regression(
     theirs = LogisticRegression(C=1e8, max_iter=10_000, tol=1e-8).fit((X - X.mean(0)) / X.std(0), y)
     best = log_loss(y, theirs.predict_proba((X - X.mean(0)) / X.std(0)))
     assert log_loss(y, ours.predict_proba(X)) == pytest.approx(best, rel=1e-3)
+
+
+SHARED = [
+    {"shrinkage": "auto"},
+    {"shrinkage": "auto", "priors": [0.2, 0.3, 0.5]},
+    {"shrinkage": 0.3, "priors": [0.2, 0.3, 0.5]},
+    {"priors": [0.2, 0.3, 0.5]},
+    {"covariance_estimator": OAS()},
+    {"covariance_estimator": ShrunkCovariance(), "priors": [0.2, 0.3, 0.5]},
+]
+
+
+@pytest.mark.parametrize("solver", ["lsqr", "eigen"])
+@pytest.mark.parametrize("options", SHARED, ids=str)
+def test_shared_covariances_that_are_no_plain_average(solver, options):
+    X, y = load_wine(return_X_y=True)
+    ours = cb.LinearDiscriminantAnalysis(solver, rule="ml", **options).fit(X, y)
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis(solver, **options).fit(X, y)
+    assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-9)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"shrinkage": "auto"}, {"covariance_estimator": OAS()}], ids=str)
+def test_covariances_of_the_classes_by_shrinkage(options):
+    X, y = load_wine(return_X_y=True)
+    ours = cb.QuadraticDiscriminantAnalysis(solver="eigen", rule="ml", **options).fit(X, y)
+    joint = ours.predict_joint_log_proba(X)
+    for c, covariance in enumerate(ours.covariance_):
+        assert_allclose(covariance, class_covariance(X[y == c], **options), rtol=1e-9)
+        density = multivariate_normal(X[y == c].mean(axis=0), covariance).logpdf(X)
+        assert_allclose(joint[:, c], density + np.log(np.mean(y == c)), rtol=1e-8)
+
+
+def class_covariance(X, shrinkage=None, covariance_estimator=None):
+    """The definition: by the estimator, or by Ledoit and Wolf's on standardized columns."""
+    if covariance_estimator is not None:
+        return covariance_estimator.fit(X).covariance_
+    scale = X.std(axis=0)
+    return ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * np.outer(scale, scale)
+
+
+def test_automatic_shrinkage_counts_a_row_of_weight_two_twice():
+    X, y = load_iris(return_X_y=True)
+    weight = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
+    weighted = cb.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto", rule="ml").fit(X, y, weight)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    repeated = cb.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto", rule="ml").fit(
+        X[rows], y[rows]
+    )
+    assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "estimator", [cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis], ids=lambda e: e.__name__
+)
+@pytest.mark.parametrize("options", [{"shrinkage": "auto"}, {"covariance_estimator": OAS()}], ids=str)
+class TestCovariancesThatAreNoSums:
+    def test_all_rows_are_needed_at_once(self, estimator, options):
+        X, y = load_iris(return_X_y=True)
+        model = estimator(solver="eigen", rule="ml", **options)
+        with pytest.raises(ValueError, match="need all rows at once"):
+            model.partial_fit(X, y, classes=[0, 1, 2])
+        model.fit(X, y)
+        for call in (lambda: model.merge(model), lambda: model.forget(X[:2], y[:2])):
+            with pytest.raises(ValueError, match="need all rows at once"):
+                call()
+        with pytest.raises(ValueError, match="need all rows at once"):
+            cb.cross_validate_closed_form(model, X, y)
+
+    def test_calibration_moves_the_means_only(self, estimator, options):
+        X, y = load_iris(return_X_y=True)
+        plain = estimator(solver="eigen", rule="ml", **options).fit(X, y)
+        model = estimator(solver="eigen", **options).fit(X, y)
+        assert_allclose(model.covariance_, plain.covariance_)
+        assert not np.allclose(model.means_, plain.means_)
+        assert model.history_["log_loss"][-1] < model.history_["log_loss"][0]
+
+    def test_incomplete_rows_are_refused(self, estimator, options):
+        X, y = load_iris(return_X_y=True)
+        X[3, 1] = np.nan
+        with pytest.raises(ValueError, match="need rows without missing values"):
+            estimator(solver="eigen", **options).fit(X, y)
+
+
+def test_averages_by_priors_are_exact_over_parts_of_the_rows():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    options = {"solver": "lsqr", "priors": [0.2, 0.3, 0.5], "rule": "ml"}
+    whole = cb.LinearDiscriminantAnalysis(**options).fit(X, y)
+    parts = cb.LinearDiscriminantAnalysis(**options).partial_fit(X[:90], y[:90], classes=[0, 1, 2])
+    parts.partial_fit(X[90:], y[90:])
+    assert_allclose(parts.covariance_, whole.covariance_, rtol=1e-9)
+    assert whole.explain(X).names == ("class prior", "x0", "x1", "x2", "x3")
+
+
+@pytest.mark.parametrize("options", [{}, {"reg_param": 0.2}])
+def test_principal_axes_of_the_classes(options):
+    X, y = load_iris(return_X_y=True)
+    model = cb.QuadraticDiscriminantAnalysis(rule="ml", **options).fit(X, y)
+    for covariance, axes, variances in zip(model.covariance_, model.rotations_, model.scalings_, strict=True):
+        assert_allclose(axes * variances @ axes.T, covariance, atol=1e-12)
+        assert (np.diff(variances) < 0).all()
+
+
+def test_parameters_of_linear_discriminant_analysis_may_be_positional():
+    given = ("eigen", "auto", [0.3, 0.7], 1, True, 1e-3, None)
+    names = (
+        "solver",
+        "shrinkage",
+        "priors",
+        "n_components",
+        "store_covariance",
+        "tol",
+        "covariance_estimator",
+    )
+    parameters = cb.LinearDiscriminantAnalysis(*given).get_params(deep=False)
+    assert [parameters[name] for name in names] == list(given)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression],
+)
+def test_priors_of_discriminant_analysis_are_normalized(estimator):
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="The priors do not sum to 1. Renormalizing: their sum is 2"):
+        model = estimator(priors=[0.4, 0.6, 1.0], rule="ml").fit(X, y)
+    expected = estimator(priors=[0.2, 0.3, 0.5], rule="ml").fit(X, y)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+
+
+class TestClassesOfProbabilityZero:
+    @pytest.mark.parametrize(
+        "estimator",
+        [cb.GaussianNB, cb.CategoricalNB, cb.BernoulliNB, cb.MultinomialNB, cb.LinearDiscriminantAnalysis],
+        ids=lambda e: e.__name__,
+    )
+    def test_a_class_that_comes_later(self, estimator):
+        X, y = codes()
+        y = np.where(y == "a", 0, np.where(y == "b", 1, 2))
+        late = y == 2
+        model = estimator(rule="ml").partial_fit(X[~late], y[~late], classes=[0, 1, 2])
+        without = estimator(rule="ml").fit(X[~late], y[~late])
+        assert_array_equal(model.predict_proba(X)[:, 2], 0.0)
+        assert_allclose(model.predict_proba(X)[:, :2], without.predict_proba(X), rtol=1e-9)
+        model.partial_fit(X[late], y[late])
+        assert_allclose(model.predict_proba(X), estimator(rule="ml").fit(X, y).predict_proba(X), rtol=1e-7)
+
+    @pytest.mark.parametrize("rule", ["ml", "map"])
+    def test_a_class_without_weight(self, rule):
+        X, y = numbers()
+        model = cb.GaussianNB(rule=rule).fit(X, y, sample_weight=(y != "c").astype(float))
+        assert_allclose(model.class_prior_[2], 0.0)
+        assert set(model.predict(X)) == {"a", "b"}
+        assert_allclose(np.sum(model.predict_proba(X), axis=1), 1.0)
+        with pytest.raises(ValueError, match="class 'c' had probability 0 in training"):
+            model.with_priors([0.3, 0.3, 0.4])
+
+    def test_a_class_whose_rows_are_forgotten(self):
+        X, y = numbers()
+        model = cb.GaussianNB(rule="ml").fit(X, y).forget(X[y == "c"], y[y == "c"])
+        without = cb.GaussianNB(rule="ml").fit(X[y != "c"], y[y != "c"])
+        assert_allclose(model.predict_proba(X)[:, :2], without.predict_proba(X), rtol=1e-6, atol=1e-9)
+
+    def test_priors_of_zero(self):
+        X, y = numbers()
+        ours = cb.GaussianNB(rule="ml", priors=[0.4, 0.6, 0.0]).fit(X, y)
+        with np.errstate(divide="ignore"):
+            theirs = naive_bayes.GaussianNB(priors=[0.4, 0.6, 0.0]).fit(X, y).predict_proba(X)
+        assert_allclose(ours.predict_proba(X), theirs, rtol=1e-9)
+
+    def test_other_rules_need_rows_of_every_class(self):
+        X, y = numbers()
+        with pytest.raises(ValueError, match="no rows \\(or no weight\\) in class 'c'"):
+            cb.GaussianNB(rule="rc").fit(X, y, sample_weight=(y != "c").astype(float))
+
+
+def test_small_pseudo_counts_are_raised_with_a_warning():
+    X, y = codes()
+    with pytest.warns(
+        UserWarning, match="alpha too small will result in numeric errors, setting alpha = 1.0e-10"
+    ):
+        cb.CategoricalNB(alpha=0.0, force_alpha=False).fit(X, y)

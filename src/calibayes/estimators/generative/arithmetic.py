@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.abilities import CountStatistics, Movable
+from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
-from calibayes.core.protocols import Array, Engine, Layout, Trees
+from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import Assembly, TrainingOptions, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows
-from calibayes.families.model import PRIOR
+from calibayes.families.model import PRIOR, Product
 from calibayes.learn import data_sums
 
 WITHOUT_EFFECT = frozenset(
@@ -50,11 +50,11 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         raise ValueError("different columns, or columns of different kinds")
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
+    model = left.model.bind(layouts, names).sharing_centers(right.model)
     total: Trees = add(
-        recoded(left.model.families, left.data_statistics, moved_left, layouts),
-        recoded(right.model.families, _centered(right, layouts), moved_right, layouts),
+        recoded(left.model.families, _centered(left, model), moved_left, layouts),
+        recoded(right.model.families, _centered(right, model), moved_right, layouts),
     )
-    model = left.model.bind(layouts, names)
     merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
     return merged.closed_form(total)
 
@@ -89,14 +89,9 @@ def require_additive(fitted: Fitted) -> None:
         )
 
 
-def _centered(fitted: Fitted, layouts: dict[str, Layout]) -> Trees:
-    """Statistics about the centers of other layouts."""
-    moved = {
-        name: family.move(fitted.data_statistics[name], layouts[name].center)
-        for name, family in fitted.model.families.items()
-        if isinstance(family, Movable)
-    }
-    return {**fitted.data_statistics, **moved}
+def _centered(fitted: Fitted, model: Product) -> Trees:
+    """Data statistics about the centers of another model."""
+    return fitted.model.moved(fitted.data_statistics, model)
 
 
 def _difference(fitted: Fitted, removed: Trees) -> Trees:

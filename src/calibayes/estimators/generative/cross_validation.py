@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneGroupOut
 
 from calibayes.core.abilities import Recodable
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import tempered
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
@@ -86,6 +86,7 @@ def cross_validate_closed_form(
     reader = clone(estimator)
     recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
     _refuse(recipe, reader.class_weight)
+    reader.refuse_parts_of_rows()
     classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)
@@ -95,8 +96,7 @@ def cross_validate_closed_form(
     parts = [_part(source, positions) for positions in members]
     k = len(classes)
     with one_thread():  # once for all folds: entering takes time
-        sums = [data_sums(assembly.model, part, recipe.engine, k) for part in parts]
-        total: Trees = reduce(add, [fold_sums.statistics for fold_sums in sums])
+        assembly, sums, total = _accurate_fold_sums(assembly, parts, recipe.engine, k)
         results = [
             _fold_result(recipe, assembly, total, fold_sums, part, number)
             for number, (fold_sums, part) in enumerate(zip(sums, parts, strict=True))
@@ -106,6 +106,22 @@ def cross_validate_closed_form(
     folds[rows.positions] = fold
     error, loss = (np.array([s[name] / s["weight"] for _, s in results]) for name in ("error", "log_loss"))
     return FoldScores(error, loss, log_probability, folds, classes)
+
+
+def _accurate_fold_sums(
+    assembly: Assembly, parts: list[ArraySource], engine: Engine, k: int
+) -> tuple[Assembly, list[DataSums], Trees]:
+    """The sums of each fold and of all rows; about the class means if variances lost digits about the center."""
+    sums = [data_sums(assembly.model, part, engine, k) for part in parts]
+    total: Trees = reduce(add, [fold_sums.statistics for fold_sums in sums])
+    closer = assembly.model.recentered(total)
+    if closer is assembly.model:
+        return assembly, sums, total
+    again = [data_sums(closer, part, engine, k) for part in parts]
+    about_means: Trees = reduce(add, [fold_sums.statistics for fold_sums in again])
+    if not closer.gains(about_means):
+        return assembly, sums, total
+    return assembly._replace(model=closer), again, about_means
 
 
 def _refuse(recipe: Recipe, class_weight: Any) -> None:
@@ -196,7 +212,7 @@ def _fold_result(
         )
     model, statistics, columns = _with_remaining_levels(assembly, subtract(total, fold.statistics), part)
     try:
-        prepared = model.prepare(statistics)
+        prepared = replace(model, prior=replace(model.prior, allows_zero=False)).prepare(statistics)
     except ValueError as error:
         raise ValueError(f"the rows without fold {number} are not enough: {error}") from error
     parameters = prepared.parameters(prepared.statistics_of(statistics))

@@ -33,6 +33,7 @@ from calibayes.estimators.interface.input import (
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.families import ClassPrior
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop
 from calibayes.rules import rule_named
@@ -60,6 +61,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     default_start: ClassVar[str] = "data"
     reads_sparse: ClassVar[bool] = False
+    fewest_classes: ClassVar[int] = 2
+    allows_lost_classes: ClassVar[bool] = False
+    """Whether classes without rows or of prior probability 0 are allowed, for rules with a closed form."""
     is_tempered_if_wide: ClassVar[bool] = False
     """Whether `fit` chooses a temperature by inner folds if the table has more columns than rows."""
 
@@ -72,7 +76,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
         """The families that the parameters stand for; they may depend on the training rows."""
-        return Specification(self.specifications(), class_prior_of(self.class_priors(len(classes))))
+        return Specification(self.specifications(), self.class_prior_for(len(classes)))
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         """The families that the parameters stand for: (name, family, columns) or (name, family, columns, encoder)."""
@@ -81,6 +85,11 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def class_priors(self, k: int) -> Any:
         """Class probabilities that stay fixed (k,), a `ClassPrior`, or None to count the classes."""
         return None
+
+    def class_prior_for(self, k: int) -> ClassPrior:
+        """The class prior of k classes; one of them may have probability 0 if the preset allows it."""
+        allows_zero = self.allows_lost_classes and rule_named(self.rule).is_closed_form
+        return class_prior_of(self.class_priors(k), allows_zero)
 
     def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
         """The kind of each column, if the estimator chooses it."""
@@ -131,9 +140,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """
         with computing(self.engine, self.n_jobs) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
-            classes, rows = training_rows(
-                reader, X, y, sample_weight, self.class_weight, unlabeled=recipe.rule.uses_unlabeled
-            )
+            classes, rows = self._rows(reader, X, y, sample_weight, unlabeled=recipe.rule.uses_unlabeled)
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
@@ -145,27 +152,28 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         under a full covariance), the rows' statistics are added and one step of the rule is taken on them. The first
         call needs all classes. New levels may appear later; if levels are pooled they join the pool. Gradient descent
         and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
-        enough rows, predictions raise ValueError with what is lacking.
+        enough rows, predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
         """
         with computing(self.engine, self.n_jobs) as engine:
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
-            if isinstance(self.class_weight, str):
-                raise ValueError(
-                    "class_weight='balanced' needs all rows at once: give weights to partial_fit instead"
-                )
+            self.refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else copy.copy(self)
-            known, rows = training_rows(
+            known, rows = self._rows(
                 reader,
                 X,
                 y,
                 sample_weight,
-                self.class_weight,
                 unlabeled=recipe.rule.uses_unlabeled,
                 classes=known_classes(classes, before),
                 reset=before is None,
             )
             fitted = update(before, recipe, known, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
+
+    def _rows(self, reader: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Array, Rows]:
+        """Classes and training rows; ``reader`` notes the columns."""
+        few = self.fewest_classes
+        return training_rows(reader, X, y, sample_weight, self.class_weight, fewest_classes=few, **options)
 
     def holding(self, fitted: Fitted, table: Table | None = None) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
@@ -306,17 +314,19 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
         """
         self.require_sums()
-        _, rows = training_rows(
-            self, X, y, sample_weight, self.class_weight, classes=self.classes_, reset=False
-        )
+        _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
         return self.holding(arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs)))
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""
         check_is_fitted(self, "fitted_")
         arithmetic.require_additive(self.fitted_)
+        self.refuse_parts_of_rows()
+
+    def refuse_parts_of_rows(self) -> None:
+        """Raises ValueError if a parameter needs all rows at once, so that the model is no sum over rows."""
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' depends on all rows at once: give row weights instead")
+            raise ValueError("class_weight='balanced' needs all rows at once: give row weights instead")
 
     # -- fitted attributes -------------------------------------------------------------------------------------------
 

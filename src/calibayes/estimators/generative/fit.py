@@ -18,8 +18,8 @@ from calibayes.estimators.interface.input import Rows, read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
-from calibayes.learn import LastState, Run, as_arrays, data_sums, problem_of, train
-from calibayes.learn.train import prepared, step_on_new_rows
+from calibayes.learn import LastState, Run, as_arrays, problem_of, train
+from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 
 
 def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
@@ -79,7 +79,7 @@ def known_classes(given: Any, before: Fitted | None) -> Array:
     classes = before.classes if given is None else read_classes(given)
     if not np.array_equal(classes, before.classes):
         raise ValueError(
-            f"classes differ from those of the first call: {classes.tolist()}, {before.classes.tolist()}"
+            f"classes={classes.tolist()} is not the same as on last call to partial_fit, was: {before.classes.tolist()}"
         )
     return classes
 
@@ -96,7 +96,11 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         before.refuse_shifted_priors()
         assembly, old = _extended(before, rows)
     source = assembly.source(rows)
-    new = data_sums(assembly.model, source, engine, k)
+    earlier = None if old is None else old.data_statistics
+    model, new = accurate_sums(assembly.model, source, engine, k, earlier, more_to_come=True)
+    if old is not None and model is not assembly.model:
+        old = _moved(old, model)
+    assembly = assembly._replace(model=model)
     structure = assembly.model.structure
     total: Trees = new.statistics if old is None else add(old.data_statistics, new.statistics)
     closed = recipe.rule.is_closed_form and not new.hidden
@@ -121,6 +125,17 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         warn(problem, ConvergenceWarning)
     fitted = replace(fitted, model=model).after(run)
     return fitted if closed else replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
+
+
+def _moved(old: Fitted, model: Product) -> Fitted:
+    """A fitted model with moments about the points of another one."""
+    statistics = None if old.statistics is None else old.model.moved(old.statistics, model)
+    return replace(
+        old,
+        data_statistics=old.model.moved(old.data_statistics, model),
+        statistics=statistics,
+        state=old.state if statistics is None else statistics,
+    )
 
 
 def _state_to_continue(old: Fitted, rule: Rule, model: Product) -> State | None:

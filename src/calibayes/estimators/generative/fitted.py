@@ -16,6 +16,8 @@ from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run
 
+SINGLE: np.dtype[Any] = np.dtype(np.float32)
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -119,6 +121,12 @@ class Fitted:
             raise ValueError(f"not enough rows have been seen yet: {self.lacking}")
         return self.parameters
 
+    @property
+    def number_type(self) -> np.dtype[Any]:
+        """float32 if all training columns were float32 and are modeled as numbers; otherwise float64."""
+        reads_numbers = all(family.reads == "numbers" for family in self.model.families.values())
+        return SINGLE if reads_numbers and set(self.binding.types) == {SINGLE} else np.dtype(np.float64)
+
     def refuse_shifted_priors(self) -> None:
         """Raises ValueError if the class probabilities were replaced."""
         if self.has_shifted_priors:
@@ -153,6 +161,11 @@ def with_priors(fitted: Fitted, priors: Array) -> Fitted:
     prior = fitted.model.prior
     new = ClassPrior(fixed=priors).bind(prior.layout).parameters({})["log_probability"]
     training = replace(prior, alpha=0.0).parameters(fitted.data_statistics[PRIOR])["log_probability"]
+    if not np.isfinite(training).all():
+        lost = fitted.classes[~np.isfinite(training)].tolist()
+        raise ValueError(
+            f"class {lost[0]!r} had probability 0 in training, so that its log odds cannot be moved"
+        )
     moved = parameters[PRIOR]["log_probability"] + (new - training) * fitted.temperature
     shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
     return replace(fitted, parameters=shifted, has_shifted_priors=True)

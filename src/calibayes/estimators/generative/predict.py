@@ -10,7 +10,7 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import most_probable, tempered
-from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.fitted import SINGLE, Fitted
 from calibayes.estimators.generative.recipe import encoded_source
 from calibayes.families import Product
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -36,8 +36,10 @@ def tempered_posterior(fitted: Fitted, log_posterior: Array) -> Array:
 
 
 def log_posterior(fitted: Fitted, table: Table, engine: Engine) -> Array:
-    """log p(class | x), (n, k)."""
-    return tempered_posterior(fitted, log_normalize(log_joint(fitted, table, engine))[0])
+    """log p(class | x), (n, k): computed in float64, returned as float32 if model and table are float32."""
+    posterior = tempered_posterior(fitted, log_normalize(log_joint(fitted, table, engine))[0])
+    is_single = fitted.number_type == SINGLE and set(table.types()) == {SINGLE}
+    return posterior.astype(SINGLE) if is_single else posterior
 
 
 def _by_block(

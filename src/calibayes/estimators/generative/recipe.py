@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,9 +89,10 @@ class Specification(NamedTuple):
     """Results that the estimator shows as attributes, by name."""
 
 
-def class_prior_of(given: Any) -> ClassPrior:
+def class_prior_of(given: Any, allows_zero: bool = False) -> ClassPrior:
     """The class prior that class probabilities (k,), a `ClassPrior` or None (count the classes) mean."""
-    return given if isinstance(given, ClassPrior) else ClassPrior(fixed=given)
+    prior = given if isinstance(given, ClassPrior) else ClassPrior(fixed=given)
+    return replace(prior, allows_zero=prior.allows_zero or allows_zero)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def require_labels(estimator: Any, y: Any) -> None:
         )
 
 
-def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None) -> Target:
+def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
     values = np.asarray(y)
     if values.ndim != 1:
@@ -63,8 +63,10 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None) -> Tar
         classes = labels
     elif not np.isin(labels, classes).all():
         unknown_labels = labels[~np.isin(labels, classes)]
-        raise ValueError(f"y has labels that are not among the classes: {unknown_labels.tolist()}")
-    if len(classes) < 2:
+        raise ValueError(
+            f"The target label(s) {unknown_labels.tolist()} in y do not exist in the initial classes {classes.tolist()}"
+        )
+    if len(classes) < fewest_classes:
         raise ValueError(
             f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least two classes"
         )
@@ -269,13 +271,14 @@ def training_rows(
     *,
     unlabeled: bool = False,
     classes: Array | None = None,
+    fewest_classes: int = 2,
     reset: bool = True,
     most_weight: float = MOST_WEIGHT,
 ) -> tuple[Array, Rows]:
     """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``."""
     require_labels(estimator, y)
     table = read_table(estimator, X, reset=reset)
-    target = read_target(y, unlabeled=unlabeled, classes=classes)
+    target = read_target(y, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
     check_consistent_length(target.codes, np.empty(table.n))
     weight = read_weight(sample_weight, table.n)
     rows = Rows(table, target.codes, weight, np.arange(table.n)).only(weight > 0)

@@ -79,6 +79,12 @@ def number(name: str, value: Any, least: float, most: float) -> float:
     return float(value)
 
 
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
+
+
 def open_fraction(name: str, value: Any) -> float:
     if not isinstance(value, REAL) or not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, both excluded, got {value!r}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array, Engine, Rule
+from calibayes.encoders.numbers import Counts
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.recipe import Recipe, class_prior_of
 from calibayes.estimators.interface.parameters import estimator, number
@@ -22,6 +23,11 @@ def count_tags(tags: Any, *, allow_nan: bool) -> Any:
     tags.input_tags.allow_nan = allow_nan
     tags.classifier_tags.poor_score = True  # the data of scikit-learn's checks are no counts
     return tags
+
+
+def counts_of(model: Any) -> Counts:
+    """The encoder of an estimator over counts, which names it in messages."""
+    return Counts(reader=type(model).__name__)
 
 
 def _refuse_decision_function(model: Any) -> Any:
@@ -64,7 +70,7 @@ class MultinomialNB(CountingNB):
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Multinomial(**self.smoothing()), every)]
+        return [("columns", Multinomial(**self.smoothing()), every, counts_of(self))]
 
     @property
     def feature_count_(self) -> Array:
@@ -104,13 +110,14 @@ class ComplementNB(CountingNB):
     rule: str | Rule = "ml"
 
     reads_sparse = True
+    allows_lost_classes = False  # its scores have no class prior: a class without rows could be predicted
     decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Complement(**self.smoothing(), norm=self.norm), every)]
+        return [("columns", Complement(**self.smoothing(), norm=self.norm), every, counts_of(self))]
 
     def recipe(self, engine: Engine) -> Recipe:
         recipe = super().recipe(engine)
@@ -191,7 +198,7 @@ class PoissonNB(ClassPriorAttributes):
         if self.prior is not None and alpha != 1.0:
             raise ValueError("give alpha or prior, not both")
         smoothing = Gamma(alpha) if alpha else None
-        return [("columns", Poisson(prior=self.prior or smoothing), every)]
+        return [("columns", Poisson(prior=self.prior or smoothing), every, counts_of(self))]
 
     @property
     def feature_count_(self) -> Array:

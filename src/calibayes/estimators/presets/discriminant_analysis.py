@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
@@ -14,80 +14,22 @@ from calibayes.core.resolve import resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.generative.attributes import fitted_of
-from calibayes.estimators.generative.binding import every
-from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows, new_table
-from calibayes.estimators.interface.parameters import estimator, number, whole_number
-from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
+from calibayes.estimators.interface.parameters import estimator, number, one_of, whole_number
+from calibayes.estimators.presets.class_covariances import (
+    check_options,
+    class_covariances,
+    class_weights,
+    needs_rows,
+    refuse_without_sums,
+)
+from calibayes.estimators.presets.gaussian_preset import GaussianPreset, LinearDecision
+from calibayes.families import ClassPrior, Full, Gaussian, Tied, TiedDiagonal
 from calibayes.families.gaussian.shape import Regularizer, Shape
 from calibayes.families.gaussian.shapes import Plain, TowardsIdentity, TowardsSphere
+from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
 from calibayes.families.model import PRIOR
-
-
-@estimator
-class GaussianPreset(GenerativeEstimator):
-    """One Gaussian family over all columns."""
-
-    priors: Array | ClassPrior | None = None
-    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
-    class_weight: Mapping[Any, float] | str | None = None
-
-    shape: ClassVar[Shape]
-
-    def regularizer(self) -> Regularizer:
-        """What is done to the covariance after it was estimated."""
-        return Plain()
-
-    def chosen_encoder(self) -> Encoder | None:
-        """The encoder of the columns; None if all of them must be numbers."""
-        return None
-
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = Gaussian(self.shape, prior=self.prior, regularizer=self.regularizer())
-        encoder = self.chosen_encoder()
-        return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
-
-    def class_priors(self, k: int) -> Any:
-        return self.priors
-
-    @property
-    def encoded_names_(self) -> tuple[str, ...]:
-        """Names of the encoded columns: those of means, covariances and coefficients."""
-        return tuple(fitted_of(self).model.families["columns"].layout.columns)
-
-    @property
-    def means_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["mean"])
-
-    @property
-    def priors_(self) -> Array:
-        return np.asarray(np.exp(self.parameters_[PRIOR]["log_probability"]))
-
-
-class LinearDecision:
-    """A decision that is linear in the columns: coefficients from the means and the shared covariance."""
-
-    parameters_: Any
-    shape: ClassVar[Shape]
-
-    def _linear_scores(self) -> tuple[Array, Array]:
-        """Coefficients (k, d) and intercepts (k,) of log p(class | x), up to a term that all classes share."""
-        parameters = self.parameters_["columns"]
-        mean = parameters["mean"]
-        coefficients = self.shape.precision_times(self.shape.covariance(parameters), mean)
-        log_prior = self.parameters_[PRIOR]["log_probability"]
-        return coefficients, log_prior - 0.5 * np.sum(coefficients * mean, axis=1)
-
-    @property
-    def coef_(self) -> Array:
-        coefficients, _ = self._linear_scores()
-        return coefficients[1:] - coefficients[:1] if len(coefficients) == 2 else coefficients
-
-    @property
-    def intercept_(self) -> Array:
-        _, intercepts = self._linear_scores()
-        return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
 
 
 def _accepting_text(tags: Any, encoder: Any) -> Any:
@@ -106,13 +48,6 @@ def _encoder_named(given: str | Encoder | None, dense: Dense) -> Encoder | None:
     return encoder
 
 
-def _refuse_covariance_estimator(covariance_estimator: Any) -> None:
-    if covariance_estimator is not None:
-        raise ValueError(
-            "covariance_estimator is not supported: the covariance must be a function of sums over rows"
-        )
-
-
 @estimator
 class LinearDiscriminantAnalysis(
     LinearDecision,
@@ -124,13 +59,19 @@ class LinearDiscriminantAnalysis(
 
     Parameters
     ----------
-    shrinkage : float, optional
-        Share of a spherical covariance with the same average variance, as in scikit-learn; "auto" is not offered, since
-        it is no function of sums over rows.
+    solver : {"svd", "lsqr", "eigen"}, default="svd"
+        There is one closed form. Solvers differ as in scikit-learn: with "lsqr" and "eigen" the covariances of the classes
+        are averaged with the weights ``priors``, if these are given, and "auto" and estimators are allowed.
+    shrinkage : float or "auto", optional
+        Share of a spherical covariance with the same average variance, as in scikit-learn; "auto" is the share of Ledoit
+        and Wolf (2004) in each class.
     priors : (k,) array or ClassPrior, optional
         Class probabilities that stay fixed; see `GenerativeClassifier`.
     n_components : int, optional
         Number of discriminant directions of `transform`.
+    covariance_estimator : object with ``fit`` and ``covariance_``, optional
+        Estimates the covariance of each class, such as those of `sklearn.covariance`. With it, and with
+        ``shrinkage="auto"``, training changes the means and the class prior only, and all rows are needed at once.
     encoder : "dense" or encoder of `calibayes.encoders`, optional
         How columns become numbers. By default they must be numbers, which are not changed. "dense" is for tables with
         text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
@@ -139,9 +80,8 @@ class LinearDiscriminantAnalysis(
     prior : NormalInverseWishart, "auto" or None, default="auto"
         Prior of means and covariance; "auto" is a prior for a singular covariance only, None is strict maximum
         likelihood.
-    solver, store_covariance, tol
-        Without effect, accepted so that code for scikit-learn runs: there is one closed form, and the covariance is
-        always stored. ``covariance_estimator`` must be None.
+    store_covariance, tol
+        Without effect, accepted so that code for scikit-learn runs: the covariance is always stored.
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
@@ -155,11 +95,12 @@ class LinearDiscriminantAnalysis(
     """
 
     solver: str = field(default="svd", kw_only=False)
-    shrinkage: float | None = field(default=None, kw_only=False)
-    n_components: int | None = None
-    store_covariance: bool = False
-    tol: float = 1e-4
-    covariance_estimator: None = None
+    shrinkage: float | Literal["auto"] | None = field(default=None, kw_only=False)
+    priors: Array | ClassPrior | None = field(default=None, kw_only=False)
+    n_components: int | None = field(default=None, kw_only=False)
+    store_covariance: bool = field(default=False, kw_only=False)
+    tol: float = field(default=1e-4, kw_only=False)
+    covariance_estimator: Any = field(default=None, kw_only=False)
     encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Tied()
@@ -171,34 +112,59 @@ class LinearDiscriminantAnalysis(
         return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def regularizer(self) -> Regularizer:
-        _refuse_covariance_estimator(self.covariance_estimator)
         return (
             Plain()
             if self.shrinkage is None
             else TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
         )
 
-    @property
-    def covariance_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["covariance"][0])
-
-    @property
-    def xbar_(self) -> Array:
-        """Mean of the classes' means, weighted by the priors, (d,)."""
-        return np.asarray(self.priors_ @ self.means_)
-
-    def _directions(self) -> tuple[Array, Array]:
-        """Directions (d, d) that whiten the covariance, most discriminating first, and their shares of the variance."""
-        white = self.parameters_["columns"]["whitener"][0]
-        between = np.sqrt(self.priors_)[:, None] * ((self.means_ - self.xbar_) @ white.T)
-        _, singular, right = np.linalg.svd(between, full_matrices=False)
-        return white.T @ right.T, singular**2 / np.sum(singular**2)
-
     def specify(self, rows: Rows, classes: Array) -> Specification:
         # The number of encoded columns is not known yet: `transform` has at most as many directions.
         d = len(rows.table.names) if self.encoder is None else len(classes)
         self._components(len(classes), d)
-        return super().specify(rows, classes)
+        solver = one_of("solver", self.solver, ("svd", "lsqr", "eigen"))
+        number("tol", self.tol, 0.0, math.inf)
+        refused = "covariance estimator is not supported with svd solver. Try another solver: lsqr or eigen"
+        check_options(self.shrinkage, self.covariance_estimator, solver, refused)
+        class_prior = self.class_prior_for(len(classes))
+        family = self._family(rows, classes, class_prior.fixed)
+        return Specification(self.over_columns(family), class_prior)
+
+    def _family(self, rows: Rows, classes: Array, priors: Array | None) -> Gaussian:
+        weights = class_weights(rows, priors, len(classes))
+        if needs_rows(self.shrinkage, self.covariance_estimator):
+            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+            average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
+            return Gaussian(self.shape, prior=self.prior, regularizer=average)
+        by_rows = priors is None or self.solver == "svd"
+        shape = self.shape if by_rows else WeightedTied(tuple(weights.tolist()))
+        return Gaussian(shape, prior=self.prior, regularizer=self.regularizer())
+
+    def refuse_parts_of_rows(self) -> None:
+        super().refuse_parts_of_rows()
+        refuse_without_sums(self.shrinkage, self.covariance_estimator)
+
+    @property
+    def covariance_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["covariance"][0], dtype=self.fitted_.number_type)
+
+    @property
+    def xbar_(self) -> Array:
+        """Mean of the classes' means, weighted by the priors, (d,)."""
+        return self._average_mean().astype(self.fitted_.number_type)
+
+    def _average_mean(self) -> Array:
+        parameters = self.parameters_
+        return np.asarray(np.exp(parameters[PRIOR]["log_probability"]) @ parameters["columns"]["mean"])
+
+    def _directions(self) -> tuple[Array, Array]:
+        """Directions (d, d) that whiten the covariance, most discriminating first, and their shares of the variance."""
+        white, means = (self.parameters_["columns"][name] for name in ("whitener", "mean"))
+        roots = np.sqrt(np.exp(self.parameters_[PRIOR]["log_probability"]))
+        between = roots[:, None] * ((means - self._average_mean()) @ white[0].T)
+        _, singular, right = np.linalg.svd(between, full_matrices=False)
+        kind = self.fitted_.number_type
+        return (white[0].T @ right.T).astype(kind), (singular**2 / np.sum(singular**2)).astype(kind)
 
     def _components(self, k: int, d: int) -> int:
         """Number of discriminant directions. Raises ValueError if ``n_components`` is too large."""
@@ -207,7 +173,8 @@ class LinearDiscriminantAnalysis(
             return most
         if whole_number("n_components", self.n_components, 1) > most:
             raise ValueError(
-                f"n_components={self.n_components} must lie between 1 and min(d, k - 1) = {most}"
+                "n_components cannot be larger than min(n_features, n_classes - 1): "
+                f"n_components={self.n_components} must lie between 1 and {most}"
             )
         return self.n_components
 
@@ -240,8 +207,14 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     ----------
     reg_param : float, default=0
         Share of the identity in each covariance, as in scikit-learn.
-    shrinkage : float, optional
-        Share of a spherical covariance with the same average variance, as in scikit-learn.
+    solver : {"svd", "eigen"}, default="svd"
+        There is one closed form. As in scikit-learn, "auto" and estimators need "eigen".
+    shrinkage : float or "auto", optional
+        Share of a spherical covariance with the same average variance, as in scikit-learn; "auto" is the share of Ledoit
+        and Wolf (2004) in each class.
+    covariance_estimator : object with ``fit`` and ``covariance_``, optional
+        Estimates the covariance of each class, such as those of `sklearn.covariance`. With it, and with
+        ``shrinkage="auto"``, training changes the means and the class prior only, and all rows are needed at once.
     priors : (k,) array or ClassPrior, optional
         Class probabilities that stay fixed; see `GenerativeClassifier`.
     prior : NormalInverseWishart, "auto" or None, default="auto"
@@ -252,8 +225,8 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         text, categories, dates and missing values, as in `BayesClassifier`: asinh-scaled and standardized numbers, and
         an indicator of each level of a column but the first, which the others determine
         (`Dense`).
-    solver, store_covariance, tol
-        Without effect, accepted so that code for scikit-learn runs.
+    store_covariance, tol
+        Without effect, accepted so that code for scikit-learn runs: the covariances are always stored.
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
         See `GenerativeClassifier`.
 
@@ -267,11 +240,12 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     """
 
     solver: str = "svd"
-    shrinkage: float | None = None
+    shrinkage: float | Literal["auto"] | None = None
+    priors: Array | ClassPrior | None = None
     reg_param: float = 0.0
     store_covariance: bool = False
     tol: float = 1e-4
-    covariance_estimator: None = None
+    covariance_estimator: Any = None
     encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = Full()
@@ -282,8 +256,24 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     def chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense(drop_first=True))
 
+    def specify(self, rows: Rows, classes: Array) -> Specification:
+        solver = one_of("solver", self.solver, ("svd", "eigen"))
+        number("tol", self.tol, 0.0, math.inf)
+        refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
+        check_options(self.shrinkage, self.covariance_estimator, solver, refused)
+        if not needs_rows(self.shrinkage, self.covariance_estimator):
+            return super().specify(rows, classes)
+        covariances = FixedCovariance(
+            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+        )
+        family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
+        return Specification(self.over_columns(family), self.class_prior_for(len(classes)))
+
+    def refuse_parts_of_rows(self) -> None:
+        super().refuse_parts_of_rows()
+        refuse_without_sums(self.shrinkage, self.covariance_estimator)
+
     def regularizer(self) -> Regularizer:
-        _refuse_covariance_estimator(self.covariance_estimator)
         if self.shrinkage is not None:
             if self.reg_param:
                 raise ValueError("give reg_param or shrinkage, not both")
@@ -292,7 +282,23 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
 
     @property
     def covariance_(self) -> list[Array]:
-        return list(self.parameters_["columns"]["covariance"])
+        return list(self.parameters_["columns"]["covariance"].astype(self.fitted_.number_type))
+
+    def _principal_axes(self) -> list[tuple[Array, Array]]:
+        """Variances along the principal axes of each class, largest first, and the axes as columns."""
+        kind = self.fitted_.number_type
+        pairs = [np.linalg.eigh(covariance) for covariance in self.parameters_["columns"]["covariance"]]
+        return [(values[::-1].astype(kind), axes[:, ::-1].astype(kind)) for values, axes in pairs]
+
+    @property
+    def scalings_(self) -> list[Array]:
+        """Variances of each class along its principal axes, (d,) each, largest first."""
+        return [variances for variances, _ in self._principal_axes()]
+
+    @property
+    def rotations_(self) -> list[Array]:
+        """Principal axes of each class, the columns of a (d, d) array each."""
+        return [axes for _, axes in self._principal_axes()]
 
 
 @estimator
@@ -325,6 +331,7 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     (3, 4)
     """
 
+    priors: Array | ClassPrior | None = None
     encoder: str | Encoder | None = None
 
     shape: ClassVar[Shape] = TiedDiagonal()
@@ -337,4 +344,4 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
 
     @property
     def var_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["variance"][0])
+        return np.asarray(self.parameters_["columns"]["variance"][0], dtype=self.fitted_.number_type)

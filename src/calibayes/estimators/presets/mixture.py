@@ -25,7 +25,7 @@ from calibayes.estimators.interface.parameters import (
     whole_number,
 )
 from calibayes.estimators.presets import component_count
-from calibayes.estimators.presets.discriminant_analysis import GaussianPreset
+from calibayes.estimators.presets.gaussian_preset import GaussianPreset
 from calibayes.families import (
     Diagonal,
     Full,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags
@@ -62,13 +63,20 @@ class CountingNB(ClassPriorAttributes):
     class_prior: Array | ClassPrior | None = None
     prior: Dirichlet | None = None
 
+    fewest_classes = 1
+    allows_lost_classes = True
+
     def class_priors(self, k: int) -> Any:
         return even_unless_fitted(self.class_prior, self.fit_prior, k)
 
     def smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
         alpha = np.asarray(self.alpha, dtype=np.float64)
-        if self.prior is None and not self.force_alpha and (alpha >= 0).all():
+        if self.prior is None and not self.force_alpha and (alpha >= 0).all() and (alpha < LEAST_ALPHA).any():
+            warn(
+                f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. "
+                "Use `force_alpha=True` to keep alpha unchanged."
+            )
             alpha = np.maximum(alpha, LEAST_ALPHA)
         return smoothing_of(alpha, self.prior)
 
@@ -208,6 +216,8 @@ class GaussianNB(GenerativeEstimator):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
+    fewest_classes = 1
+    allows_lost_classes = True
     is_tempered_if_wide: ClassVar[bool] = True
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -223,15 +233,15 @@ class GaussianNB(GenerativeEstimator):
 
     @property
     def class_prior_(self) -> Array:
-        return np.asarray(np.exp(self.parameters_[PRIOR]["log_probability"]))
+        return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
 
     @property
     def theta_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["mean"])
+        return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
 
     @property
     def var_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["variance"])
+        return np.asarray(self.parameters_["columns"]["variance"], dtype=self.fitted_.number_type)
 
     @property
     def epsilon_(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,13 @@ import numpy as np
 from calibayes.core.abilities import GradientStep
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.families.gaussian.class_centers import (
+    ClassCenters,
+    as_matrix,
+    expand,
+    moments_about_centers,
+    scatter,
+)
 from calibayes.families.gaussian.mean_shrinkage import AsEstimated, MeanShrinkage
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
@@ -17,8 +25,6 @@ from calibayes.families.gaussian.singular import SingularCovarianceWarning, affe
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
 
-ROUNDING = 1e-14
-"""Scatter below this share of the second moment is rounding error and counts as 0."""
 SINGULAR = 1e-12
 """A column with no more than this share of its second moment unexplained is determined by the other columns."""
 COLLAPSING = 1e-8
@@ -28,7 +34,7 @@ EIGENVALUE_FLOOR = 1e-2
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(ClassCenters):
     """A mean for each class and a covariance of a given shape.
 
     Missing values (NaN) are integrated out: skipped by diagonal shapes, imputed by expectation maximization in others.
@@ -57,6 +63,8 @@ class Gaussian:
     layout: Layout = field(default=UNBOUND, repr=False, compare=False)
     resolved: ResolvedPrior | None = field(default=None, repr=False, compare=False)
     """The prior with all its parameters, set by `prepare`; None for maximum likelihood."""
+    offsets: Array | None = field(default=None, repr=False, compare=False)
+    """Points about which each class's moments are summed, minus the center, (k, d); None for the center itself."""
 
     reads = "numbers"
 
@@ -91,45 +99,43 @@ class Gaussian:
         return self.shape.has_hidden(columns)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        expected = self._expected(parameters, weights.shape[1])
-        count, first, second = self.shape.moments_about(columns, self.layout.center, weights, expected)
+        expected, centers = self._expected(parameters, weights.shape[1]), self.centers
+        moments_about = self.shape.moments_about
+        if centers.ndim > 1:
+            moments_about = partial(moments_about_centers, self.shape)
+        count, first, second = moments_about(columns, centers, weights, expected)
         return {"count": count, "first": first, "second": second}
 
     def _expected(self, parameters: Arrays | None, k: int) -> Expected:
         """Distribution of missing values: of the parameters, or before training of each column by itself."""
         if parameters is None:
-            return Expected(
-                np.zeros((k, len(self.layout.columns))), self.shape.diagonal(self.layout.variance)[None]
-            )
-        return Expected(parameters["mean"] - self.layout.center, self.shape.covariance(parameters))
+            mean = np.zeros((k, len(self.layout.columns))) - self.offset_values
+            return Expected(mean, self.shape.diagonal(self.layout.variance)[None])
+        return Expected(parameters["mean"] - self.centers, self.shape.covariance(parameters))
 
     def _estimate(self, statistics: Arrays) -> tuple[Array, Array]:
-        """Means minus the center (k, d) and covariance (g, ...); meaningless where a count is not positive."""
+        """Means minus the centers (k, d) and covariance (g, ...); meaningless where a count is not positive."""
         first, second = statistics["first"], statistics["second"]
-        count = _as_matrix(statistics["count"])
-        divisor = np.where(count > 0, count, 1.0)
-        mean, size = first / divisor, self._pool(divisor)
-        squares = self.shape.square(mean)
-        squares *= _expand(divisor, squares)
-        scatter = second - self._pool(squares)
-        scatter[np.abs(scatter) <= ROUNDING * np.abs(second)] = 0.0
+        count = as_matrix(statistics["count"])
+        (mean, squares), size = scatter(self.shape, statistics), self.sizes(count)
         prior = self.resolved
         if prior is not None:
-            m1, m2 = prior.m1[:, None], prior.m2[:, None]
+            m1, m2, prior_mean = prior.m1[:, None], prior.m2[:, None], prior.mean - self.offset_values
             weight = np.where(m1 + count > 0, m1 + count, 1.0)
-            scatter = scatter + _expand(m2, second) * prior.covariance
+            squares = squares + expand(m2, second) * prior.covariance
             if self.exact_mode:
-                deviation = self.shape.square(mean - prior.mean)
-                scatter = scatter + self._pool(_expand(m1 * count / weight, deviation) * deviation)
-            mean, size = (m1 * prior.mean + first) / weight, m2 + self._pool(count)
+                deviation = self.shape.square(mean - prior_mean)
+                squares = squares + self._pool(expand(m1 * count / weight, deviation) * deviation)
+            mean, size = (m1 * prior_mean + first) / weight, m2 + self._pool(count)
             size = np.where(size > 0, size, 1.0)
-        covariance = self.shape.constrain(scatter / _expand(size, second), size)
-        mean = self.means.apply(mean, count, self.shape.variances(covariance))
+        covariance = self.shape.constrain(squares / expand(size, second), size)
+        offsets = self.offset_values
+        mean = self.means.apply(mean + offsets, count, self.shape.variances(covariance)) - offsets
         return mean, self.regularizer.apply(covariance, self.shape)
 
     def parameters(self, statistics: Arrays) -> Arrays:
         mean, covariance = self._estimate(statistics)
-        return {"mean": self.layout.center + mean, **self.shape.covariance_parameters(covariance, len(mean))}
+        return {"mean": self.centers + mean, **self.shape.covariance_parameters(covariance, len(mean))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return self.shape.log_density(_floats(columns), parameters)
@@ -145,10 +151,12 @@ class Gaussian:
         Prior and regularizer are included.
         """
         _, covariance = self._estimate(statistics)
-        count = _as_matrix(statistics["count"])
-        size = self._pool(np.where(count > 0, count, 1.0))
+        count = as_matrix(statistics["count"])
+        size = self.sizes(count)
         scale = np.abs(self.shape.variances(statistics["second"])) / size
         pivots = self.shape.pivots(covariance)
+        if self.offsets is not None:
+            pivots = np.where(pivots > self.resolution, pivots, 0.0)
         # A second moment of 0 (an empty class, all rows at the center) must not overflow the ratio.
         return pivots / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(pivots)), np.finfo(float).tiny)
 
@@ -161,7 +169,7 @@ class Gaussian:
 
         A variance that has lost half of its digits to cancellation is invalid too if it would shrink further.
         """
-        empty = ~(_as_matrix(proposed["count"]) > 0).all(axis=1)
+        empty = ~(as_matrix(proposed["count"]) > 0).all(axis=1)
         unexplained = self._unexplained(proposed)
         collapsing = unexplained < COLLAPSING
         if collapsing.any():
@@ -171,7 +179,7 @@ class Gaussian:
         if not frozen_classes.any():
             return ValidStatistics(dict(proposed), 0, frozen_classes)
         statistics = {
-            name: np.where(_expand(frozen_classes[: len(value)], value), current[name], value)
+            name: np.where(expand(frozen_classes[: len(value)], value), current[name], value)
             for name, value in proposed.items()
         }
         sizes = [value.size / len(value) for value in proposed.values()]
@@ -179,8 +187,8 @@ class Gaussian:
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Gaussian:
         """This family with prior, regularizer and shape completed. Raises ValueError if a covariance is singular."""
-        sums = start if pooled is None else pooled
-        count = _as_matrix(sums["count"]).sum(axis=0)
+        sums = self.move(start if pooled is None else pooled, self.layout.center)
+        count = as_matrix(sums["count"]).sum(axis=0)
         mean = sums["first"].sum(axis=0) / count
         variances = np.maximum(self.shape.variances(sums["second"]).sum(axis=0) / count - mean**2, 0.0)
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
@@ -198,11 +206,11 @@ class Gaussian:
 
     def _within_class_covariance(self, start: Arrays) -> Array:
         """The pooled covariance of all rows about the means of their classes, (...)."""
-        count = _as_matrix(start["count"])
+        count = as_matrix(start["count"])
         squares = self.shape.square(start["first"] / np.where(count > 0, count, 1.0))
-        scatter = start["second"].sum(axis=0) - np.sum(_expand(count, squares) * squares, axis=0)
+        within = start["second"].sum(axis=0) - np.sum(expand(count, squares) * squares, axis=0)
         total = count.sum(axis=0)
-        return np.asarray(scatter / np.where(total > 0, total, 1.0))
+        return np.asarray(within / np.where(total > 0, total, 1.0))
 
     def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
         return resolve_prior(prior, self.shape, self.layout, mean, variances)
@@ -214,12 +222,15 @@ class Gaussian:
             return self
         default = NormalInverseWishart()
         prior = self._resolve(default, mean, variances)
-        warn(
-            f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
-            f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
-            "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
-            SingularCovarianceWarning,
-        )
+        if (
+            (as_matrix(start["count"]) > 0).any(axis=1).all()
+        ):  # else there are classes whose rows are still to come
+            warn(
+                f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
+                f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
+                "prior, use a tied shape or leave columns out; prior=None (maximum likelihood) raises an error.",
+                SingularCovarianceWarning,
+            )
         m1 = prior.m1 * np.broadcast_to(singular, prior.m1.shape)
         return replace(self, resolved=replace(prior, m1=m1, m2=prior.m2 * singular))
 
@@ -238,7 +249,7 @@ class Gaussian:
         """Why the covariance of the first singular class is singular."""
         determined = self._determined(start)
         group = int(np.argmax(determined.any(axis=1)))
-        counts = self._pool(_as_matrix(start["count"]))[group]
+        counts = self._pool(as_matrix(start["count"]))[group]
         sample_covariance = replace(self, resolved=None, regularizer=Plain())._estimate(start)[1]
         variances = self.shape.variances(sample_covariance)[group]
         scale = np.abs(self.shape.variances(start["second"]))[group] / np.where(counts > 0, counts, 1.0)
@@ -254,9 +265,9 @@ class Gaussian:
 
         A tied covariance is not changed, as in logistic regression.
         """
-        shape, mean, center = self.shape, parameters["mean"], self.layout.center
+        shape, mean, center = self.shape, parameters["mean"], self.centers
         covariance = shape.covariance(parameters)
-        count, first = _as_matrix(direction["count"]), direction["first"]
+        count, first = as_matrix(direction["count"]), direction["first"]
         sums = first + count * center
         natural = shape.precision_times(covariance, mean)
         if shape.tied:
@@ -267,8 +278,8 @@ class Gaussian:
             return GradientStep({**parameters, "mean": means}, offset if absorbed else None)
         centers = np.broadcast_to(center, first.shape)
         squares = direction["second"] + shape.cross(first, centers)
-        squares = squares + _expand(count, squares) * shape.square(centers)
-        gradient = squares - _expand(count, squares) * (shape.square(mean) + covariance)
+        squares = squares + expand(count, squares) * shape.square(centers)
+        gradient = squares - expand(count, squares) * (shape.square(mean) + covariance)
         moved = natural + rate * (sums - count * mean)
         covariance = shape.gradient_step(covariance, rate * gradient, EIGENVALUE_FLOOR)
         means = shape.covariance_times(covariance, moved)
@@ -308,27 +319,8 @@ class Gaussian:
     def conditional_terms(self, columns: Array, parameters: Arrays, order: Array) -> Array:
         return self.shape.conditional_terms(np.asarray(columns, dtype=np.float64), parameters, order)
 
-    def move(self, statistics: Arrays, center: Array) -> Arrays:
-        """The moments about another center, from x - center' = (x - center) + shift."""
-        count, first, second = _as_matrix(statistics["count"]), statistics["first"], statistics["second"]
-        shift = np.broadcast_to(self.layout.center - center, first.shape)
-        across = self.shape.cross(first, shift)
-        squares = self.shape.square(shift)
-        moved = second + self._pool(across + _expand(count, squares) * squares)
-        return {"count": statistics["count"], "first": first + count * shift, "second": moved}
-
 
 def _floats(columns: Array) -> Array:
     """Numbers as float64; float32 is kept, each shape decides how to compute with it."""
     numbers = np.asarray(columns)
     return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)
-
-
-def _as_matrix(count: Array) -> Array:
-    """Counts of rows (k,) as (k, 1); counts of known cells (k, d) as they are."""
-    return count[:, None] if count.ndim == 1 else count
-
-
-def _expand(per_class: Array, value: Array) -> Array:
-    """Per-class numbers with trailing axes added, so that they broadcast with ``value``."""
-    return per_class.reshape(per_class.shape + (1,) * (value.ndim - per_class.ndim))

@@ -15,6 +15,7 @@ from calibayes.core.abilities import (
     Movable,
     Penalized,
     Reasons,
+    Recentering,
     Sampling,
     Sized,
 )
@@ -185,6 +186,26 @@ class Mixture:
 
     def terms(self, columns: Array, parameters: Arrays) -> Array | None:
         return None if self.has_several_components else self.family.terms(columns, parameters)
+
+    @property
+    def centers(self) -> Array:
+        """Of the components, (d,) or (components, d)."""
+        return self.family.centers if isinstance(self.family, Movable) else self.layout.center
+
+    def recentered(self, statistics: Arrays) -> Self:
+        if not isinstance(self.family, Recentering):
+            return self
+        family: Any = self.family.recentered(_inner(statistics))
+        return self if family is self.family else replace(self, family=family)
+
+    def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
+        inner = _inner(statistics)
+        return isinstance(self.family, Recentering) and self.family.gains(inner, more_to_come=more_to_come)
+
+    def sharing_centers(self, other: Any) -> Self:
+        if not isinstance(self.family, Recentering):
+            return self
+        return replace(self, family=self.family.sharing_centers(other.family))
 
     def move(self, statistics: Arrays, center: Array) -> Arrays:
         inner = _inner(statistics)

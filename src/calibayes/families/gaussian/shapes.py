@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -91,12 +92,11 @@ class Full:
         return densities
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
-        if not self.tied or np.isnan(np.min(x, initial=np.inf)):
+        mean, times_precision = parameters["mean"], partial(self._precision_times, parameters)
+        if not self.tied or np.isnan(np.min(x, initial=np.inf)) or gaussian.are_far(mean, times_precision):
             return self.log_density(x, parameters)
         variance = self.variances(self.covariance(parameters))[0]
-        return gaussian.linear_discriminants(
-            x, parameters["mean"], variance, lambda vectors: self._precision_times(parameters, vectors)
-        )
+        return gaussian.linear_discriminants(x, mean, variance, times_precision)
 
     def _precision_times(self, parameters: Arrays, vectors: Array) -> Array:
         """The inverse of the tied covariance times each row, (k, d)."""

@@ -26,6 +26,9 @@ FLOAT32_TERMS = 64
 """Number of squares that are added up in float32 before the sum continues in float64."""
 FEW_CELLS = 2**15
 """Rows times columns times classes up to which one product for all classes is faster: calls cost more than arithmetic."""
+FARTHEST = 2.0**26
+"""Squared distance of a class mean, in standard deviations, beyond which squares are not expanded about a common point:
+their rounding error would be above 2**-26."""
 FLOAT32_ERROR = 2**-13
 """Largest accepted rounding error of a whitened coordinate (of variance 1) in float32; above it float64 is used."""
 
@@ -105,6 +108,8 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
     middle = mean.mean(axis=0)
     centers = (mean - middle) @ whitener.T
     factor, center_squares = product_factor(x, whitener, variance), np.sum(centers**2, axis=1)
+    if center_squares.max() > FARTHEST:
+        return distances_by_class(x, mean, *(np.stack([part] * len(mean)) for part in (whitener, variance)))
     twice = np.ascontiguousarray(2.0 * centers.T, dtype=factor.dtype)
     result, buffer = np.empty((len(x), len(mean))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
@@ -247,6 +252,12 @@ def linear_discriminants(
     slopes = times_precision(mean - middle)
     offsets = -0.5 * np.sum(slopes * (mean - middle), axis=1)
     return linear_scores(x, middle, slopes, offsets, variance)
+
+
+def are_far(mean: Array, times_precision: Callable[[Array], Array]) -> bool:
+    """Whether classes of one covariance are so far apart that scores about the mean of their means lose digits."""
+    centered = mean - mean.mean(axis=0)
+    return bool(np.sum(times_precision(centered) * centered, axis=1).max() > FARTHEST)
 
 
 def _distances_numpy(x: Array, mean: Array, covariance: Array, whitener: Array) -> Array:
