@@ -97,17 +97,25 @@ def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _series_values(series: Any) -> Array:
     """A column of a data frame as an array: numbers (NaN where missing), dates, booleans or objects."""
-    if isinstance(series.dtype, nw.Date | nw.Datetime):
+    dtype = series.dtype  # looked up once: for a single row this is most of the time
+    if dtype.is_numeric():
+        return _numbers(series)
+    if isinstance(dtype, nw.Date | nw.Datetime):
         return _dates(series)
-    if isinstance(series.dtype, nw.Duration):
+    if isinstance(dtype, nw.Duration):
         return np.asarray(series.to_numpy()).astype(DURATION)
-    if series.dtype.is_numeric():
-        with_nan = series.cast(nw.Float64) if series.null_count() else series
-        values = np.asarray(with_nan.to_numpy())
-        return values.astype(np.float64) if values.dtype.kind == "O" else values
     cells = np.asarray(series.to_numpy(), dtype=object)
-    is_categorical = isinstance(series.dtype, nw.Categorical | nw.Enum)
+    is_categorical = isinstance(dtype, nw.Categorical | nw.Enum)
     return cells if is_categorical else _with_inferred_type(cells, str(series.name))
+
+
+def _numbers(series: Any) -> Array:
+    """Numbers, NaN where missing."""
+    values = np.asarray(series.to_numpy())
+    if values.dtype == np.float64:  # missing values are NaN already
+        return values
+    values = np.asarray((series.cast(nw.Float64) if series.null_count() else series).to_numpy())
+    return values.astype(np.float64) if values.dtype.kind == "O" else values
 
 
 def _dates(series: Any) -> Array:

@@ -115,7 +115,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
-        table = self._new_table(X)
+        table = self._new_table(X).with_cache()  # members share encoded rows
         with computing(self.engine, self.n_jobs):
             return self.fitted_.average(self.fitted_.member_predictions(table))
 
