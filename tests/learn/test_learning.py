@@ -30,6 +30,10 @@ PAIRS = [
 """Names of families and of the rules that apply to them."""
 FIXED_STEP = [(family, rule) for family, rule in PAIRS if not RULES[rule].control.guarded]
 """With step control a rounding error could change a step from accepted to rejected."""
+FIXED_STEP_AND_START = [
+    (family, rule, list(STARTS)[number % len(STARTS)]) for number, (family, rule) in enumerate(FIXED_STEP)
+]
+"""Each pair with one start: every start occurs with every rule and with every family."""
 STEP_CONTROL = [(family, rule) for family, rule in PAIRS if rule in ("rc", "gdt")]
 RISING = [
     (family, rule) for family, rule in STEP_CONTROL if rule == "rc" or FAMILIES[family].maximizes_likelihood
@@ -46,13 +50,11 @@ def test_engine_and_number_of_jobs_do_not_change_the_result(family, rule):
     case = FAMILIES[family]
     source = source_of(case, rows=17)
     serial = run(case, RULES[rule], Serial(), source)
-    for jobs in (2, 5):
-        threaded = run(case, RULES[rule], Threads(jobs), source)
-        assert_trees_equal(threaded.candidate.parameters, serial.candidate.parameters)
+    threaded = run(case, RULES[rule], Threads(3), source)
+    assert_trees_equal(threaded.candidate.parameters, serial.candidate.parameters)
 
 
-@pytest.mark.parametrize(("family", "rule"), FIXED_STEP)
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(("family", "rule", "start"), FIXED_STEP_AND_START)
 def test_blocks_of_any_size_give_the_same_result(family, rule, start):
     case, updates = FAMILIES[family], 3
     one_block = run(case, RULES[rule], Serial(), source_of(case), STARTS[start], updates)
@@ -83,17 +85,12 @@ def objectives(case, rule, source, updates):
 
 
 @pytest.mark.parametrize(("family", "rule"), STEP_CONTROL)
-def test_step_control_never_lowers_the_objective(family, rule):
+def test_step_control_never_lowers_the_objective_and_raises_it_in_the_end(family, rule):
     case = FAMILIES[family]
     objective = objectives(case, RULES[rule], source_of(case), updates=15)
     assert np.all(np.diff(objective) >= -1e-11 * np.abs(objective[0]))
-
-
-@pytest.mark.parametrize(("family", "rule"), RISING)
-def test_step_control_raises_the_objective(family, rule):
-    case = FAMILIES[family]
-    objective = objectives(case, RULES[rule], source_of(case), updates=15)
-    assert objective[-1] > objective[0]
+    if (family, rule) in RISING:
+        assert objective[-1] > objective[0]
 
 
 @pytest.mark.parametrize("family", LIKELIEST)
