@@ -81,8 +81,8 @@ def test_thousands_separators(tmp_path):
     data = load_file(written(tmp_path, 'x,y\n"1,234",a\n"-12,345,678.5",b\n17,a\n'), "y")
     assert values(data, 0).tolist() == [1234.0, -12345678.5, 17.0]
     assert data.notes == ("column 'x': commas read as thousands separators, such as '1,234' as 1234",)
-    assert values(load_file(written(tmp_path, 'x,y\n"1,23",a\n17,b\n'), "y"), 0).tolist() == [
-        "1,23",
+    assert values(load_file(written(tmp_path, 'x,y\n"12,34,56",a\n17,b\n'), "y"), 0).tolist() == [
+        "12,34,56",
         "17",
     ]
 
@@ -93,6 +93,20 @@ def test_decimal_commas(tmp_path):
     assert values(data, 1)[[0, 2]].tolist() == [1234.5, 7.0]
     assert data.notes[0] == "column 'x': commas read as decimal commas, such as '1,5' as 1.5"
     assert len(data.notes) == 3
+
+
+@pytest.mark.parametrize("content", ["x\ty\n5,1\ta\n1,250\tb\n", 'x,y\n"5,1",a\n"1,250",b\n'])
+def test_decimal_commas_in_files_separated_by_tabs_or_commas(tmp_path, content):
+    data = load_file(written(tmp_path, content), "y")
+    assert values(data, 0).tolist() == [5.1, 1.25]
+    assert data.notes == ("column 'x': commas read as decimal commas, such as '5,1' as 5.1",)
+
+
+def test_a_number_below_one_has_no_thousands(tmp_path):
+    assert values(load_file(written(tmp_path, "x\ty\n0,375\ta\n1,250\tb\n"), "y"), 0).tolist() == [
+        0.375,
+        1.25,
+    ]
 
 
 def test_the_path_may_be_a_string(tmp_path):

@@ -96,8 +96,8 @@ def load_file(
 ) -> Any:
     """Read a CSV or Parquet file; ``target`` is the column to predict. Rows without a label are dropped.
 
-    The separator of a CSV file (comma, semicolon or tab) is found in its header. Numbers may have commas as thousands
-    separators or, in files separated by semicolons, as decimal commas.
+    The separator of a CSV file (comma, semicolon or tab) is found in its header. Numbers may have decimal commas,
+    or commas as thousands separators; where they can be both, they are decimal commas in files separated by semicolons.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ LARGEST_DECOMPRESSED = 2**31
 """Largest size in bytes of a decompressed file, so that a small file cannot fill the memory."""
 LARGEST_RATIO = 1032
 """Largest ratio of decompressed to compressed size of gzip: smaller files need no check."""
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?([eE][+-]?\d+)?")
 
 
@@ -164,7 +164,10 @@ def _in_units(size: int) -> str:
 def parsed_column(
     name: str, cells: Sequence[str], missing: Markers, *, decimal_comma: bool = False
 ) -> ParsedColumn:
-    """Strings as floats if all that are not missing are numbers, else as strings with None where missing."""
+    """Strings as floats if all that are not missing are numbers, else as strings with None where missing.
+
+    ``decimal_comma`` says that commas are decimal commas rather than thousands separators, where they can be both.
+    """
     counts = Counter(cells)
     texts = {cell: cell.strip() for cell in counts}
     known = [cell for cell in counts if texts[cell] not in missing.always]
@@ -182,9 +185,12 @@ def parsed_column(
 
 
 def _formats(decimal_comma: bool) -> list[NumberFormat]:
-    """The ways to write numbers, in the order in which they are tried."""
-    commas = [NumberFormat(_with_decimal_comma, "decimal commas")] if decimal_comma else []
-    return [NumberFormat(_plain), *commas, NumberFormat(_with_thousands, "thousands separators")]
+    """The ways to write numbers, in the order in which they are tried: ``1,250`` may be 1.25 or 1250."""
+    commas = [
+        NumberFormat(_with_thousands, "thousands separators"),
+        NumberFormat(_with_decimal_comma, "decimal commas"),
+    ]
+    return [NumberFormat(_plain), *(reversed(commas) if decimal_comma else commas)]
 
 
 def _numbers(cells: Iterable[str], form: NumberFormat) -> dict[str, float]:
