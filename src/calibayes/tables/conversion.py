@@ -5,7 +5,7 @@ What is done to a column is decided by the training rows and then the same for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -174,9 +174,10 @@ def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str]) -> None:
     if not identifiers:
         return
     listed = ", ".join(repr(table.names[j]) for j in identifiers)
+    hint = _hint_of_numbers(table, identifiers)
     if len(identifiers) == len(table.names):
         raise ValueError(
-            f"nearly all values are distinct in every column ({listed}): there is nothing to learn from"
+            f"nearly all values are distinct in every column ({listed}): there is nothing to learn from{hint}"
         )
     advice = (
         "to use such a column, convert it to a categorical type of the data frame or, if the estimator has the parameter "
@@ -184,4 +185,21 @@ def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str]) -> None:
     )
     reason = "nearly all values are distinct, as in identifiers or free text"
     noun = "column" if len(identifiers) == 1 else "columns"
-    warn(f"{noun} {listed} left out: {reason}; {advice}", ColumnWarning)
+    warn(f"{noun} {listed} left out: {reason}; {advice}{hint}", ColumnWarning)
+
+
+def _hint_of_numbers(table: Table, identifiers: Iterable[int]) -> str:
+    """What to do about columns of numbers that are written as text; empty if there are none."""
+    columns = [repr(table.names[j]) for j in identifiers if _are_numbers(distinct_values(table, j)[0])]
+    if not columns:
+        return ""
+    verb, pronoun = ("holds", "it") if len(columns) == 1 else ("hold", "them")
+    return f"; {', '.join(columns)} {verb} numbers written as text: convert {pronoun} to numbers (pandas.to_numeric)"
+
+
+def _are_numbers(values: Array) -> bool:
+    """Whether all values are strings that can be read as numbers."""
+    try:
+        return all(isinstance(value, str) and np.isfinite(float(value)) for value in values)
+    except ValueError:
+        return False

@@ -1,5 +1,7 @@
 """Random rows, imputed cells, and the types in which they are returned."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -207,3 +209,18 @@ def test_a_given_level_must_exist(estimator):
             model.sample(3, given={column: "x"})
     rows, _ = model.sample(3, given={"sex": "male"}, random_state=0)
     assert set(rows["sex"]) == {"male"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"year": "x"}, "column 'year' holds numbers, got 'x'"),
+        ({"year": [2008.0]}, "column 'year' needs one value for all rows, got [2008.0]"),
+        ({"sex": ["male"]}, "column 'sex' needs one value for all rows, got ['male']"),
+    ],
+)
+def test_a_given_value_is_of_the_kind_of_its_column(given, message):
+    penguins = load_penguins()
+    model = cb.NaiveBayes(rule="ml").fit(penguins.data, penguins.target)
+    with pytest.raises(ValueError, match=re.escape(f"given: {message}")):
+        model.sample(3, given=given)

@@ -212,6 +212,19 @@ def test_samples_given_a_date():
     assert (labels == "late").mean() > 0.95
 
 
+@pytest.mark.filterwarnings("ignore::calibayes.ColumnWarning")
+def test_a_given_date_must_be_one():
+    X, y = visits()
+    as_text = X.assign(when=X["when"].dt.strftime("%Y-%m-%d"))
+    for table in (X, as_text):
+        model = cb.NaiveBayes(rule="ml").fit(table, y)
+        with pytest.raises(ValueError, match="given: 'soon' cannot be read as a value of column 'when'"):
+            model.sample(3, given={"when": "soon"})
+        rows, _ = model.sample(3, given={"when": "2022-09-05"}, random_state=0)
+        assert rows["when"].dtype.kind == table["when"].dtype.kind
+        assert (pd.to_datetime(rows["when"]) == pd.Timestamp("2022-09-05")).all()
+
+
 def test_days_stay_days():
     X, y = visits()
     days = pl.from_pandas(X).with_columns(pl.col("when").cast(pl.Date))
@@ -342,6 +355,18 @@ def test_identifiers_are_left_out_and_named(estimator):
         assert np.abs(model.explain(X[:5]).contributions[:, -1]).max() < 1e-12  # differences of equal sums
     changed = X.assign(tag="unheard of")
     assert_array_equal(model.predict_proba(changed), model.predict_proba(X))
+
+
+def test_numbers_written_as_text_are_named():
+    rng = np.random.default_rng(0)
+    X, y = (
+        pd.DataFrame({"x": rng.normal(size=60), "text": rng.normal(size=60).astype(str)}),
+        np.arange(60) % 2,
+    )
+    with pytest.warns(ColumnWarning, match="'text' holds numbers written as text: convert it to numbers"):
+        cb.NaiveBayes().fit(X, y)
+    with pytest.raises(ValueError, match="'x', 'text' hold numbers written as text: convert them to numbers"):
+        cb.NaiveBayes().fit(X.astype(str), y)
 
 
 def test_identifiers_are_used_on_request():

@@ -57,9 +57,20 @@ def _known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
     values = {positions[name]: value for name, value in given.items()}
     if len(values) < len(given):
         raise ValueError("a column is given twice, by name and by position")
-    columns = [_constant_column(kind, values.get(j), n) for j, kind in enumerate(types)]
+    for j, value in values.items():
+        if np.ndim(value):
+            raise ValueError(f"given: column {names[j]!r} needs one value for all rows, got {value!r}")
+    columns = [_constant_column(names[j], kind, values.get(j), n) for j, kind in enumerate(types)]
     zones = {j: zone for j, value in values.items() if (zone := zone_of(np.array([value], dtype=object)))}
-    return fitted.binding.conversion.apply(Table(names, tuple(columns), zones=zones))
+    known = fitted.binding.conversion.apply(Table(names, tuple(columns), zones=zones))
+    for j, value in values.items():
+        if not is_missing(value) and missing_mask(known.column(j))[:1].any():
+            raise ValueError(_unreadable(names[j], value))
+    return known
+
+
+def _unreadable(name: str, value: Any) -> str:
+    return f"given: {value!r} cannot be read as a value of column {name!r}: give one as in the training table"
 
 
 def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -72,8 +83,10 @@ def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
     return by_name | derived
 
 
-def _constant_column(kind: np.dtype[Any], value: Any, n: int) -> Array:
+def _constant_column(name: str, kind: np.dtype[Any], value: Any, n: int) -> Array:
     """A column of one value, or of missing values, of the type it had in training."""
+    if kind.kind == "M" and isinstance(value, str):
+        return np.full(n, _date(name, value))
     if kind.kind in "mM":
         cells = np.array([value] * n, dtype=object)
         return (
@@ -84,7 +97,21 @@ def _constant_column(kind: np.dtype[Any], value: Any, n: int) -> Array:
     numeric = kind.kind in "fiu"
     if value is None:
         return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
-    return np.full(n, float(value)) if numeric else np.array([value] * n, dtype=object)
+    return np.full(n, _number(name, value)) if numeric else np.array([value] * n, dtype=object)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"given: column {name!r} holds numbers, got {value!r}") from error
+
+
+def _date(name: str, text: str) -> np.datetime64:
+    try:
+        return np.datetime64(text, "us")
+    except ValueError as error:
+        raise ValueError(_unreadable(name, text)) from error
 
 
 def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> dict[str, Array]:
