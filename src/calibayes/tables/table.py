@@ -281,7 +281,8 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     if other is not None:
         raise ValueError(
             f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
-            "Use a categorical family, a model for mixed columns such as NaiveBayes, or an encoder where there is one."
+            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
+            "has this parameter."
         )
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)

@@ -76,7 +76,7 @@ def test_an_independent_encoding(penguins):
 @pytest.mark.parametrize(("estimator", "dense"), CASES, ids=NAMES)
 def test_text_needs_an_encoder(penguins, estimator, dense):
     X, y = penguins
-    with pytest.raises(ValueError, match=r"column 'island' does not hold numbers.*encoder"):
+    with pytest.raises(ValueError, match=r"column 'island' does not hold numbers.*encoder='dense'"):
         clone(estimator).fit(X, y)
 
 
