@@ -52,7 +52,7 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "speed", "accuracy")
+    for name in ("text", "kernel", "slb", "trees", "missing", "speed", "accuracy")
 ]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
