@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Collection
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.dates import DATE, DURATION
 
-NUMBERS = (int, float, Decimal, np.integer, np.floating)
+NUMBERS = (int, float, Decimal, Fraction, np.integer, np.floating)
 DATES = (datetime.date, np.datetime64)
 DURATIONS = (datetime.timedelta, np.timedelta64)
 HOUR = 3600e6

@@ -4,6 +4,7 @@ import datetime
 import pickle
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -258,11 +259,13 @@ def test_durations_are_seconds():
 
 NUMBERS = {
     "decimals": lambda number: Decimal(int(number)) / 8,
+    "fractions": lambda number: Fraction(int(number), 8),
     "times": lambda number: datetime.time(int(number) // 60 % 24, int(number) % 60),
     "intervals": lambda number: pd.Interval(number, number + 2),
 }
 AS_FLOATS = {
     "decimals": lambda number: int(number) / 8,
+    "fractions": lambda number: int(number) / 8,
     "times": lambda number: (int(number) // 60 % 24) + int(number) % 60 / 60,
     "intervals": lambda number: number + 1.0,
 }

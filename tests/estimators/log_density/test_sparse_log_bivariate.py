@@ -289,6 +289,13 @@ def test_progress_is_reported_after_a_second(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("weight", [1e-310, 1e-200])
+def test_tiny_weights_are_refused(weight):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="largest sample weight is .* Multiply all weights"):
+        LogUnivariateClassifier().fit(X, y, sample_weight=np.full(len(y), weight))
+
+
 def test_error_on_vehicle(data_file):
     table = pd.read_csv(data_file("vehicle"))
     X, y = table.drop(columns="target"), table["target"]

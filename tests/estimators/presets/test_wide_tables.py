@@ -85,6 +85,11 @@ class TestTree:
         monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (16, 8))
         assert_array_equal(cb.TreeAugmentedNB().fit(X, y).predict_proba(X_new), before)
 
+    def test_has_few_columns_if_there_are_more_columns_than_rows(self):
+        X, y, _, _ = table(n=40, d=600)
+        model = cb.TreeAugmentedNB(discretize="quantile", n_bins=8, rule="ml").fit(X, y)
+        assert str(model.schema_).count("without parent") >= 600 - 256
+
     def test_columns_of_equal_relevance_are_chosen_together(self, monkeypatch):
         monkeypatch.setattr(tree_columns, "LARGEST_TABLES", 0)
         monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (3,))

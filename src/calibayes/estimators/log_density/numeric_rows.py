@@ -12,6 +12,8 @@ from calibayes.estimators.interface.input import Rows, convert, read_table, read
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.tables.table import Table, numeric_matrix
 
+LEAST_WEIGHT = 1e-100
+
 
 def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, LabeledNumbers, Rows]:
     """Classes, the rows of positive weight as numbers, and the same as they were read."""
@@ -19,6 +21,11 @@ def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
     counts = np.bincount(rows.codes, minlength=len(classes))
     if not counts.all():
         raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
+    if rows.weight.max() < LEAST_WEIGHT:
+        raise ValueError(
+            f"the largest sample weight is {rows.weight.max():g}, below {LEAST_WEIGHT:g}: products of such weights are 0. "
+            "Multiply all weights by a constant"
+        )
     matrix = complete_matrix(rows.table)
     return classes, LabeledNumbers(matrix, rows.codes, rows.weight, len(classes)), rows
 

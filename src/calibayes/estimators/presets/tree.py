@@ -60,10 +60,10 @@ class TreeAugmentedNB(TabularNB):
     """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
 
     The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
-    found in one pass over the rows. Where the tables of all pairs of columns would need more than a gigabyte, only the 256
-    columns that depend on the class most (or fewer, if these need too much as well) are part of the tree; the others are
-    independent of all columns given the class. With more columns than rows log probabilities have a temperature, as in
-    `NaiveBayes`.
+    found in one pass over the rows. Where the tables of all pairs of columns would need more than a gigabyte (32 megabytes,
+    if there are more columns than rows), only the 256 columns that depend on the class most (or fewer, if these need too
+    much as well) are part of the tree; the others are independent of all columns given the class. With more columns than
+    rows log probabilities have a temperature, as in `NaiveBayes`.
 
     Parameters
     ----------

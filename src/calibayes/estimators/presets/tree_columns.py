@@ -1,4 +1,4 @@
-"""Which columns are part of a tree, if the tables of all pairs of columns would not fit into memory."""
+"""Which columns are part of a tree, if the tables of all pairs of columns would be too large."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from calibayes.tables.table import Table
 
 MOST_IN_TREE = (256, 128, 64, 32, 16)
 """Numbers of columns of a tree that are tried in turn, if all columns are too many."""
+WIDE_TABLES = 2**22
+"""Largest number of cells of the tables of all pairs, over all classes, if there are more columns than rows: so few rows do
+not show which of millions of pairs depend on each other, and inner folds count them several times."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,25 @@ def tree_columns(
         return None
     fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
     levels = fitted.layout()["levels"]
-    if fits(levels, k, max_cells):
+    is_wide = len(positions) > len(rows.codes)
+    most_cells = min(WIDE_TABLES, LARGEST_TABLES) if is_wide else LARGEST_TABLES
+    if fits(levels, k, max_cells, most_cells):
         return None
     relevance = np.round(class_relevance(fitted.encode(rows.table), levels, rows, k), 8)
     for most in MOST_IN_TREE:
         least = np.sort(relevance)[-most - 1]
         chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
-        if fits(_levels(encoder, chosen, rows), k, max_cells):
+        if fits(_levels(encoder, chosen, rows), k, max_cells, most_cells):
             break
     return chosen
 
 
-def fits(levels: Sequence[int], k: int, max_cells: int) -> bool:
-    """Whether the tables of all pairs of columns with these numbers of levels fit into memory."""
+def fits(levels: Sequence[int], k: int, max_cells: int, most_cells: float) -> bool:
+    """Whether the tables of all pairs of columns with these numbers of levels have at most so many cells."""
     sizes, counts = np.unique(np.asarray(levels, dtype=np.int64), return_counts=True)
     cells, pairs = np.outer(sizes, sizes), np.outer(counts, counts).astype(np.float64)
     pairs[np.diag_indices(len(sizes))] -= counts
-    return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= LARGEST_TABLES)
+    return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= most_cells)
 
 
 def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> Array:
