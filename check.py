@@ -6,7 +6,7 @@ python check.py --oldest            a smoke test with the oldest versions that p
 python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
 python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
-python check.py --sanitize          a few minutes: tests of the native kernels, built with sanitizers (gcc and pip)
+python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
@@ -52,7 +52,7 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "speed", "accuracy")
+    for name in ("text", "kernel", "slb", "trees", "missing", "speed", "accuracy")
 ]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]

@@ -38,7 +38,7 @@ def flowers(tmp_path):
 
 
 def test_compare_on_the_penguins():
-    result = call("compare", "--folds", 3)
+    result = call("compare", "--folds", 2)
     assert result.exit_code == 0, result.output
     assert "penguins: 344 rows, 7 columns, 3 classes; 19 missing values" in result.output
     assert "Best on held-out rows: " in result.output

@@ -64,3 +64,21 @@ def test_order_of_rows_does_not_matter_in_closed_forms(estimator, table):
     order = np.random.default_rng(2).permutation(len(y))
     expected = probabilities(estimator, X, y)
     assert_allclose(probabilities(estimator, X[order], y[order]), expected[order], atol=1e-9)
+
+
+WITH_FOLDS = [
+    estimator
+    for estimator in CLASSIFIERS
+    if {"random_state", "cv"} <= estimator.get_params(deep=False).keys()
+]
+
+
+@pytest.mark.parametrize("estimator", WITH_FOLDS, ids=lambda made: type(made).__name__)
+def test_another_order_of_rows_changes_no_more_than_another_seed(estimator, table):
+    X, y = table
+    order = np.random.default_rng(2).permutation(len(y))
+    expected = probabilities(estimator, X, y)
+    change = np.abs(probabilities(estimator, X[order], y[order]) - expected[order]).max()
+    seeds = [clone(estimator).set_params(random_state=seed) for seed in range(1, 6)]
+    by_seed = max(np.abs(probabilities(seeded, X, y) - expected).max() for seeded in seeds)
+    assert change <= 1.5 * by_seed + ROUNDING

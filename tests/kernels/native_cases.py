@@ -219,7 +219,23 @@ def kernel_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> It
                 yield squares.copy(order="K"), rng.random(m), (0, *ends, m), 0.7, squarings
 
 
+def kernel_sum_around_arguments(
+    rng: np.random.Generator, n: int, d: int, k: int
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of few columns around few and many centers, in several memory layouts, and at centers themselves."""
+    d = min(d, joint_kernel.FEW_COLUMNS)
+    for m in (d, 300):
+        centers = rng.normal(size=(m, d))
+        factor = np.stack([*(-2.0 * centers.T), np.ones(m), np.sum(centers * centers, axis=1)])
+        ends = np.sort(rng.integers(0, m + 1, k - 1)).tolist()
+        plain = rng.normal(size=(n, d))
+        for rows in (plain, centers[rng.integers(0, m, n)], np.asfortranarray(plain), plain[::-1]):
+            for squarings in ([0], [0, 1, 1], [0, 2, 2]):
+                yield rows, factor, rng.random(m), (0, *ends, m), 0.7, squarings
+
+
 CASES = {
+    "kernel_sums_around": Case(joint_kernel.kernel_sums_around, kernel_sum_around_arguments),
     "kernel_sums": Case(joint_kernel.kernel_sums, kernel_sum_arguments),
     "position_counts": Case(grid.position_counts, position_count_arguments),
     "position_scores": Case(grid.position_scores, position_score_arguments),

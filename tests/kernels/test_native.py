@@ -94,6 +94,10 @@ def test_malformed_arguments_of_kernel_sums_are_refused() -> None:
         kernel_sums(distances, weight, valid_ends, 1.0, squarings - 1, *out)
     with pytest.raises(ValueError, match="results"):
         kernel_sums(distances, weight, valid_ends, 1.0, squarings, np.empty((2, 2, 2)), np.empty(2))
+    around = native_kernels.module.kernel_sums_around
+    for factor in (np.ones((4, 5)), np.ones((5, 4))):
+        with pytest.raises(ValueError, match="must have shape"):
+            around(np.ones((2, 3)), factor, weight, valid_ends, 1.0, squarings, *out)
 
 
 @needs_native

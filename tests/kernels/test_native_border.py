@@ -199,6 +199,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "largest_codes": (codes,),
         "narrow_into": (codes.copy(), codes, np.full(d, 2)),
         "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),
+        "kernel_sums_around": (x, np.ones((d + 2, d)), np.ones(d), ends, 1.0, [0, 1]),
     }
 
 

@@ -56,7 +56,7 @@ def test_engine_and_number_of_jobs_do_not_change_the_result(family, rule):
 
 @pytest.mark.parametrize(("family", "rule", "start"), FIXED_STEP_AND_START)
 def test_blocks_of_any_size_give_the_same_result(family, rule, start):
-    case, updates = FAMILIES[family], 3
+    case, updates = FAMILIES[family], 2
     one_block = run(case, RULES[rule], Serial(), source_of(case), STARTS[start], updates)
     for rows in (1, 50):
         blocks = run(case, RULES[rule], Serial(), source_of(case, rows), STARTS[start], updates)

@@ -51,6 +51,9 @@ class BayesClassifier(PosteriorAverage):
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
     "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
 
+    A missing cell is integrated out of a new row: its prediction is that of the known cells. If a value was missing in at
+    least ten training rows (for the Gaussian members and "near" also 5 % of them), its absence is evidence like any value.
+
     "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
     chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
     maximize the log likelihood of the out-of-fold predictions plus 0.5 * log(weight) for each member, a weak prior. Members

@@ -13,6 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.decision import most_probable
 from calibayes.estimators.interface.marginals import ColumnSum, Marginals, Part
 from calibayes.estimators.interface.shapley import Sampling, ShapleyValues, shapley_values
+from calibayes.tables.text import counted
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])
-        return f"Explanation of {len(self.chosen)} rows, {self._precision()}; mean absolute contributions: {parts}"
+        return f"Explanation of {counted(len(self.chosen), 'row')}, {self._precision()}; mean absolute contributions: {parts}"
 
     def _precision(self) -> str:
         if not self.permutations:

@@ -43,7 +43,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     """A kernel classifier: Gaussian kernel densities of the classes over all columns jointly.
 
     Numbers are centered on the median, transformed by asinh and standardized; levels become indicator columns; missing
-    values are replaced by the median, with an indicator column. Columns are weighted by their mutual information with the
+    values are replaced by the median, with an indicator column, if at least ten training rows and 5 % of them have one.
+    Other missing values are left out of the distances of a new row, and imputed by regression in kept rows. Columns are weighted by their mutual information with the
     class (in ten quantile bins), at least 1/50 of the largest. All kernels have one bandwidth; the posterior at each
     bandwidth is smoothed towards the one at twice the bandwidth, with ``prior_rows`` pseudo-rows, and at the widest one
     towards the class frequencies. So close rows decide where there are any, and more distant ones elsewhere. A pseudo-row of

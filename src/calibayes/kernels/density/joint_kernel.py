@@ -31,6 +31,8 @@ MOST_EXPONENT = 600.0
 """Largest exponent of the inverse of a kernel, to avoid overflow: beyond it only wider kernels matter."""
 MOST_SQUARINGS = 64
 """A number from 0 to 1 is 0 or 1 after so many squarings: further ones change nothing."""
+FEW_COLUMNS = 48
+"""Columns up to which distances are computed together with the kernels: products of such narrow matrices are slow."""
 LARGER_RANGES = 4
 """Ranges of rows are larger than usual by this factor: products of matrices with few rows are slow."""
 BINS, FEW_VALUES = 10, 20
@@ -123,10 +125,15 @@ def class_sums(
 def _class_sums(
     rows: Array, centers: KernelRows, square: float, steps: Sequence[int], left_out: Array | None = None
 ) -> ClassSums:
+    """`class_sums` of rows of which all are complete, or none is."""
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
     row_factor, center_factor = _distance_factors(rows, centers)
+    is_plain = left_out is None and center_factor is centers.factor
 
     def fill(part: slice) -> None:
+        if is_plain:
+            sums[:, part], nearest[part] = _sums_around(rows[part], centers, square, steps)
+            return
         distances = row_factor[part] @ center_factor
         if left_out is not None:
             distances[np.arange(len(distances)), left_out[part]] = np.inf
@@ -190,10 +197,24 @@ def _sums_of_distances(
     distances: Array, centers: KernelRows, square: float, steps: Sequence[int]
 ) -> tuple[Array, Array]:
     """The ``sums`` (steps, n, k) and ``nearest`` (n,) of `ClassSums` from squared distances (n, m), overwritten."""
-    squarings = [0, *(after - before for before, after in pairwise(steps))]
-    scale = 0.5 * 2.0 ** steps[0] / square
+    scale, squarings = _scale_and_squarings(square, steps)
     sums, nearest = kernel_sums(distances, centers.weight, centers.ends, scale, squarings)
     return sums, nearest * (0.5 / square)
+
+
+def _sums_around(
+    rows: Array, centers: KernelRows, square: float, steps: Sequence[int]
+) -> tuple[Array, Array]:
+    """The ``sums`` (steps, n, k) and ``nearest`` (n,) of `ClassSums` around complete rows (n, d)."""
+    scale, squarings = _scale_and_squarings(square, steps)
+    sums, nearest = kernel_sums_around(rows, centers.factor, centers.weight, centers.ends, scale, squarings)
+    return sums, nearest * (0.5 / square)
+
+
+def _scale_and_squarings(square: float, steps: Sequence[int]) -> tuple[float, list[int]]:
+    """The factor of squared distances at the first step, and how often kernels are squared before each step."""
+    squarings = [0, *(after - before for before, after in pairwise(steps))]
+    return 0.5 * 2.0 ** steps[0] / square, squarings
 
 
 def native_kernel_sums(
@@ -229,6 +250,27 @@ def kernel_sums(
         for c, (start, stop) in enumerate(pairwise(ends)):
             sums[step, :, c] = kernels[:, start:stop] @ weight[start:stop]
     return sums, nearest
+
+
+def native_kernel_sums_around(
+    module: Any, rows: Array, factor: Array, weight: Array, ends: Any, scale: float, squarings: Any
+) -> Any:
+    supported = is_matrix(rows, "f") and factor.shape[1] > 0 and len(ends) > 1
+    if not (supported and rows.shape[1] <= FEW_COLUMNS and 0.0 <= scale < np.inf):
+        return NotImplemented
+    sums, nearest = np.empty((len(squarings), len(rows), len(ends) - 1)), np.empty(len(rows))
+    arrays = as_float64(rows), as_float64(factor), as_float64(weight), as_int64(ends)
+    module.kernel_sums_around(*arrays, scale, np.minimum(as_int64(squarings), MOST_SQUARINGS), sums, nearest)
+    return sums, nearest
+
+
+@twin(native_kernel_sums_around)
+def kernel_sums_around(
+    rows: Array, factor: Array, weight: Array, ends: Sequence[int], scale: float, squarings: Sequence[int]
+) -> tuple[Array, Array]:
+    """`kernel_sums` of the squared distances between rows (n, d) and centers, given by their factor (d + 2, m)."""
+    row_factor = np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))])
+    return kernel_sums(row_factor @ factor, weight, ends, scale, squarings)
 
 
 # -- relevance of columns ------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ const Kernels& kernels() {
         sparse_totals<std::int64_t>,
         largest,
         kernel_sums,
+        kernel_sums_around,
     };
     return all;
 }

@@ -15,6 +15,7 @@ constexpr Int STRETCH = 1024;  // rows of levels processed at a time
 constexpr Int WIDEST = 16;     // most classes processed at a time
 constexpr Int WIDTHS = 5;      // number of widths of packed rows: 2, 4, 8, 12 or 16 numbers
 constexpr Int MOST_SQUARINGS = 64;  // a number from 0 to 1 is 0 or 1 after so many squarings
+constexpr int TOGETHER = 8;    // rows whose distances to centers are computed together
 constexpr Int BESIDE = 16;     // lanes of kernel sums; their scratch has this many numbers per step
 constexpr Int ROWS = 64;       // rows of numbers or posteriors processed at a time; the scratch of posteriors has 2 * ROWS * k numbers
 
@@ -138,6 +139,9 @@ struct Kernels {
     // each step.
     void (*kernel_sums)(const double* away, Int n, Int m, const double* weight, const Int* ends, Int k, double scale,
                         const Int* gaps, Int steps, double* sums, double* nearest, double* lanes);
+    void (*kernel_sums_around)(const double* rows, Int n, Int d, const double* factor, Int m, const double* weight,
+                               const Int* ends, Int k, double scale, const Int* gaps, Int steps, double* sums,
+                               double* nearest, double* lanes, double* away);
 };
 
 const Kernels& chosen();

@@ -126,12 +126,13 @@ static void largest(In<double, 2> rows, Out<Int, 1> which) {
     chosen().largest(rows.data(), n, k, which.data());
 }
 
-static void kernel_sums(In<double, 2> away, In<double, 1> weight, In<Int, 1> ends, double scale, In<Int, 1> gaps,
-                        Out<double, 3> sums, Out<double, 1> nearest) {
-    const Int n = away.shape(0), m = away.shape(1), k = static_cast<Int>(ends.shape(0)) - 1, steps = gaps.shape(0);
+// Checks what all kernel sums have in common, for n rows and m centers; returns scratch for their lanes.
+static std::vector<double> checked_kernels(Int n, Int m, const In<double, 1>& weight, const In<Int, 1>& ends,
+                                           double scale, const In<Int, 1>& gaps, const Out<double, 3>& sums,
+                                           const Out<double, 1>& nearest) {
+    const Int k = static_cast<Int>(ends.shape(0)) - 1, steps = gaps.shape(0);
     demand(m > 0, "expected at least one distance in each row");
     demand(scale >= 0.0 && scale <= std::numeric_limits<double>::max(), "the scale must be 0 or positive, and finite");
-    demand_aligned(away, "squared distances (n, m)");
     demand_shape(weight, "a weight for each distance (m,)", {m});
     demand_aligned(ends, "ends of classes (k + 1,)");
     demand(k > 0 && ends.data()[0] == 0 && ends.data()[k] == m,
@@ -143,10 +144,31 @@ static void kernel_sums(In<double, 2> away, In<double, 1> weight, In<Int, 1> end
                "kernels must be squared 0 to 64 times");
     demand_shape(sums, "results (steps, n, k)", {steps, n, k});
     demand_shape(nearest, "results (n,)", {n});
-    std::vector<double> lanes(static_cast<std::size_t>(steps * calibayes::BESIDE));
+    return std::vector<double>(static_cast<std::size_t>(steps * calibayes::BESIDE));
+}
+
+static void kernel_sums(In<double, 2> away, In<double, 1> weight, In<Int, 1> ends, double scale, In<Int, 1> gaps,
+                        Out<double, 3> sums, Out<double, 1> nearest) {
+    const Int n = away.shape(0), m = away.shape(1);
+    demand_aligned(away, "squared distances (n, m)");
+    auto lanes = checked_kernels(n, m, weight, ends, scale, gaps, sums, nearest);
+    const Int k = static_cast<Int>(ends.shape(0)) - 1, steps = gaps.shape(0);
     nb::gil_scoped_release free;
     chosen().kernel_sums(away.data(), n, m, weight.data(), ends.data(), k, scale, gaps.data(), steps, sums.data(),
                          nearest.data(), lanes.data());
+}
+
+static void kernel_sums_around(In<double, 2> rows, In<double, 2> factor, In<double, 1> weight, In<Int, 1> ends,
+                               double scale, In<Int, 1> gaps, Out<double, 3> sums, Out<double, 1> nearest) {
+    const Int n = rows.shape(0), d = rows.shape(1), m = factor.shape(1);
+    demand_aligned(rows, "rows (n, d)");
+    demand_shape(factor, "the factor of the centers (d + 2, m)", {d + 2, m});
+    auto lanes = checked_kernels(n, m, weight, ends, scale, gaps, sums, nearest);
+    const Int k = static_cast<Int>(ends.shape(0)) - 1, steps = gaps.shape(0);
+    std::vector<double> away(static_cast<std::size_t>(m) * calibayes::TOGETHER);
+    nb::gil_scoped_release free;
+    chosen().kernel_sums_around(rows.data(), n, d, factor.data(), m, weight.data(), ends.data(), k, scale, gaps.data(),
+                                steps, sums.data(), nearest.data(), lanes.data(), away.data());
 }
 
 static void diagonal_gaussian(Table x, In<double, 2> mean, In<double, 2> variance, Out<double, 2> out) {
@@ -285,6 +307,9 @@ NB_MODULE(_native, m) {
     m.def("kernel_sums", kernel_sums, nb::arg("away").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(), nb::arg("sums").noconvert(),
           nb::arg("nearest").noconvert());
+    m.def("kernel_sums_around", kernel_sums_around, nb::arg("rows").noconvert(), nb::arg("factor").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(),
+          nb::arg("sums").noconvert(), nb::arg("nearest").noconvert());
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
     m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());

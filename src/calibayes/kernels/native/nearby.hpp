@@ -48,23 +48,74 @@ CALIBAYES_INLINE void add_kernels(const double* away, const double* weight, Int 
     }
 }
 
+// Sums of one row, at (steps, n, k) `sums` of row `row`; returns the distance of the nearest center.
+CALIBAYES_INLINE double sums_of_row(const double* away, Int m, const double* weight, const Int* ends, Int k,
+                                    double scale, const Int* gaps, Int steps, Int row, Int n, double* sums,
+                                    double* lanes) {
+    const double low = nearest_of(away, m);
+    for (Int c = 0; c < k; ++c) {
+        for (Int i = 0; i < steps * BESIDE; ++i) lanes[i] = 0.0;
+        for (Int from = ends[c]; from < ends[c + 1]; from += NEARBY) {
+            const Int many = ends[c + 1] - from < NEARBY ? ends[c + 1] - from : NEARBY;
+            add_kernels(away + from, weight + from, many, low, scale, gaps, steps, lanes);
+        }
+        for (Int step = 0; step < steps; ++step) {
+            double sum = 0.0;
+            for (Int i = 0; i < BESIDE; ++i) sum += lanes[step * BESIDE + i];
+            sums[(step * n + row) * k + c] = sum;
+        }
+    }
+    return low;
+}
+
 inline void kernel_sums(const double* away, Int n, Int m, const double* weight, const Int* ends, Int k, double scale,
                         const Int* gaps, Int steps, double* sums, double* nearest, double* lanes) {
-    for (Int row = 0; row < n; ++row, away += m) {
-        const double low = nearest_of(away, m);
-        nearest[row] = low;
-        for (Int c = 0; c < k; ++c) {
-            for (Int i = 0; i < steps * BESIDE; ++i) lanes[i] = 0.0;
-            for (Int from = ends[c]; from < ends[c + 1]; from += NEARBY) {
-                const Int many = ends[c + 1] - from < NEARBY ? ends[c + 1] - from : NEARBY;
-                add_kernels(away + from, weight + from, many, low, scale, gaps, steps, lanes);
-            }
-            for (Int step = 0; step < steps; ++step) {
-                double sum = 0.0;
-                for (Int i = 0; i < BESIDE; ++i) sum += lanes[step * BESIDE + i];
-                sums[(step * n + row) * k + c] = sum;
-            }
+    for (Int row = 0; row < n; ++row, away += m)
+        nearest[row] = sums_of_row(away, m, weight, ends, k, scale, gaps, steps, row, n, sums, lanes);
+}
+
+// Squared distances (R, m) of R rows (R, d) to centers, |x|^2 - 2 x'c + |c|^2. The factor (d + 2, m) has -2 c, ones, |c|^2.
+template <int R>
+CALIBAYES_INLINE void distances_of(const double* rows, Int d, const double* factor, Int m, double* away) {
+    using Wide = Pack<2 * LANES>;
+    const double* squares = factor + (d + 1) * m;
+    double own[R];
+    for (int r = 0; r < R; ++r) {
+        own[r] = 0.0;
+        for (Int j = 0; j < d; ++j) own[r] += rows[r * d + j] * rows[r * d + j];
+    }
+    Int i = 0;
+    for (; i + 2 * LANES <= m; i += 2 * LANES) {
+        Wide sum[R];
+        for (int r = 0; r < R; ++r) sum[r] = Wide::load(squares + i) + Wide::all(own[r]);
+        for (Int j = 0; j < d; ++j) {
+            const Wide column = Wide::load(factor + j * m + i);
+            for (int r = 0; r < R; ++r) sum[r] = sum[r] + column * Wide::all(rows[r * d + j]);
         }
+        for (int r = 0; r < R; ++r) sum[r].store(away + r * m + i);
+    }
+    for (; i < m; ++i)
+        for (int r = 0; r < R; ++r) {
+            double sum = squares[i] + own[r];
+            for (Int j = 0; j < d; ++j) sum += factor[j * m + i] * rows[r * d + j];
+            away[r * m + i] = sum;
+        }
+}
+
+// Kernel sums around rows (n, d); `away` (TOGETHER, m) is scratch. Rows are taken together, so that the centers are read
+// from memory less often.
+inline void kernel_sums_around(const double* rows, Int n, Int d, const double* factor, Int m, const double* weight,
+                               const Int* ends, Int k, double scale, const Int* gaps, Int steps, double* sums,
+                               double* nearest, double* lanes, double* away) {
+    Int row = 0;
+    for (; row + TOGETHER <= n; row += TOGETHER) {
+        distances_of<TOGETHER>(rows + row * d, d, factor, m, away);
+        for (Int r = 0; r < TOGETHER; ++r)
+            nearest[row + r] = sums_of_row(away + r * m, m, weight, ends, k, scale, gaps, steps, row + r, n, sums, lanes);
+    }
+    for (; row < n; ++row) {
+        distances_of<1>(rows + row * d, d, factor, m, away);
+        nearest[row] = sums_of_row(away, m, weight, ends, k, scale, gaps, steps, row, n, sums, lanes);
     }
 }
 
