@@ -67,8 +67,8 @@ def _flags():
     return (rng.random((N, 3)) < np.array([0.2, 0.5, 0.8])[(np.arange(N) % K)][:, None]).astype(float)
 
 
-def _numbers(d=2, rng=None):
-    rng = rng or generator(2)
+def _numbers(d=2):
+    rng = generator(2)
     mixing = np.array([[1.0, 0.6], [0.0, 0.8]])
     shift = np.array([[0.0, 0.0], [1.5, -1.0], [-1.0, 2.0]])
     return rng.normal(size=(N, d)) @ mixing + shift[np.arange(N) % K] + 5.0
@@ -129,8 +129,7 @@ def poisson(**options):
 def multinomial(**options):
     rows, layout = _everything((5, 5, 5)).astype(float), Layout(CLASSES, _names(3))
     support = (rows[rows.sum(axis=1) == 4], 1.0)
-    # Not for any seed: a projected gradient step on the probabilities of events may lower the conditional likelihood.
-    events = _events(3, np.random.default_rng(4))
+    events = _events(3, generator(4))
     return FamilyCase(
         Multinomial(**options).bind(layout),
         events,
@@ -205,8 +204,7 @@ def _of_codes(layout):
 
 
 def kernel(family, encoder, **options):
-    # Not for any seed: counts that would become negative stay, and then the end of training may be no maximum.
-    table = read_array(_numbers(rng=np.random.default_rng(2)))
+    table = read_array(_numbers())
     fitted = encoder.fit(table, [0, 1], np.ones(N))
     layout = Layout(CLASSES, _names(2), **fitted.layout())
     support = _of_positions(fitted) if layout.gridded else _of_codes(layout)

@@ -53,6 +53,7 @@ def test_output_in_documents_is_true(name, number, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")  # of random tables
 def test_examples_in_docstrings_run(name):
     failures, _ = doctest.testmod(importlib.import_module(name))
     assert failures == 0

@@ -18,5 +18,9 @@ KEPT = {
         cb.GenerativeLogisticRegression(rule="gd", max_iter=8),
         LabeledTable(np.array([[1e100], [1e100], [1e100], [0.0]]), [1, 1, 1, 0], np.array([[1e100]])),
     ),
+    "gradient steps on large numbers with given priors": (
+        cb.GenerativeLogisticRegression(rule="gd", max_iter=8, priors=[0.5, 0.5]),
+        LabeledTable(np.array([[1e80], [-1e65]]), [0, 1], np.array([[1.0]])),
+    ),
 }
 """Estimator and table by what was wrong."""

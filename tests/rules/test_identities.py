@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from calibayes import (
     GaussianNB,
@@ -14,13 +15,13 @@ from calibayes import (
     every,
 )
 from calibayes.core.abilities import CountStatistics
-from calibayes.core.named_arrays import map_leaves
+from calibayes.core.named_arrays import map_leaves, scale
 from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior
 from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
 from calibayes.learn.loop import measure
-from calibayes.rules import DFE, GDT, ML, RC, TM
+from calibayes.rules import DFE, GD, GDT, ML, RC, TM, Backtracking
 from tests.cases import FAMILIES, LIKELIEST
 from tests.learn.training import run, source_of
 from tests.seeds import generator
@@ -123,12 +124,23 @@ def test_discriminative_frequencies_increase_class_counts_by_the_soft_error(fami
 @pytest.mark.parametrize("family", LIKELIEST)
 @pytest.mark.parametrize("class_alpha", [0.0, 25.0])
 def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
-    """There lam S = s(Y) - (1 - lam) s(P), and no small change of the statistics raises the objective."""
+    """There lam S = s(Y) - (1 - lam) s(P), and no small change of the statistics raises the objective.
+
+    With a prior this equation may have a negative solution: a cell without rows of a class has a positive probability, and
+    (1 - lam) s(P) is subtracted from its count. Such counts stay as they are, so that the end is a fixed point of the
+    update, but no maximum.
+    """
     case, source = FAMILIES[family], source_of(FAMILIES[family])
     run_ = run(case, GDT(lam=0.7), Serial(), source, updates=400, class_alpha=class_alpha)
     block, end = source.parts()[0](), run_.accepted.state.value
     sums = measure(block, run_.model, run_.rule, run_.accepted.parameters)["statistics"]
     assert_allclose(sums["class_prior"]["count"], 0.7 * end["class_prior"]["count"], rtol=1e-4)
+    solution = scale(1.0 / 0.7, sums)
+    valid_solution = run_.model.keep_valid(end, solution)[0]
+    assert largest_difference(valid_solution, end) < 1e-3
+    if largest_difference(valid_solution, solution) > 1e-8:
+        assert not case.scale_free, "a solution without a prior has no negative counts"
+        return
 
     def objective(statistics):
         parameters = run_.model.parameters(statistics)
@@ -141,6 +153,12 @@ def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
         changed = map_leaves(lambda a, b: a * _symmetric(b), end, factors)
         valid = run_.model.keep_valid(end, changed)[0]
         assert objective(valid) < objective(end) + 1e-6
+
+
+def largest_difference(left, right):
+    """The largest difference of two trees, relative to the largest entry of the array it is in."""
+    differences = map_leaves(lambda a, b: np.abs(a - b).max() / np.abs(a).max(), left, right)
+    return max(difference for arrays in differences.values() for difference in arrays.values())
 
 
 def _symmetric(factors):
@@ -214,6 +232,25 @@ def test_rules_do_not_change_given_priors(rule):
 def test_gradient_descent_lowers_the_log_loss_under_given_priors(estimator):
     model = estimator(rule="gd", priors=[0.9, 0.1], stop=None, max_iter=30).fit(*two_classes())
     assert np.all(np.diff(model.history_["log_loss"]) < 0)
+
+
+@pytest.mark.parametrize("priors", [None, [0.5, 0.5]])
+def test_a_gradient_step_that_overflows_is_not_taken(priors):
+    X, y = 1e99 * two_classes()[0], two_classes()[1]
+    ml, gd = (GenerativeLogisticRegression(rule=rule, priors=priors) for rule in ("ml", "gd"))
+    with pytest.warns(ConvergenceWarning, match="diverged.* smaller step or standardize the columns"):
+        gd.fit(X, y)
+    assert_array_equal(gd.predict_proba(X), ml.fit(X, y).predict_proba(X))
+
+
+def test_step_control_shortens_a_gradient_step_that_overflows():
+    X, y = 2e77 * two_classes()[0], two_classes()[1]
+    model = GenerativeLogisticRegression(rule=GD(step=Backtracking(tries=2000)), stop=None, max_iter=5)
+    model.fit(X, y)
+    history = model.history_
+    assert len(history["objective"]) == 6
+    assert np.all(np.diff(history["objective"]) >= 0)
+    assert history["step"][1] < 1e-100
 
 
 def test_class_prior_keeps_the_count_of_a_frozen_class():

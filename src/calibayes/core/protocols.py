@@ -255,7 +255,8 @@ class Rule(Protocol):
     ) -> tuple[State, int]:
         """The next state and the number of statistics that kept their old value.
 
-        ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``.
+        ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``. Raises
+        FloatingPointError if the state is not finite.
         """
 
 

@@ -156,7 +156,10 @@ def problem_of(run: Run) -> str:
     """Why a run ended before its stopping criterion was met, and what to do; empty if it was met."""
     history: Sequence[Entry] = run.history
     if run.diverged:
-        return f"rule {run.rule.name!r} diverged; the best state before that is used. Give the rule a smaller step."
+        return (
+            f"rule {run.rule.name!r} diverged; the best state before that is used. "
+            f"Give the rule a smaller step{_other_remedy(run)}."
+        )
     if run.updates and not run.best_iter and history[-1].objective < history[0].objective - DIVERGING_FALL:
         return (
             f"the first steps of rule {run.rule.name!r} lowered its objective, so the start is used. "
@@ -168,3 +171,8 @@ def problem_of(run: Run) -> str:
             "Increase max_iter for a closer fit to the training rows, or set stop=None to end there on purpose."
         )
     return ""
+
+
+def _other_remedy(run: Run) -> str:
+    """What helps besides a smaller step: steps on parameters, not on statistics, are in the units of the columns."""
+    return " or standardize the columns" if run.state.statistics is None else ""

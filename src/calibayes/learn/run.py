@@ -210,12 +210,24 @@ class Run:
         return -entry.objective if self.rule.maximizes_objective else entry.soft_error
 
     def _propose_next(self) -> None:
-        """Propose the step that the rule's control chooses; end if it gives up."""
+        """Propose the step that the rule's control chooses; end if it gives up, or if an unguarded step overflows."""
         step = self.rule.control.step(self.updates + 1, self._previous, self._rejections)
+        while step is not None and not self._is_proposed(step):
+            if not self.rule.control.guarded:
+                self._diverge()
+                return
+            self._rejections += 1
+            step = self.rule.control.step(self.updates + 1, step, self._rejections)
         if step is None:
             self.done = self.converged = True
-        else:
+
+    def _is_proposed(self, step: float) -> bool:
+        """Propose a step; returns False if it overflows."""
+        try:
             self._propose(step)
+        except FloatingPointError:
+            return False
+        return True
 
     def _propose(self, step: float) -> None:
         self._wanted, before = step, self.accepted.total_step

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from calibayes.core.abilities import NaturalParameters
-from calibayes.core.protocols import Model, State, StepControl, Trees
+from calibayes.core.named_arrays import map_leaves
+from calibayes.core.protocols import Array, Model, State, StepControl, Trees
 from calibayes.rules.update import Blend, Fixed, step_control
 
 
@@ -15,7 +18,9 @@ class GD(Blend):
     """A step of ``step`` / n on the natural parameters along statistics(X, Y - P), then a projection.
 
     The state is the parameters, not statistics. As in the papers, natural parameters are those of the columns in their
-    own units, so the step depends on their scale and origin: standardize the columns first.
+    own units, so the step depends on their scale and origin: standardize the columns first. A step that overflows is not
+    taken: training ends there, with a warning, or the step control shortens the step. As in the papers, a step may lower
+    the conditional likelihood, however short it is, because of the projection.
 
     Parameters
     ----------
@@ -43,4 +48,20 @@ class GD(Blend):
     def advance(
         self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
-        return self.state(model, model.gradient_step(state.value, direction, step / size)), 0
+        return self.state(model, _finite_step(model, state.value, direction, step / size)), 0
+
+
+def _finite_step(model: Model, parameters: Trees, direction: Trees, rate: float) -> Trees:
+    """Parameters after a gradient step. Raises FloatingPointError if one of them is not finite."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = model.gradient_step(parameters, direction, rate)
+    except np.linalg.LinAlgError as error:  # of a natural parameter that is not finite
+        raise FloatingPointError("a gradient step overflows") from error
+    map_leaves(_check_finite, moved)
+    return moved
+
+
+def _check_finite(parameter: Array) -> None:
+    if not np.isfinite(parameter).all():
+        raise FloatingPointError("a gradient step overflows")

@@ -235,7 +235,8 @@ class GDT(Blend):
     """The generative-discriminative trade-off, W = Y - (1 - lam) P (gdt-2004, equations 5 to 8).
 
     Maximizes lam * log p(x, y) + (1 - lam) * log p(y | x), summed over rows. The prior of a family enters as lam * log
-    prior.
+    prior. With a prior on probabilities, training ends near the maximum, not at it, if the maximum would need negative
+    counts: counts are never below 0.
 
     Parameters
     ----------

@@ -292,7 +292,7 @@ def test_progress_is_reported_after_a_second(capsys, monkeypatch):
 @pytest.mark.parametrize("weight", [1e-310, 1e-200])
 def test_tiny_weights_are_refused(weight):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="largest sample weight is .* Multiply all weights"):
+    with pytest.raises(ValueError, match=r"largest sample weight is .* Multiply all weights"):
         LogUnivariateClassifier().fit(X, y, sample_weight=np.full(len(y), weight))
 
 

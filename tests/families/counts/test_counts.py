@@ -8,7 +8,8 @@ from sklearn import naive_bayes
 from sklearn.datasets import load_digits
 
 import calibayes as cb
-from calibayes.families import Gamma
+from calibayes.core.protocols import Layout
+from calibayes.families import Gamma, Multinomial
 from tests.cases import FAMILIES
 from tests.contract.test_sparse import documents
 
@@ -19,6 +20,49 @@ def learned(name):
     case = FAMILIES[name]
     family = case.prepared()
     return case, family, family.parameters(case.start())
+
+
+def conditional_likelihood(family, columns, parameters, labels):
+    log_density = family.log_density(columns, parameters)
+    log_posterior = log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True)
+    return np.sum(labels * log_posterior), np.exp(log_posterior)
+
+
+def slope_of_gradient_step(family, columns, parameters, labels, rate=1e-6):
+    """The slope of the conditional likelihood along gradient steps, by a difference, and as the projection implies."""
+    _, posterior = conditional_likelihood(family, columns, parameters, labels)
+    direction = family.statistics(columns, labels - posterior)
+    ahead, back = (
+        conditional_likelihood(
+            family, columns, family.gradient_step(parameters, direction, step).parameters, labels
+        )
+        for step in (rate, -rate)
+    )
+    g, p = direction["count"], np.exp(parameters["log_probability"])
+    levels = np.cumsum(family.layout.levels)[:-1] if family.layout.levels else []
+    tables = [np.split(array, levels, axis=1) for array in (g, p * g, g / p)]
+    gains = [(g**2).sum() - pg.mean(axis=1) @ gp.sum(axis=1) for g, pg, gp in zip(*tables, strict=True)]
+    return (ahead[0] - back[0]) / (2 * rate), sum(gains)
+
+
+@pytest.mark.parametrize(
+    "name", ["multinomial-alpha", "multinomial-dirichlet", "categorical-alpha", "categorical-dirichlet"]
+)
+def test_slope_of_the_likelihood_along_projected_gradient_steps(name):
+    """A step g on log p becomes g - mean(p g) / p by the projection: its gain is sum(g^2) - mean(p g) sum(g / p)."""
+    case, family, parameters = learned(name)
+    measured, implied = slope_of_gradient_step(family, case.columns, parameters, case.labels())
+    assert measured == pytest.approx(implied, rel=1e-4, abs=1e-3)
+
+
+def test_a_projected_gradient_step_may_lower_the_likelihood():
+    """However small it is: the gain may be negative where a probability is small."""
+    family = Multinomial().bind(Layout(("a", "b"), ("x", "y", "z")))
+    columns, labels = np.array([[1.0, 3.0, 0.0], [0.0, 0.0, 4.0]]), np.eye(2)
+    parameters = {"log_probability": np.log([[0.01, 0.9, 0.09]] * 2), "length": np.ones(1)}
+    measured, implied = slope_of_gradient_step(family, columns, parameters, labels)
+    assert measured == pytest.approx(implied, rel=1e-4)
+    assert implied < 0
 
 
 @pytest.mark.parametrize("name", ["poisson", "poisson-gamma"])

@@ -70,3 +70,15 @@ def test_terms_of_a_gaussian_tree_are_regressions_on_the_parent():
         left = target - given @ np.linalg.lstsq(given, target, rcond=None)[0]
         expected = -0.5 * (left**2 / np.var(left) + np.log(2 * np.pi * np.var(left)))
         assert_allclose(terms[labels == 1, 1, j], expected, atol=1e-8)
+
+
+def test_a_gaussian_tree_does_not_depend_on_the_units_of_the_columns():
+    """Not even if products of their variances overflow."""
+    x, labels = numbers()
+
+    def parents(columns):
+        layout = Layout(("a", "b"), tuple("wxyz"), center=columns.mean(axis=0), variance=columns.var(axis=0))
+        family = Gaussian(TreeCovariance(PerClass())).bind(layout)
+        return family.prepare(family.statistics(columns, np.eye(K)[labels])).shape.parents
+
+    assert parents(x * np.array([1e90, 1e-90, 1e100, 1.0])) == parents(x)

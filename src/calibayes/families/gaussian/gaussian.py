@@ -273,7 +273,7 @@ class Gaussian(ClassCenters):
         if shape.tied:
             # If the class prior cannot absorb the normalizer, its gradient is part of the step.
             moved = natural + rate * (sums if absorbed else sums - count * mean)
-            means = shape.covariance_times(covariance, moved)
+            means = _finite_squares(shape.covariance_times(covariance, moved), moved)
             offset = 0.5 * (np.sum(moved * means, axis=1) - np.sum(natural * mean, axis=1))
             return GradientStep({**parameters, "mean": means}, offset if absorbed else None)
         centers = np.broadcast_to(center, first.shape)
@@ -282,7 +282,7 @@ class Gaussian(ClassCenters):
         gradient = squares - expand(count, squares) * (shape.square(mean) + covariance)
         moved = natural + rate * (sums - count * mean)
         covariance = shape.gradient_step(covariance, rate * gradient, EIGENVALUE_FLOOR)
-        means = shape.covariance_times(covariance, moved)
+        means = _finite_squares(shape.covariance_times(covariance, moved), moved)
         return GradientStep({"mean": means, **shape.covariance_parameters(covariance, len(means))}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
@@ -318,6 +318,12 @@ class Gaussian(ClassCenters):
 
     def conditional_terms(self, columns: Array, parameters: Arrays, order: Array) -> Array:
         return self.shape.conditional_terms(np.asarray(columns, dtype=np.float64), parameters, order)
+
+
+def _finite_squares(means: Array, natural: Array) -> Array:
+    """The means (k, d), with NaN instead of those whose squares, which log densities contain, overflow."""
+    finite = np.isfinite(means**2) & np.isfinite(natural * means)
+    return np.where(finite, means, np.nan)
 
 
 def _floats(columns: Array) -> Array:

@@ -41,7 +41,7 @@ class TreeCovariance(Full):
         """This shape with the tree of maximal mutual information, -1/2 log(1 - correlation^2) for two columns."""
         count = np.where(start["count"] > 0, start["count"], 1.0)[:, None]
         mean = start["first"] / count
-        covariance = start["second"] / count[:, :, None] - self.square(mean)
+        covariance = self._scaled(start["second"] / count[:, :, None] - self.square(mean))
         left, right = np.triu_indices(mean.shape[1], 1)
         variances = np.maximum(self.variances(covariance), 0.0)
         product = variances[:, left] * variances[:, right]
@@ -51,6 +51,11 @@ class TreeCovariance(Full):
         information = PairInformation(gain, np.broadcast_to(count, gain.shape), np.ones(gain.shape))
         candidates = Candidates(mean.shape[1], left, right, information)
         return replace(self, parents=self.search.parents(candidates))
+
+    def _scaled(self, covariance: Array) -> Array:
+        """The covariance in units, powers of 2, in which variances are near 1: products of variances do not overflow."""
+        exponent = np.frexp(np.sqrt(np.maximum(self.variances(covariance), 0.0)))[1]
+        return np.ldexp(covariance, -(exponent[:, :, None] + exponent[:, None, :]))
 
     def constrain(self, covariance: Array, size: Array) -> Array:
         # Unchanged before the trees are learned, and for a prior covariance that all classes share.

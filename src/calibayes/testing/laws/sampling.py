@@ -13,7 +13,10 @@ from calibayes.testing.laws.law import has, law
 
 @law(has(Sampling))
 def samples_follow_the_density(case: FamilyCase) -> None:
-    """Parameters fitted to samples give the samples the same mean log density as the parameters they are drawn from."""
+    """Parameters fitted to samples give the samples the same mean log density as the parameters they are drawn from.
+
+    A structure is learned anew from the samples, so that the fitted parameters belong to another prepared family.
+    """
     family = case.prepared()
     assert isinstance(family, Sampling)
     parameters = family.parameters(case.start())
@@ -21,9 +24,11 @@ def samples_follow_the_density(case: FamilyCase) -> None:
     samples = family.sample(parameters, classes, case.generator())
     assert samples.shape == (len(classes), case.columns.shape[1])
     labels = np.eye(case.k)[classes]
-    refitted = fit(prepare(family, samples, labels), samples, labels, steps=10)
+    other = prepare(family, samples, labels)
+    refitted = fit(other, samples, labels, steps=10)
     true, estimated = (
-        family.log_density(samples, p)[np.arange(len(classes)), classes] for p in (parameters, refitted)
+        fitted.log_density(samples, p)[np.arange(len(classes)), classes]
+        for fitted, p in ((family, parameters), (other, refitted))
     )
     assert abs(float(np.mean(true - estimated))) < 0.02 + 10.0 / len(case.columns)
 
