@@ -8,7 +8,7 @@ class, is the measure by which columns are scaled before distances are computed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -64,9 +64,14 @@ class KernelRows:
         rows = self.rows
         return np.stack([*(-2.0 * rows.T), np.ones(len(rows)), np.sum(rows * rows, axis=1)])
 
+    @cached_property
+    def incomplete_factor(self) -> Array:
+        """The factor (2 d + 1, m) for rows of which some values are missing, made once."""
+        return np.concatenate([self.factor[:-1], self.rows.T**2])
+
     def __getstate__(self) -> dict[str, Any]:
         """The fields: a pickled model does not contain its rows twice."""
-        return {name: value for name, value in vars(self).items() if name != "factor"}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class ClassSums(NamedTuple):
@@ -188,9 +193,8 @@ def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:
     known = ~np.isnan(rows)
     if known.all():
         return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]), centers.factor
-    filled, squares = np.where(known, rows, 0.0), centers.rows.T**2
-    left = np.column_stack([filled, np.sum(filled * filled, axis=1), known])
-    return left, np.concatenate([centers.factor[:-1], squares])
+    filled = np.where(known, rows, 0.0)
+    return np.column_stack([filled, np.sum(filled * filled, axis=1), known]), centers.incomplete_factor
 
 
 def _sums_of_distances(
