@@ -18,7 +18,9 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent
@@ -40,7 +42,7 @@ class Step(NamedTuple):
 
     name: str
     command: list[str]
-    variables: dict[str, str] = {}  # noqa: RUF012  not changed
+    variables: Mapping[str, str] = MappingProxyType({})
     """Environment variables."""
 
 

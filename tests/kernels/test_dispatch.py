@@ -51,15 +51,20 @@ show_versions()
 """
 
 
-@pytest.mark.parametrize(("setting", "notes"), [("", 1), ("0", 0)])
-def test_missing_kernels_are_noted_once_unless_they_are_switched_off(setting: str, notes: int) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", FIT_TWICE_WITHOUT_EXTENSION],
+def run_with_setting(code: str, setting: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process with a value of CALIBAYES_NATIVE."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
         env={**os.environ, "CALIBAYES_NATIVE": setting},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(("setting", "notes"), [("", 1), ("0", 0)])
+def test_missing_kernels_are_noted_once_unless_they_are_switched_off(setting: str, notes: int) -> None:
+    process = run_with_setting(FIT_TWICE_WITHOUT_EXTENSION, setting)
     assert process.returncode == 0, process.stderr
     assert process.stderr.count("The native kernels of calibayes are not built") == notes
     assert process.stdout.count("NATIVE KERNELS ARE MISSING") == notes
@@ -68,13 +73,7 @@ def test_missing_kernels_are_noted_once_unless_they_are_switched_off(setting: st
 @pytest.mark.parametrize("setting", ["0", "baseline", "nonsense"])
 def test_the_environment_variable_selects_the_kernels(setting: str) -> None:
     code = "from calibayes.kernels.dispatch import native_kernels; print(native_kernels.instruction_set)"
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "CALIBAYES_NATIVE": setting},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = run_with_setting(code, setting)
     if setting == "0" or find_spec("calibayes.kernels.native._native") is None:
         assert process.stdout.strip() == "None"
     elif setting == "nonsense":
