@@ -14,6 +14,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.tables.date_text import formats_of
+from calibayes.tables.text import counted
 
 SEPARATORS = (",", ";", "\t")
 ALWAYS_MISSING = frozenset(
@@ -115,7 +116,7 @@ def read_csv(path: Path, missing_values: Iterable[str] | None = None) -> CSVCont
     uneven = [(line, len(row)) for line, row in body if len(row) != len(header)]
     if uneven:
         line, size = uneven[0]
-        raise ValueError(f"{path}: row {line} has {size} cells, but the header has {len(header)}")
+        raise ValueError(f"{path}: row {line} has {counted(size, 'cell')}, but the header has {len(header)}")
     columns = zip(*(row for _, row in body), strict=True)
     parsed = [
         parsed_column(name, cells, missing, decimal_comma=separator == ";")
