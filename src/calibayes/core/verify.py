@@ -1,0 +1,79 @@
+"""Checks of values that come from outside, such as a model file. Each raises ValueError with what is wrong.
+
+A value class has a method ``verify()`` if its parts may fail to fit together. Training never calls it: what training makes
+is valid by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+TOLERANCE = 1e-6
+"""Largest distance of a sum of probabilities from 1: far above rounding, far below a damaged table."""
+
+
+def require(condition: bool, problem: str) -> None:
+    """Raises ValueError with the problem unless the condition holds."""
+    if not condition:
+        raise ValueError(problem)
+
+
+def require_array(name: str, value: Any, shape: Sequence[int | None], kinds: str = "f") -> Array:
+    """An array of this shape (None: any length) whose type is of one of the kinds, as in ``numpy.dtype.kind``."""
+    require(isinstance(value, np.ndarray), f"{name} must be an array, got {type(value).__name__}")
+    has_shape = len(value.shape) == len(shape) and all(
+        size is None or size == given for size, given in zip(shape, value.shape, strict=True)
+    )
+    expected = ", ".join("any" if size is None else str(size) for size in shape)
+    require(has_shape, f"{name} must have shape ({expected}), got {value.shape}")
+    require(value.dtype.kind in kinds, f"{name} has the type {value.dtype}")
+    return value
+
+
+def require_finite(
+    name: str, value: Any, shape: Sequence[int | None], least: float = -np.inf, kinds: str = "f"
+) -> Array:
+    """An array of finite numbers, none below ``least``."""
+    array = require_array(name, value, shape, kinds)
+    require(bool(np.isfinite(array).all()), f"{name} contains NaN or infinity")
+    require(bool((array >= least).all()), f"{name} contains numbers below {least:g}")
+    return array
+
+
+def require_log_probabilities(name: str, value: Any, shape: Sequence[int | None]) -> Array:
+    """Logarithms of probabilities that sum to 1 along the last axis; -inf is a probability of 0."""
+    array = require_array(name, value, shape)
+    require(bool((array <= TOLERANCE).all()), f"{name} contains NaN, or logarithms of more than 1")
+    is_one = np.abs(np.exp(array).sum(axis=-1) - 1.0) <= TOLERANCE
+    require(bool(np.all(is_one)), f"{name} are not logarithms of probabilities that sum to 1")
+    return array
+
+
+def require_probabilities(name: str, value: Any, shape: Sequence[int | None]) -> Array:
+    """Probabilities that sum to 1 along the last axis."""
+    array = require_finite(name, value, shape, least=0.0)
+    is_one = np.abs(array.sum(axis=-1) - 1.0) <= TOLERANCE
+    require(bool(np.all(is_one)), f"{name} are not probabilities that sum to 1")
+    return array
+
+
+def require_positions(name: str, positions: Iterable[int], size: int) -> None:
+    """Whole numbers from 0 to ``size`` - 1."""
+    outside = [j for j in positions if not 0 <= j < size]
+    require(not outside, f"{name} contains the position {outside[:1]} of {size}")
+
+
+def require_length(name: str, value: Sequence[Any], length: int) -> None:
+    require(len(value) == length, f"{name} must have {length} entries, got {len(value)}")
+
+
+def require_names(name: str, given: Iterable[str], expected: Iterable[str]) -> None:
+    """The same names, in any order."""
+    given, expected = set(given), set(expected)
+    different = sorted(given ^ expected)
+    require(not different, f"{name}: {different[:1]} is missing or unknown")
