@@ -50,7 +50,8 @@ def _fits_tuple(value: Any, arguments: tuple[Any, ...]) -> bool:
 
 def _fits_sequence(value: Any, arguments: tuple[Any, ...]) -> bool:
     is_sequence = isinstance(value, list | tuple | range | np.ndarray)
-    return is_sequence and all(fits(part, arguments[0]) for part in value)
+    is_uniform = isinstance(value, range) or (isinstance(value, np.ndarray) and value.dtype != object)
+    return is_sequence and all(fits(part, arguments[0]) for part in (value[:1] if is_uniform else value))
 
 
 def _fits_mapping(value: Any, arguments: tuple[Any, ...]) -> bool:

@@ -10,13 +10,13 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.files.codec import Codec, Reader, Writer, only, typed
-from calibayes.files.container import NAMES
+from calibayes.files.container import MOST_AXES, NAMES, are_sizes
 from calibayes.files.values import of_text
 
 DTYPE: Final = re.compile(r"[<>|]([biuf]\d{1,2}|O|[US]\d{1,7}|[mM]8\[(\d{1,6})?(Y|M|W|D|h|m|s|ms|us|ns)\])")
 """The types that are known, as ``numpy.dtype.str``."""
-MOST_TEXT_BYTES: Final = 2**28
-"""Largest size of an array of texts of fixed width."""
+MOST_AXIS: Final = 2**27
+"""Longest axis of an array that is written as a list, which may be empty."""
 PYTHON_TYPES: Final = {"b": bool, "i": int, "u": int, "f": float, "U": str, "S": bytes}
 
 
@@ -80,14 +80,21 @@ def _read_tensor(node: Mapping[str, Any], path: str, reader: Reader) -> Array:
 def _read_array(node: Mapping[str, Any], path: str, reader: Reader) -> Array:
     only(node, "$array", "type", "shape")
     dtype, cells = dtype_of(node["type"]), reader.read_all(typed(node["$array"], list, "$array"), path)
-    if (cells and dtype.kind not in "OUS") or dtype.itemsize * len(cells) > MOST_TEXT_BYTES:
+    if cells and dtype.kind not in "OUS":
         raise ValueError(f"an array of {len(cells)} values of the type {dtype} is not allowed")
+    reader.count_text(dtype.itemsize * len(cells))
     made = np.empty(len(cells), dtype=dtype)
     for place, cell in enumerate(cells):
         made[place] = cell if dtype.kind == "O" else typed(cell, PYTHON_TYPES[dtype.kind], "a text")
     if dtype.kind in "US" and made.tolist() != list(cells):
         raise ValueError("texts are longer than their type allows")
-    return made.reshape(node["shape"]) if "shape" in node else made
+    return made.reshape(_shape(node["shape"])) if "shape" in node else made
+
+
+def _shape(given: Any) -> list[int]:
+    if not are_sizes(given, MOST_AXES) or max(given, default=0) > MOST_AXIS:
+        raise ValueError("the shape is invalid or too large")
+    return list(given)
 
 
 _array = Codec("$array", _write_array, _read_array)

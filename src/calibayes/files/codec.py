@@ -20,6 +20,11 @@ from calibayes.files.errors import ModelFileError
 PLAIN = (str, bool, int, type(None))
 MOST_WHOLE = 10**300
 """Whole numbers beyond it are not written."""
+INVALID = (
+    *(ValueError, TypeError, KeyError, IndexError),
+    *(ArithmeticError, AttributeError, RecursionError),
+)
+"""Errors of objects that are made from invalid parts."""
 
 
 @dataclass(frozen=True)
@@ -99,60 +104,96 @@ class Reader:
     codecs: Mapping[str, Codec]
     tensors: Mapping[str, Array]
     used: set[str] = field(default_factory=set)
-    _objects: dict[int, Any] = field(default_factory=dict)
-    _bytes_left: int = field(init=False)
+    _objects: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    _size: int = field(init=False)
+    _work: int = 0
+    _text_bytes: int = 0
 
     def __post_init__(self) -> None:
-        size = sum(array.nbytes for array in self.tensors.values())
-        self._bytes_left = MOST_READINGS * (LEAST_BYTES + size)
+        self._size = LEAST_SIZE + sum(array.nbytes for array in self.tensors.values())
 
     def read(self, node: Any, path: str) -> Any:
         """The value of a JSON node. Raises ModelFileError if it is invalid."""
+        self._size, self._work = self._size + 1, self._work + 1
         if isinstance(node, list):
             return self.read_all(node, path)
         if not isinstance(node, dict):
             return node
         tags = [key for key in node if key[:1] == "$" and key != "$id"]
-        if not tags:
-            return {key: self.read(part, f"{path}.{key}") for key, part in node.items()}
-        return self._read_tagged(node, tags[0], path)
+        if not tags and "$id" not in node:
+            start = path[:LONGEST_PATH]
+            return {key: self.read(part, f"{start}.{key[:LONGEST_NAME]}") for key, part in node.items()}
+        return self._read_tagged(node, (tags or ["$id"])[0], path)
 
     def read_all(self, nodes: Sequence[Any], path: str) -> tuple[Any, ...]:
-        return tuple(self.read(node, f"{path}[{place}]") for place, node in enumerate(nodes))
+        start = path[:LONGEST_PATH]
+        return tuple(self.read(node, f"{start}[{place}]") for place, node in enumerate(nodes))
 
     def _read_tagged(self, node: Mapping[str, Any], tag: str, path: str) -> Any:
         if tag not in self.codecs:
-            raise ModelFileError(f"{path} has the unknown tag {tag[:80]!r}")
+            raise ModelFileError(f"{_printable(path)} has the unknown tag {tag[:LONGEST_NAME]!r}")
+        before = self._work
         try:
             value = self.codecs[tag].read(node, path, self)
+            if "$id" in node:
+                self._note(node["$id"], value, self._work - before)
         except ModelFileError:
             raise
-        except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
-            raise ModelFileError(f"{path} is invalid: {error}") from error
-        if "$id" in node:
-            self._objects[node["$id"]] = value
+        except INVALID as error:
+            raise ModelFileError(f"{_printable(path)} is invalid: {reason(error)}") from error
         return value
 
+    def _note(self, number: Any, value: Any, work: int) -> None:
+        if typed(number, int, "$id") in self._objects:
+            raise ValueError(f"the $id {number} is given twice")
+        self._objects[number] = (value, work)
+
+    def _repeat(self, work: int) -> None:
+        """Count what is read again. References may not make much more work than the file is large."""
+        self._work += work
+        if self._work > MOST_READINGS * self._size:
+            raise ValueError("objects or tensors are used too often")
+
+    def count_text(self, size: int) -> None:
+        """Count the bytes of arrays of texts. Raises ValueError if they are too many."""
+        self._text_bytes += size
+        if self._text_bytes > MOST_TEXT_BYTES:
+            raise ValueError(f"arrays of texts of more than {MOST_TEXT_BYTES:,} bytes are not allowed")
+
     def tensor(self, name: Any) -> Array:
-        """A tensor by name. All references together may not make much more work than the file is large."""
+        """A tensor by name."""
         if not isinstance(name, str) or name not in self.tensors:
             raise ValueError(f"there is no tensor {str(name)[:80]!r}")
         self.used.add(name)
-        self._bytes_left -= self.tensors[name].nbytes
-        if self._bytes_left < 0:
-            raise ValueError("tensors are used too often")
+        self._repeat(self.tensors[name].nbytes)
         return self.tensors[name]
 
     def same(self, number: Any) -> Any:
         """An object that was read before."""
         if type(number) is not int or number not in self._objects:
             raise ValueError(f"there is no object {str(number)[:80]} before it")
-        return self._objects[number]
+        value, work = self._objects[number]
+        self._repeat(work)
+        return value
 
 
 MOST_READINGS = 64
-"""How often each tensor may be used, on average."""
-LEAST_BYTES = 2**16
+"""How often each value and each byte of a tensor may be used, on average."""
+LEAST_SIZE = 2**16
+MOST_TEXT_BYTES = 2**28
+"""Largest size of all arrays of texts of fixed width together."""
+LONGEST_PATH, LONGEST_NAME = 300, 80
+"""Longer ones are cut off, so that messages and the work for them are bounded."""
+
+
+def reason(error: BaseException) -> str:
+    """The message of an error in one line."""
+    text = f"{error} is missing or unknown" if isinstance(error, KeyError) else str(error)
+    return _printable(" ".join(text.split()))
+
+
+def _printable(text: str) -> str:
+    return "".join(mark if mark.isprintable() else "?" for mark in text[:LONGEST_PATH])
 
 
 def only(node: Mapping[str, Any], *keys: str) -> None:

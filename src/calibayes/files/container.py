@@ -122,14 +122,21 @@ def _bytes(array: Array) -> memoryview:
 @contextmanager
 def open_file(path: str | os.PathLike[str], most_bytes: int) -> Iterator[BinaryIO]:
     """A regular file of at most so many bytes, open for reading."""
-    with open(path, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{os.fspath(path)} is not a file")
-        if status.st_size > most_bytes:
-            size = f"{status.st_size:,} bytes, and most_bytes is {most_bytes:,}"
-            raise ModelFileError(f"{os.fspath(path)} is too large: {size}")
+    with open(path, "rb", opener=_open_regular) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            sizes = f"{size:,} bytes, and most_bytes is {most_bytes:,}"
+            raise ModelFileError(f"{os.fspath(path)} is too large: {sizes}")
         yield file
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file; a named pipe is not waited for."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise ModelFileError(f"{os.fspath(path)} is not a file")
 
 
 def read_header(file: BinaryIO) -> Header:
@@ -145,6 +152,8 @@ def read_header(file: BinaryIO) -> Header:
         )
     if size < 8 + max(length, DIGITS.stop):
         raise ModelFileError(f"{name} is truncated: it ends before its header does")
+    if length < DIGITS.stop:
+        raise ModelFileError(f"{name} is damaged: its header is too short")
     content = start + file.read(length - len(start))
     zeroed = content[: DIGITS.start] + b"0" * 64 + content[DIGITS.stop :]
     if _signed(zeroed) != content:
@@ -172,8 +181,8 @@ def _tensor(key: str, entry: Any, name: str) -> Tensor:
     """The description of a tensor. Raises ModelFileError if its shape does not fit its bytes."""
     valid = isinstance(entry, dict) and entry.keys() == {"dtype", "shape", "data_offsets"}
     valid = valid and isinstance(entry["dtype"], str) and entry["dtype"] in TYPES
-    valid = valid and _are_sizes(entry["shape"], MOST_AXES)
-    valid = valid and _are_sizes(entry["data_offsets"], 2) and len(entry["data_offsets"]) == 2
+    valid = valid and are_sizes(entry["shape"], MOST_AXES)
+    valid = valid and are_sizes(entry["data_offsets"], 2) and len(entry["data_offsets"]) == 2
     if valid:
         dtype, (first, last) = TYPES[entry["dtype"]], entry["data_offsets"]
         if 0 < math.prod(entry["shape"]) * dtype.itemsize == last - first:
@@ -181,7 +190,8 @@ def _tensor(key: str, entry: Any, name: str) -> Tensor:
     raise ModelFileError(f"{name} has an invalid tensor {key[:80]!r}")
 
 
-def _are_sizes(given: Any, most: int) -> bool:
+def are_sizes(given: Any, most: int) -> bool:
+    """Whether a JSON value is a list of at most so many lengths."""
     return (
         isinstance(given, list)
         and len(given) <= most

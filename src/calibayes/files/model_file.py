@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes._version import __version__
 from calibayes.files import container
-from calibayes.files.codec import Reader, Writer
+from calibayes.files.codec import INVALID, Reader, Writer, reason
 from calibayes.files.contents import contents_of
 from calibayes.files.errors import ModelFileError
 from calibayes.files.objects import BY_TAG, BY_TYPE, UnknownClassError
@@ -98,10 +98,10 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
         return _model_of(document, tensors)
     except UnknownClassError as error:
         raise ModelFileError(
-            f"{os.fspath(path)}: {error}; it was written by calibayes {document['calibayes_version']}, this is {__version__}"
+            f"{os.fspath(path)}: {error}; it was written by calibayes {document['calibayes_version'][:40]}, this is {__version__}"
         ) from None
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)} is invalid: {error}") from error
+    except INVALID as error:
+        raise ModelFileError(f"{os.fspath(path)} is invalid: {reason(error)}") from error
 
 
 def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
@@ -124,14 +124,19 @@ def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
 def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
     """The estimator of a document. Raises ModelFileError if anything in it is invalid."""
     reader = Reader(BY_TAG, tensors)
-    contents = reader.read(document["contents"], "contents")
+    reader.read(document["contents"], "contents")
     model = reader.read(document["model"], "model")
     if type(model).__name__ not in ESTIMATORS or not ESTIMATORS[type(model).__name__].attributes:
         raise ModelFileError("its model is no estimator")
-    check_is_fitted(model)
+    check_is_fitted(model, msg="its model is not fitted")
     unused = [name for name in tensors if name not in reader.used]
     if unused:
         raise ModelFileError(f"the tensor {unused[0][:80]!r} is not part of the model")
-    if contents != contents_of(model):
+    if _text(document["contents"]) != _text(Writer(BY_TYPE).write(contents_of(model), "contents")):
         raise ModelFileError("its contents are not those of its model")
     return model
+
+
+def _text(value: Any) -> str:
+    """JSON, in which true, 1 and 1.0 are different."""
+    return json.dumps(value, sort_keys=True)

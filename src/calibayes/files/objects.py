@@ -136,6 +136,11 @@ def _read_function(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     return _looked_up(FUNCTIONS, node["$function"])
 
 
+def _read_same(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
+    only(node, "$same")
+    return reader.same(node["$same"])
+
+
 def _looked_up(known: Mapping[str, Any], name: Any) -> Any:
     if not isinstance(name, str) or name not in known:
         raise UnknownClassError(f"unknown class or function {str(name)[:80]!r}")
@@ -146,7 +151,7 @@ _value = Codec("$type", _write_value, _read_value)
 _estimator = Codec("$estimator", _write_estimator, _read_estimator)
 _foreign = Codec("$scikit_learn", _write_foreign, _read_foreign)
 _function = Codec("$function", _write_function, _read_function)
-_same = Codec("$same", lambda value, path, writer: {}, lambda node, path, reader: reader.same(node["$same"]))
+_same = Codec("$same", lambda value, path, writer: {}, _read_same)
 
 BY_TYPE: Final[Mapping[Any, Codec]] = {
     **PLAIN,

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.files.codec import Codec, Reader, Writer, only, typed
+from calibayes.files.strict_json import MOST_VALUES
 
 FLOATS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 LIBRARIES: Final = {
@@ -57,6 +58,13 @@ def _mapping(*pairs: tuple[Any, Any]) -> dict[Any, Any]:
     return made
 
 
+def _range(*parts: Any) -> range:
+    made = range(*parts)
+    if not -MOST_VALUES <= made.start <= MOST_VALUES or not -MOST_VALUES <= made.stop <= MOST_VALUES:
+        raise ValueError(f"a range may not go beyond {MOST_VALUES:,}")
+    return made
+
+
 def _random_state(*state: Any) -> np.random.RandomState:
     made = np.random.RandomState(0)
     made.set_state(("MT19937", *state))
@@ -72,7 +80,7 @@ PLAIN: Final[Mapping[Any, Codec]] = {
     list: of_parts("$list", list, lambda *parts: list(parts)),
     Mapping: of_parts("$pairs", lambda value: tuple(value.items()), _mapping),
     slice: of_parts("$slice", lambda value: (value.start, value.stop, value.step), slice),
-    range: of_parts("$range", lambda value: (value.start, value.stop, value.step), range),
+    range: of_parts("$range", lambda value: (value.start, value.stop, value.step), _range),
     np.random.RandomState: of_parts("$random_state", _state_of, _random_state),
     float: of_text("$float", repr, FLOATS.__getitem__),
     Decimal: of_text("$decimal", str, lambda text: Decimal(text[:1000])),
