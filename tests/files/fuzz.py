@@ -1,11 +1,12 @@
 """Load random changes of valid model files of every estimator: python -m tests.files.fuzz --seconds 60 --seed 1
 
 Checksums are right, so that what refuses a file is behind them. A file must be refused as ModelFileError, or its model must
-predict valid probabilities (or raise ValueError), within seconds and bounded memory. Files run in a process of their own, so that a crash is
-seen. Each case follows from the seed and its number; findings are written to build/fuzz-files.
+predict valid probabilities (or raise ValueError), within seconds and bounded memory. Files run in a process of their own,
+so that a crash is seen. Each case follows from the seed and its number; findings are written to build/fuzz-files.
 """
 
 import argparse
+import contextlib
 import faulthandler
 import random
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -43,27 +45,28 @@ def changed(seed: int, case: int) -> tuple[str, list[str], bytes]:
 
 def _apply(mutation, parts: Parts, rng: np.random.Generator) -> None:
     """Apply a change that fits what the changes before it have left."""
-    try:
+    with contextlib.suppress(TypeError, KeyError, AttributeError, IndexError):
         mutation(parts, rng)
-    except (TypeError, KeyError, AttributeError, IndexError):
-        pass
 
 
-def problem(path: Path, rows) -> str:
+def problem(path: Path, rows, outcomes: Counter[str]) -> str:
     """What is wrong with how a file is loaded and its model predicts; empty if nothing is."""
     begin = time.perf_counter()
     try:
         model = calibayes.load(path)
     except ModelFileError:
+        outcomes["refused"] += 1
         return _if_slow(begin)
-    except Exception:
+    except Exception:  # noqa: BLE001  every other error is a finding
         return f"load: {traceback.format_exc(limit=-4)}"
     try:
         predicted = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.transform(rows)
     except ValueError:
+        outcomes["could not predict"] += 1
         return _if_slow(begin)
-    except Exception:
+    except Exception:  # noqa: BLE001  every other error is a finding
         return f"predict: {traceback.format_exc(limit=-4)}"
+    outcomes["predicted"] += 1
     return _if_invalid(model, np.asarray(predicted)) or _if_slow(begin)
 
 
@@ -87,20 +90,21 @@ def work(seed: int, first: int, seconds: float) -> None:
     for name in NAMES:
         sample(name)
     limit_memory(MEMORY)
-    end, case = time.monotonic() + seconds, first
+    end, case, outcomes = time.monotonic() + seconds, first, Counter[str]()
     while time.monotonic() < end:
         (FOLDER / "case").write_text(str(case), encoding="utf-8")
         path = FOLDER / f"{seed}-{case}.safetensors"
         name, mutations, content = changed(seed, case)
         path.write_bytes(content)
         faulthandler.dump_traceback_later(6 * MOST_SECONDS, exit=True)
-        found = problem(path, sample(name).rows)
+        found = problem(path, sample(name).rows, outcomes)
         faulthandler.cancel_dump_traceback_later()
         if found:
             print(f"FOUND {path}: {name}, {', '.join(mutations)}: {found}", flush=True)
         else:
             path.unlink()
         case += 1
+    print(", ".join(f"{outcome}: {count:,}" for outcome, count in outcomes.items()), flush=True)
     (FOLDER / "case").write_text(str(case), encoding="utf-8")
 
 

@@ -20,7 +20,12 @@ EXTREMES: tuple[Any, ...] = (
     *({"$pairs": [[0, 1]]}, {"$pairs": []}, {"$library": "POLARS"}, {"$library": "PYARROW"}),
     *({"$array": [], "type": "<f8"}, {"$array": [], "type": "<f8", "shape": [3, 0]}),
     *({"$array": ["a", "b"], "type": "<U1"}, {"$array": [None, {}], "type": "|O"}),
-    *({"$scalar": 1.5, "type": "<f4"}, {"$scalar": 0, "type": "<M8[s]"}, {"$dtype": "|O"}, {"$dtype": "<M8[ns]"}),
+    *(
+        {"$scalar": 1.5, "type": "<f4"},
+        {"$scalar": 0, "type": "<M8[s]"},
+        {"$dtype": "|O"},
+        {"$dtype": "<M8[ns]"},
+    ),
     *({"$scikit_learn": "KFold"}, {"$scikit_learn": "LedoitWolf"}),
 )
 NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 1.0, 1e300, -1e300, 1e-300, 2.0**62, -(2.0**62), 255.0)
@@ -42,7 +47,13 @@ def pick(values: Any, rng: np.random.Generator) -> Any:
 
 def model_place(parts: Parts, rng: np.random.Generator) -> tuple[Any, Any]:
     """A place in the model; parameters, of which there are many, are chosen less often."""
-    node = parts.document if rng.random() < 0.02 else parts.model["attributes"] if rng.random() < 0.9 else parts.model
+    node = (
+        parts.document
+        if rng.random() < 0.02
+        else parts.model["attributes"]
+        if rng.random() < 0.9
+        else parts.model
+    )
     return pick(places(node), rng)  # type: ignore[no-any-return]
 
 
@@ -122,7 +133,9 @@ def permute_entries(parts: Parts, rng: np.random.Generator) -> None:
 
 def reverse_entries(parts: Parts, rng: np.random.Generator) -> None:
     name = tensor(parts, rng)
-    parts.tensors[name] = parts.tensors[name][..., ::-1].copy() if parts.tensors[name].ndim else parts.tensors[name]
+    parts.tensors[name] = (
+        parts.tensors[name][..., ::-1].copy() if parts.tensors[name].ndim else parts.tensors[name]
+    )
 
 
 def change_dtype(parts: Parts, rng: np.random.Generator) -> None:
@@ -139,7 +152,13 @@ def change_dtype(parts: Parts, rng: np.random.Generator) -> None:
 def change_shape(parts: Parts, rng: np.random.Generator) -> None:
     name = tensor(parts, rng)
     array = parts.tensors[name]
-    shapes: list[Any] = [array.reshape(-1), array.reshape(1, -1), array.T.copy(), array[None], array.reshape(-1)[:1]]
+    shapes: list[Any] = [
+        array.reshape(-1),
+        array.reshape(1, -1),
+        array.T.copy(),
+        array[None],
+        array.reshape(-1)[:1],
+    ]
     shapes += [np.concatenate([array, array])] if array.ndim else []
     shapes += [array[:-1].copy()] if array.ndim and len(array) > 1 else []
     parts.tensors[name] = np.ascontiguousarray(pick(shapes, rng))

@@ -1,0 +1,96 @@
+"""Files that are made to take time or memory are refused within seconds and two gigabytes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.files.forging import header_text, put_together, signed
+from tests.files.hostile_containers import parts
+
+MOST_SECONDS = 60
+"""Far above what a file takes, and far below what it would take without a limit."""
+
+
+def of_document(change):
+    """A file whose document is changed."""
+    changed = parts()
+    change(changed)
+    return put_together(changed)
+
+
+def in_contents(text):
+    """A file with a JSON text as a further key of its contents."""
+
+    def change(p):
+        written = json.dumps(p.document)
+        p.document = written.replace('"kept_rows"', f'"more": {text}, "kept_rows"', 1)
+
+    return of_document(change)
+
+
+def in_parameters(value):
+    return of_document(lambda p: p.model["parameters"].update(verbose=value))
+
+
+def shared_by_many(p):
+    """A list of 200,000 numbers that 100,000 values refer to, each of which is checked."""
+    schedule = {"$type": "Schedule", "lengths": {"$same": 1000}}
+    p.model["parameters"]["verbose"] = [{"$list": [0.5] * 200_000, "$id": 1000}, *[schedule] * 100_000]
+
+
+def tensor_used_by_many(p):
+    """A tensor of a megabyte that is used 100,000 times."""
+    p.tensors["large"] = np.zeros(2**17)
+    p.model["parameters"]["verbose"] = [{"$tensor": "large"}] * 100_000
+
+
+def tensor_shared_by_many(p):
+    """A tensor of a megabyte that 100,000 values refer to."""
+    p.tensors["large"] = np.zeros(2**17)
+    schedule = {"$type": "Schedule", "lengths": {"$same": 1000}}
+    p.model["parameters"]["verbose"] = [{"$tensor": "large", "$id": 1000}, *[schedule] * 100_000]
+
+
+def million_tensors():
+    """A header of a million tensors of one byte."""
+    entry = ',"t{0}":{{"dtype":"U8","shape":[1],"data_offsets":[{0},{1}]}}'
+    entries = "".join(entry.format(n, n + 1) for n in range(1_000_000))
+    return signed(header_text(parts(), {}, b"")[:-1] + entries + "}", bytes(1_000_000))
+
+
+def wide_text():
+    """A header of 90 MB in which every character takes four bytes of memory."""
+    text = header_text(parts(), {}, b"")
+    return signed(text[:-1] + ',"' + "\U0001f600" * 22_000_000 + '":1}')
+
+
+COSTLY = {
+    "six million numbers": lambda: in_contents("[" + "0," * 6_000_000 + "0]"),
+    "objects": lambda: in_contents("[" + '{"a":0},' * 2_400_000 + "0]"),
+    "lists in lists": lambda: in_contents("[" + "[[[[[[[[]]]]]]]]," * 500_000 + "0]"),
+    "text of 90 MB": lambda: in_contents('"' + "a" * 90_000_000 + '"'),
+    "text of 90 MB of wide characters": wide_text,
+    "key of 40 MB with 200,000 values": lambda: in_contents(
+        '{"' + "k" * 40_000_000 + '": [' + "[0]," * 200_000 + "0]}"
+    ),
+    "million tensors": million_tensors,
+    "arrays of long texts": lambda: in_parameters([{"$array": ["a"] * 6, "type": "<U9999999"}] * 1000),
+    "list shared by many": lambda: of_document(shared_by_many),
+    "tensor used by many": lambda: of_document(tensor_used_by_many),
+    "tensor shared by many": lambda: of_document(tensor_shared_by_many),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory need Linux")
+@pytest.mark.parametrize("name", COSTLY)
+def test_costly_files_are_refused_within_bounds(name, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(COSTLY[name]())
+    command = [sys.executable, "-m", "tests.files.limited_load", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
+    path.unlink()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert " s: " in done.stdout, "the file was not refused"
