@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -44,14 +44,21 @@ def _fits_tuple(value: Any, arguments: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple):
         return False
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return all(fits(part, arguments[0]) for part in value)
+        return _all_fit(value, arguments[0])
     return len(value) == len(arguments) and all(map(fits, value, arguments))
 
 
 def _fits_sequence(value: Any, arguments: tuple[Any, ...]) -> bool:
     is_sequence = isinstance(value, list | tuple | range | np.ndarray)
     is_uniform = isinstance(value, range) or (isinstance(value, np.ndarray) and value.dtype != object)
-    return is_sequence and all(fits(part, arguments[0]) for part in (value[:1] if is_uniform else value))
+    return is_sequence and _all_fit(value[:1] if is_uniform else value, arguments[0])
+
+
+def _all_fit(values: Iterable[Any], annotation: Any) -> bool:
+    """Whether all values fit. For plain annotations one value of each type is checked, as many values would take long."""
+    if annotation in (str, float, int, bool):
+        values = {type(value): value for value in values}.values()
+    return all(fits(value, annotation) for value in values)
 
 
 def _fits_mapping(value: Any, arguments: tuple[Any, ...]) -> bool:
