@@ -12,6 +12,7 @@ from tests.files.corpus.write_corpus import VALID
 from tests.files.forging import put_together, taken_apart
 from tests.files.hostile_containers import CONTAINERS
 from tests.files.hostile_documents import DOCUMENTS
+from tests.files.hostile_values import INVALID_VALUES
 from tests.files.sample_models import NAMES, sample, small_model
 
 HOSTILE = {**CONTAINERS, **DOCUMENTS}
@@ -36,6 +37,13 @@ def test_hostile_files_are_refused(name, tmp_path):
     path.write_bytes(HOSTILE[name].make())
     message = refusal(path)
     assert re.search(HOSTILE[name].message, message), message
+
+
+@pytest.mark.parametrize("name", INVALID_VALUES)
+def test_invalid_values_are_refused(name, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(INVALID_VALUES[name]())
+    refusal(path)
 
 
 @pytest.mark.parametrize("name", NAMES)
