@@ -303,7 +303,7 @@ MODELS = {
 def wrong_types() -> dict[str, Hostile]:
     """Every field of the fitted model and every attribute, with a value of a type that no field has."""
     slice_of_model = {"$slice": [None, None, None]}
-    refused = "wrong type|is not part of the model|no object 0 before it"
+    refused = "wrong type|must be an array|is not part of the model|no object 0 before it"
     small = parts()
     of_fitted = [name for name in small.fitted if name[:1] != "$"]
     return {
