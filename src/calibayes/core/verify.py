@@ -68,6 +68,29 @@ def require_positions(name: str, positions: Iterable[int], size: int) -> None:
     require(not outside, f"{name} contains the position {outside[:1]} of {size}")
 
 
+def require_columns(name: str, indices: Sequence[int]) -> None:
+    """Positions of columns in a table, each at most once."""
+    require(all(j >= 0 for j in indices), f"{name} contains a negative position")
+    require(len(set(indices)) == len(indices), f"{name} contains a position twice")
+
+
+def require_ascending(name: str, values: Array, *, strictly: bool = True) -> None:
+    """An array (n,) of values of any type in ascending order; if ``strictly``, no two are equal."""
+    try:
+        in_order = values[:-1] < values[1:] if strictly else values[:-1] <= values[1:]
+    except TypeError:  # values that cannot be compared
+        in_order = False
+    require(bool(np.all(in_order)), f"{name} must be in ascending order" + ", each once" * strictly)
+
+
+def require_number(name: str, value: Any, least: float = -np.inf, most: float = np.inf) -> None:
+    """A finite number in a range."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    require(is_number, f"{name} must be a number, got {type(value).__name__}")
+    in_range = least <= value <= most and abs(value) < np.inf
+    require(bool(in_range), f"{name} must be a finite number between {least:g} and {most:g}, got {value}")
+
+
 def require_length(name: str, value: Sequence[Any], length: int) -> None:
     require(len(value) == length, f"{name} must have {length} entries, got {len(value)}")
 

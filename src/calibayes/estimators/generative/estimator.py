@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine, Rule
+from calibayes.core.verify import require
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
@@ -23,6 +24,7 @@ from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.fitted_state import verified_conversion
 from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
@@ -181,6 +183,11 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         if table is not None:
             set_names(holder, table)
         return adopt(holder, {**vars(holder), "fitted_": fitted})
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        if (conversion := verified_conversion(self)) is not None:
+            require(conversion == self.fitted_.binding.conversion, "conversion_ is not that of fitted_")
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
