@@ -66,8 +66,8 @@ class KernelRows:
         require_ascending("ends", np.array(self.ends))
         is_complete = len(self.ends) > 1 and (self.ends[0], self.ends[-1]) == (0, m)
         require(is_complete, f"ends must begin with 0 and end with the number of rows, {m}")
-        by_class = np.add.reduceat(self.weight, self.ends[:-1])
-        require(bool((by_class > 0).all() and np.isfinite(by_class.sum())), "a class has no weight")
+        most = np.maximum.reduceat(self.weight, self.ends[:-1])
+        require(bool((most > 0).all() and (most < 1e300 / m).all()), "a class has no weight, or weights overflow")
 
     @cached_property
     def factor(self) -> Array:

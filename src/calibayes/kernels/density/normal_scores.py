@@ -32,7 +32,6 @@ class NormalScores:
             require(len(require_finite("knots", values, (None,))) > 0, "a column has no knots")
             require_ascending("knots", values)
             require_finite("scores", scores, values.shape)
-            require_ascending("scores", scores, strictly=False)
 
     def apply(self, columns: Array) -> Array:
         """Scores of columns (n, d), (n, d)."""
