@@ -197,6 +197,7 @@ def test_values_of_other_bins_are_refused(name):
         np.array(["a", "a"], dtype=object),
         np.array(["a", None], dtype=object),
         np.array([1, "a"], dtype=object),
+        np.array([["a"], None], dtype=object)[:1],
         np.array([2.0, 1.0]),
         np.array([1.0, np.nan]),
         np.array([1.0, np.inf]),

@@ -181,6 +181,9 @@ LINEAR = trained(cb.SparseLogBivariateClassifier(), numbers())
 UNIVARIATE = trained(cb.LogUnivariateClassifier(C=1.0), numbers())
 FEATURES = trained(cb.LogDensityFeatures(selection=None), numbers())
 TRADE_OFF = trained(cb.TradeOffCV(cv=2), numbers())
+NAIVE = trained(cb.GaussianNB(), numbers())
+NUMBERS_FITTED = {"n_features_in_", "bandwidth_step_", "prior_rows_", "C_"}
+"""Attributes that any positive number fits, or that of columns."""
 BINARY = cb.JointKernelClassifier().fit(numbers(), labels() == "a")
 
 
@@ -195,6 +198,16 @@ def test_attributes_that_are_lacking_are_refused(model):
     for name in required:
         with pytest.raises(ValueError, match=f"no {name}"):
             damaged(model, **{name: None}).verify()
+
+
+@pytest.mark.parametrize("junk", [5, "x", np.nan, [1], {}, {"a": 1}, np.zeros((1, 7)), JOINT], ids=repr)
+@pytest.mark.parametrize("model", [JOINT, LINEAR, UNIVARIATE, FEATURES, TRADE_OFF, NAIVE], **IDS)
+def test_an_attribute_that_is_something_else_is_refused(model, junk):
+    for name in [name for name in vars(model) if name.endswith("_")]:
+        if isinstance(junk, int) and name in NUMBERS_FITTED:
+            continue
+        with pytest.raises(ValueError, match=r"\w"):
+            damaged(model, **{name: junk}).verify()
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ def require_positions(name: str, positions: Iterable[int], size: int) -> None:
     require(not outside, f"{name} contains the position {outside[:1]} of {size}")
 
 
+def require_instance(name: str, value: Any, kind: type) -> None:
+    """An object of a class."""
+    require(isinstance(value, kind), f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+
+
 def require_columns(name: str, indices: Sequence[int]) -> None:
     """Positions of columns in a table, each at most once."""
     require(all(j >= 0 for j in indices), f"{name} contains a negative position")

@@ -78,9 +78,8 @@ class Bins(FixedLayout, ABC):
         for edges, values, distinct in zip(self.edges, self.bin_values, self.distinct_counts, strict=True):
             require_finite("edges", edges, (None,))
             require(len(edges) > 1, "edges of bins must be at least a minimum and a maximum")
-            require_ascending(
-                "edges", edges, strictly=False
-            )  # neighboring numbers have their midpoint in common
+            # Not strictly: the midpoint of two neighboring floating-point numbers is one of them.
+            require_ascending("edges", edges, strictly=False)
             require(distinct > 0, "distinct_counts must be positive")
             if values is not None:
                 require_finite("bin_values", values, (len(edges) - 1,))

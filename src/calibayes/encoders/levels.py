@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -220,6 +220,8 @@ class Levels:
 def _verify_values(name: str, values: Any) -> None:
     """Raise ValueError unless values are known, distinct and ascending."""
     require_array(name, values, (None,), LEVEL_KINDS)
+    are_scalars = values.dtype.kind != "O" or all(isinstance(value, Hashable) for value in values)
+    require(are_scalars, f"{name} contains values that cannot be levels")
     require(not missing_mask(values).any(), f"{name} contains missing values")
     require(values.dtype.kind != "f" or bool(np.isfinite(values).all()), f"{name} contains infinity")
     require_ascending(name, values)

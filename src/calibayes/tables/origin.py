@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Protocol
@@ -56,6 +56,10 @@ class FromFrame:
         require(
             isinstance(self.library, nw.Implementation) and self.library in EAGER_LIBRARIES,
             f"{self.library!r} is no library of data frames in memory",
+        )
+        require(
+            all(isinstance(label, Hashable) for label in self.labels),
+            "labels contains a value that is no name",
         )
         for name in ("categorical", "days"):
             require_length(name, getattr(self, name), len(self.labels))

@@ -117,7 +117,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        if (conversion := verified_conversion(self)) is not None:
+        if (conversion := verified_conversion(self, FittedEnsemble)) is not None:
             is_same = conversion.converted_names == self.fitted_.names
             require(is_same, "conversion_ has other columns than fitted_")
 

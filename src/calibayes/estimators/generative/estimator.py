@@ -186,7 +186,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        if (conversion := verified_conversion(self)) is not None:
+        if (conversion := verified_conversion(self, Fitted)) is not None:
             require(conversion == self.fitted_.binding.conversion, "conversion_ is not that of fitted_")
 
     # -- prediction --------------------------------------------------------------------------------------------------

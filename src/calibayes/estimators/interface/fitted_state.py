@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.verify import require, require_array, require_ascending, require_length, require_number
+from calibayes.core.verify import (
+    require,
+    require_array,
+    require_ascending,
+    require_instance,
+    require_length,
+    require_number,
+)
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.table import missing_mask
 
@@ -29,9 +36,9 @@ def is_fitted_with(model: Any, required: Iterable[str], optional: Iterable[str] 
 
 def verify_columns(model: Any) -> ColumnConversion:
     """The conversion of the columns. Raises ValueError unless their number and names are those of the conversion."""
-    conversion, d = model.conversion_, model.n_features_in_
-    if not isinstance(conversion, ColumnConversion):
-        raise ValueError("conversion_ must be a conversion of columns")
+    conversion: ColumnConversion = model.conversion_
+    d = model.n_features_in_
+    require_instance("conversion_", conversion, ColumnConversion)
     require_number("n_features_in_", d, 1)
     require_length("the names of conversion_", conversion.names, d)
     if hasattr(model, "feature_names_in_"):
@@ -40,10 +47,12 @@ def verify_columns(model: Any) -> ColumnConversion:
     return conversion
 
 
-def verified_conversion(model: Any) -> ColumnConversion | None:
-    """The conversion of the columns of an estimator whose model is ``fitted_``; None if it is not fitted."""
-    is_fitted = is_fitted_with(model, ("fitted_", *COLUMNS), OPTIONAL_COLUMNS)
-    return verify_columns(model) if is_fitted else None
+def verified_conversion(model: Any, kind: type) -> ColumnConversion | None:
+    """The conversion of the columns of an estimator whose model is ``fitted_``, of a class; None if it is not fitted."""
+    if not is_fitted_with(model, ("fitted_", *COLUMNS), OPTIONAL_COLUMNS):
+        return None
+    require_instance("fitted_", model.fitted_, kind)
+    return verify_columns(model)
 
 
 def verify_classes(classes: Any) -> int:

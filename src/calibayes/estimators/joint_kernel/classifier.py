@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_number, require_positions
-from calibayes.encoders.schema import column_types
+from calibayes.core.verify import require, require_instance, require_number, require_positions
+from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
@@ -170,6 +170,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         if not is_fitted_with(self, (*FITTED, *COLUMNS), ("left_out_log_loss_", *OPTIONAL_COLUMNS)):
             return
+        for name, kind in (("density_", JointDensity), ("schema_", Schema), ("relevance_", Mapping)):
+            require_instance(name, getattr(self, name), kind)
         names, density = verify_columns(self).converted_names, self.density_
         require_same_classes(self.classes_, len(density.centers.ends) - 1)
         require(self.schema_.names == names, "schema_ has other columns than the training table")

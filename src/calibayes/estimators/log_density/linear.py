@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_array, require_finite, require_names, require_number
+from calibayes.core.verify import (
+    require_array,
+    require_finite,
+    require_instance,
+    require_names,
+    require_number,
+)
 from calibayes.engines import one_thread
 from calibayes.estimators.interface.fitted_state import require_score
 from calibayes.estimators.interface.input import Rows, class_factors
@@ -279,7 +285,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
 
 def _verify_results(results: Mapping[str, Array]) -> None:
     """Raise ValueError unless there is a held-out loss for each candidate and cost."""
-    require(isinstance(results, Mapping), "cv_results_ must be a mapping")
+    require_instance("cv_results_", results, Mapping)
     require_names("cv_results_", results, ("features", "C", "loss"))
     features = require_array("the features of cv_results_", results["features"], (None,), "iu")
     costs = require_finite("C of cv_results_", results["C"], (None,), least=0.0)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
-from calibayes.core.verify import require, require_positions
+from calibayes.core.verify import require, require_instance, require_positions
 from calibayes.dependence import BestFraction, Dependence, Selection, SignificantPairs, TopFraction
 from calibayes.engines import one_thread
 from calibayes.estimators.interface.fitted_state import (
@@ -60,11 +60,14 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
             return
         fitted, names = cast(Any, self), verify_columns(self).converted_names
         densities, classes = fitted.densities_, fitted.classes_
+        require_instance("densities_", densities, LogDensities)
+        require_instance("feature_names_", fitted.feature_names_, list)
         require_same_classes(classes, len(densities.kernels))
         require_positions("the columns of densities_", densities.varying.tolist(), len(names))
         expected = densities.feature_names(names, classes.tolist())
-        require(list(fitted.feature_names_) == expected, "feature_names_ are not those of densities_")
+        require(fitted.feature_names_ == expected, "feature_names_ are not those of densities_")
         if hasattr(self, "dependence_"):
+            require_instance("dependence_", fitted.dependence_, Dependence)
             varying = tuple(names[j] for j in densities.varying)
             require(fitted.dependence_.names == varying, "dependence_ has other columns than densities_")
             require(fitted.dependence_.classes == tuple(range(len(classes))), "dependence_ has other classes")

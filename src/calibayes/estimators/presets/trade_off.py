@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_finite, require_names, require_number
+from calibayes.core.verify import require, require_finite, require_instance, require_names, require_number
 from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
@@ -156,7 +156,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _verify_results(results: Mapping[str, Array], lam: float) -> None:
     """Raise ValueError unless there are scores for each value and fold, and the chosen value is one of them."""
-    require(isinstance(results, Mapping), "cv_results_ must be a mapping")
+    require_instance("cv_results_", results, Mapping)
     require_names("cv_results_", results, ("lam", "log_loss", "error"))
     lams = require_finite("lam of cv_results_", results["lam"], (None,), least=0.0)
     require(lam in lams.tolist(), f"lam_ is {lam:g}, which is not among the values of cv_results_")

@@ -67,7 +67,7 @@ class KernelRows:
         is_complete = len(self.ends) > 1 and (self.ends[0], self.ends[-1]) == (0, m)
         require(is_complete, f"ends must begin with 0 and end with the number of rows, {m}")
         most = np.maximum.reduceat(self.weight, self.ends[:-1])
-        require(bool((most > 0).all() and (most < 1e300 / m).all()), "a class has no weight, or weights overflow")
+        require(bool(np.all((most > 0) & (most < 1e300 / m))), "a class has no weight, or too large ones")
 
     @cached_property
     def factor(self) -> Array:
