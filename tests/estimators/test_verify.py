@@ -14,6 +14,7 @@ from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.kernel_member import KernelPath
 from calibayes.estimators.ensemble.member import NO_PATH
 from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
+from calibayes.estimators.generative.temperature import LOG_TEMPERATURES
 from calibayes.estimators.presets.kinds import OfKind
 from calibayes.estimators.presets.tree_columns import Positions
 from calibayes.tables.conversion import ColumnConversion
@@ -417,6 +418,11 @@ def test_an_ensemble_that_does_not_fit_is_refused(changes):
 def test_a_path_that_does_not_fit_is_refused(changes):
     with pytest.raises(ValueError, match=r"\w"):
         replace(PATH, **changes).verify()
+
+
+def test_every_temperature_that_is_tried_passes():
+    for log_temperature in LOG_TEMPERATURES:
+        replace(PATH, temperature=float(np.exp(log_temperature))).verify()
 
 
 def test_paths_with_further_fields():

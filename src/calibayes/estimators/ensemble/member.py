@@ -49,7 +49,7 @@ class CalibrationPath:
         require_array("error", self.error, (steps,))
         require(not (self.total_step < 0).any(), "total_step contains negative numbers")
         require_positions("best", [self.best], steps)
-        require_number("temperature", self.temperature, 1e-6, 1e6)
+        require_number("temperature", self.temperature, 1e-12, 1e12)
 
     @property
     def stop(self) -> float:
