@@ -220,8 +220,9 @@ def test_pooled_levels_need_a_rule_and_are_no_others():
         encoders.Levels(most=1, indices=(0,), unpooled=(some,), pooled=(some[1:],)).verify()
     with pytest.raises(ValueError, match="without a rule"):
         encoders.Levels(indices=(0,), unpooled=(some[:1],), pooled=(some[1:],)).verify()
-    with pytest.raises(ValueError, match="rare must be at least 0"):
-        encoders.Levels(rare=np.nan, indices=(0,), unpooled=(some[:1],), pooled=(some[1:],)).verify()
+    for pooled in (some[1:], some[:0]):
+        with pytest.raises(ValueError, match="rare must be at least 0"):
+            encoders.Levels(rare=np.nan, indices=(0,), unpooled=(some[:1],), pooled=(pooled,)).verify()
 
 
 @pytest.mark.parametrize("at_least", [10**9, 10**30, -1, (3,), (2**25, 0), 1.5])

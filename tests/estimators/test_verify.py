@@ -188,6 +188,18 @@ NUMBERS_FITTED = {"n_features_in_", "bandwidth_step_", "prior_rows_", "C_"}
 BINARY = cb.JointKernelClassifier().fit(numbers(), labels() == "a")
 
 
+def test_a_frame_of_other_columns_is_refused():
+    model = trained(cb.GaussianNB(), TABLES["frame"]())
+    origin = model.fitted_.binding.origin
+    shorter = replace(
+        origin, labels=origin.labels[1:], categorical=origin.categorical[1:], days=origin.days[1:]
+    )
+    shorter.verify()
+    binding = replace(model.fitted_.binding, origin=shorter)
+    with pytest.raises(ValueError, match="labels of the training frame"):
+        damaged(model, fitted_=replace(model.fitted_, binding=binding)).verify()
+
+
 @pytest.mark.parametrize("model", [JOINT, LINEAR, UNIVARIATE, FEATURES, TRADE_OFF], **IDS)
 def test_attributes_that_are_lacking_are_refused(model):
     required = {name for name in vars(model) if name.endswith("_")} - {
@@ -243,6 +255,7 @@ def test_a_kernel_classifier_that_does_not_fit_is_refused(changes):
     [
         {"scale": JOINT.density_.scale[:-1]},
         {"scale": -JOINT.density_.scale},
+        {"scale": 2.0 * JOINT.density_.scale, "square": 4.0 * JOINT.density_.square},
         {"scale": JOINT.density_.scale * np.nan},
         {"square": 0.0},
         {"square": np.nan},

@@ -26,6 +26,7 @@ def test_what_training_makes_passes(value):
         {"rows": ROWS.rows[:-1]},
         {"rows": ROWS.rows[0]},
         {"rows": ROWS.rows * np.nan},
+        {"rows": ROWS.rows * 1e200},
         {"rows": ROWS.rows.astype(object)},
         {"weight": ROWS.weight[:-1]},
         {"weight": -ROWS.weight},
@@ -64,6 +65,11 @@ def test_kernels_that_do_not_fit_are_refused(field, wrong):
         return
     with pytest.raises(ValueError, match=r"\w"):
         replace(KERNEL, **{field: changes[wrong]}).verify()
+
+
+def test_kernels_that_are_too_far_away_are_refused():
+    with pytest.raises(ValueError, match="too far away"):
+        replace(KERNEL, centers=KERNEL.centers * 1e200).verify()
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,8 @@ class Levels:
         for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True):
             _verify_values("unpooled", unpooled)
             _verify_values("pooled", pooled)
-            require(
-                not len(pooled) or self.pooling.is_active, "levels are pooled without a rule to pool them"
-            )
+            is_active = self.pooling.is_active
+            require(is_active or not len(pooled), "levels are pooled without a rule to pool them")
             in_both = set(unpooled.tolist()) & set(pooled.tolist())
             require(not in_both, f"level {next(iter(in_both), None)!r} is both pooled and not pooled")
         if self.indices:

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine, Rule
-from calibayes.core.verify import require
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
@@ -24,7 +23,7 @@ from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.fitted_state import verified_conversion
+from calibayes.estimators.interface.fitted_state import require_same_table, verified_conversion
 from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
@@ -187,7 +186,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         if (conversion := verified_conversion(self, Fitted)) is not None:
-            require(conversion == self.fitted_.binding.conversion, "conversion_ is not that of fitted_")
+            require_same_table(conversion, self.fitted_.binding)
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

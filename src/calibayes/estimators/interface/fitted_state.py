@@ -55,6 +55,13 @@ def verified_conversion(model: Any, kind: type) -> ColumnConversion | None:
     return verify_columns(model)
 
 
+def require_same_table(conversion: ColumnConversion, binding: Any) -> None:
+    """Raises ValueError unless the binding of a model to its columns is one to the columns of an estimator."""
+    require(binding.conversion == conversion, "conversion_ is not that of fitted_")
+    labels = getattr(binding.origin, "labels", conversion.names)
+    require_length("the labels of the training frame", labels, len(conversion.names))
+
+
 def verify_classes(classes: Any) -> int:
     """The number of classes. Raises ValueError unless they are known, distinct and ascending."""
     k = len(require_array("classes", classes, (None,), CLASS_KINDS))

@@ -66,7 +66,8 @@ class JointDensity:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         d = len(self.encoder.names)
         require(d > 0 and self.encoder.leaves_missing, "the encoder must be fitted, and one for new rows")
-        require(bool((require_finite("scale", self.scale, (d,)) > 0).all()), "scale must be positive")
+        require_finite("scale", self.scale, (d,))
+        require(bool(((self.scale > 0) & (self.scale <= 1)).all()), "scale must be positive and at most 1")
         require(self.centers.rows.shape[1] == d, f"the rows have {self.centers.rows.shape[1]} of {d} columns")
         require_number("square", self.square, np.finfo(np.float64).tiny)
         total = float(np.sum(self.scale**2))

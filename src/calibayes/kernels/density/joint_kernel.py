@@ -62,6 +62,7 @@ class KernelRows:
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         m = len(require_finite("rows", self.rows, (None, None)))
+        require(bool((np.abs(self.rows) < 1e100).all()), "rows are too far away")
         require_finite("weight", self.weight, (m,), least=0.0)
         require_ascending("ends", np.array(self.ends))
         is_complete = len(self.ends) > 1 and (self.ends[0], self.ends[-1]) == (0, m)

@@ -44,6 +44,7 @@ class ProductKernel:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         d, m = require_finite("centers", self.centers, (None, None)).shape
         require(d > 0 and m > 0, "a class has no rows or no columns")
+        require(bool((np.abs(self.centers) < 1e100).all()), "centers are too far away")
         require_finite("weights", self.weights, (m,))
         require(bool((self.weights > 0).all()), "weights must be positive")
         require_finite("single", self.single, (d,), LEAST_BANDWIDTH)
