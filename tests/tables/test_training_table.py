@@ -1,4 +1,4 @@
-"""The record of a training table: types and missing cells of any table, arithmetic, and what `verify` refuses."""
+"""The record of a training table: kinds and missing cells of any table, arithmetic, and what `verify` refuses."""
 
 import datetime
 from dataclasses import replace
@@ -32,26 +32,26 @@ def frame(library):
     )
 
 
-TYPES = ("float64", "int64", "string", "boolean", "boolean", "datetime", "duration", "string")
+KINDS = ("float64", "int64", "string", "boolean", "boolean", "datetime", "duration", "string")
 MISSING = (1, 0, 1, 0, 1, 1, 2, 0)
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 @pytest.mark.parametrize("is_converted", [False, True], ids=["as read", "converted"])
-def test_types_and_missing_cells_of_a_frame(library, is_converted):
+def test_kinds_and_missing_cells_of_a_frame(library, is_converted):
     table = read_frame(frame(library))
     if is_converted:
         table = learn_conversion(table, {}, levels=True).apply(table)
-        assert len(table.names) > len(TYPES)  # with columns derived from dates, which were not given
+        assert len(table.names) > len(KINDS)  # with columns derived from dates, which were not given
     record = training_table(table)
     record.verify()
-    assert record == TrainingTable(3, 3, tuple(frame(library).columns), TYPES, MISSING)
+    assert record == TrainingTable(3, 3, tuple(frame(library).columns), KINDS, MISSING)
 
 
 def test_categories_and_days_of_a_frame():
     days = pl.DataFrame({"day": [datetime.date(2024, 2, 29)], "kind": ["a"], "size": [np.float32(1)]})
     table = read_frame(days.with_columns(pl.col("kind").cast(pl.Categorical)))
-    assert training_table(table).types == ("date", "category", "float32")
+    assert training_table(table).kinds == ("date", "category", "float32")
     numbers = read_frame(pd.DataFrame({"level": pd.Categorical([1, 2, None])}))
     assert training_table(numbers) == TrainingTable(3, 3, ("level",), ("category",), (1,))
 
@@ -71,10 +71,10 @@ def test_categories_and_days_of_a_frame():
         (csr_array(([1.0, np.inf], ([0, 1], [0, 0])), shape=(2, 2)), "float64", (0, 0)),
     ],
 )
-def test_types_and_missing_cells_of_an_array(array, word, missing):
+def test_kinds_and_missing_cells_of_an_array(array, word, missing):
     record = training_table(read_array(array))
     record.verify()
-    assert record.types == (word,) * len(missing)
+    assert record.kinds == (word,) * len(missing)
     assert record.missing == missing
 
 
@@ -85,10 +85,10 @@ def test_missing_cells_of_a_tall_matrix_are_counted_in_blocks():
     assert training_table(read_array(matrix)).missing == tuple(np.isnan(matrix).sum(axis=0).tolist())
 
 
-def test_types_of_stacked_columns_are_those_of_the_frame():
+def test_kinds_of_stacked_columns_are_those_of_the_frame():
     table = read_frame(pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]}))
     record = training_table(table.rows(np.array([0])))
-    assert (record.rows, record.types, record.missing) == (1, ("int64", "float64"), (0, 0))
+    assert (record.rows, record.kinds, record.missing) == (1, ("int64", "float64"), (0, 0))
 
 
 def test_rows_are_selected_after_missing_values_were_looked_up():
@@ -117,10 +117,10 @@ def test_a_line_of_text():
         ({"rows": -1, "labeled": -1, "missing": (0, 0)}, "has -1 rows"),
         ({"labeled": 11}, "11 of 10 rows"),
         ({"labeled": -1}, "-1 of 10 rows"),
-        ({"types": ("float64",)}, "types of the training table must have 2 entries, got 1"),
+        ({"kinds": ("float64",)}, "kinds of the training table must have 2 entries, got 1"),
         ({"missing": (0,)}, "missing cells of the training table must have 2 entries, got 1"),
         ({"columns": ("a", "a")}, "two columns of the training table have one name"),
-        ({"types": ("float64", "complex128")}, "unknown type \\['complex128'\\]"),
+        ({"kinds": ("float64", "complex128")}, "unknown kind \\['complex128'\\]"),
         ({"missing": (11, 0)}, "a column of 10 training rows has \\[11\\] missing cells"),
         ({"missing": (-1, 0)}, "a column of 10 training rows has \\[-1\\] missing cells"),
     ],

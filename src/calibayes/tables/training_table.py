@@ -17,11 +17,11 @@ from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
-NUMBER_TYPES = frozenset(
+NUMBER_KINDS = frozenset(
     [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     + ["float16", "float32", "float64", "longdouble"]
 )
-OTHER_TYPES = frozenset(("boolean", "category", "date", "datetime", "duration", "object", "string"))
+OTHER_KINDS = frozenset(("boolean", "category", "date", "datetime", "duration", "object", "string"))
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class TrainingTable:
         Those with a label: fewer than ``rows`` only if the rule learns from rows without one (``rule="em"``).
     columns : tuple of str
         Names of the columns; x0, x1, ... for an array.
-    types : tuple of str
-        Type of each column of the first table: a NumPy type of numbers such as "float64", or "boolean", "category",
+    kinds : tuple of str
+        What each column of the first table holds: a NumPy type of numbers such as "float64", or "boolean", "category",
         "date", "datetime", "duration", "string" or "object".
     missing : tuple of int
         Number of missing cells in each column.
@@ -46,7 +46,7 @@ class TrainingTable:
     rows: int
     labeled: int
     columns: tuple[str, ...]
-    types: tuple[str, ...]
+    kinds: tuple[str, ...]
     missing: tuple[int, ...]
 
     @property
@@ -87,13 +87,13 @@ class TrainingTable:
             0 <= self.labeled <= self.rows,
             f"{self.labeled} of {self.rows} rows of the training table have a label",
         )
-        require_length("types of the training table", self.types, len(self.columns))
+        require_length("kinds of the training table", self.kinds, len(self.columns))
         require_length("missing cells of the training table", self.missing, len(self.columns))
         require(
             len(set(self.columns)) == len(self.columns), "two columns of the training table have one name"
         )
-        unknown = sorted(set(self.types) - NUMBER_TYPES - OTHER_TYPES)
-        require(not unknown, f"the training table has a column of the unknown type {unknown[:1]}")
+        unknown = sorted(set(self.kinds) - NUMBER_KINDS - OTHER_KINDS)
+        require(not unknown, f"the training table has a column of the unknown kind {unknown[:1]}")
         outside = [count for count in self.missing if not 0 <= count <= self.rows]
         require(not outside, f"a column of {self.rows} training rows has {outside[:1]} missing cells")
 
@@ -101,7 +101,7 @@ class TrainingTable:
 def training_table(table: Table, labeled: int | None = None) -> TrainingTable:
     """The record of a table of training rows, of which all or ``labeled`` ones have a label."""
     labeled = table.n if labeled is None else labeled
-    return TrainingTable(table.n, labeled, table.source_names, _types(table), _missing(table))
+    return TrainingTable(table.n, labeled, table.source_names, _kinds(table), _missing(table))
 
 
 def _missing(table: Table) -> tuple[int, ...]:
@@ -124,26 +124,26 @@ def _missing_in(table: Table, j: int) -> int:
     return int(np.count_nonzero(table.missing_mask(j))) if can_miss else 0
 
 
-def _types(table: Table) -> tuple[str, ...]:
+def _kinds(table: Table) -> tuple[str, ...]:
     types = table.types() if table.conversion is None else table.conversion.types
     if not isinstance(table.content, tuple) and types.count(types[0]) == len(types):
-        return (_type_name(types[0]),) * len(types)
-    return tuple(_column_type(table, j, dtype) for j, dtype in enumerate(types))
+        return (_kind_of_type(types[0]),) * len(types)
+    return tuple(_column_kind(table, j, dtype) for j, dtype in enumerate(types))
 
 
-def _column_type(table: Table, j: int, dtype: np.dtype[Any]) -> str:
+def _column_kind(table: Table, j: int, dtype: np.dtype[Any]) -> str:
     if isinstance(table.origin, FromFrame) and table.origin.categorical[j]:
         return "category"
     if isinstance(table.origin, FromFrame) and table.origin.days[j]:
         return "date"
     if dtype.kind != "O":
-        return _type_name(dtype)
-    return _object_type(
+        return _kind_of_type(dtype)
+    return _object_kind(
         table.originals[j] if j in table.originals else table.column(j), table.missing_mask(j)
     )
 
 
-def _object_type(column: Array, missing: Array) -> str:
+def _object_kind(column: Array, missing: Array) -> str:
     """The type of the first known value: a column that mixes types is refused by the models."""
     known = np.argmin(missing)
     first = None if missing[known] else column[known]
@@ -153,8 +153,8 @@ def _object_type(column: Array, missing: Array) -> str:
 
 
 @lru_cache(maxsize=64)
-def _type_name(dtype: np.dtype[Any]) -> str:
+def _kind_of_type(dtype: np.dtype[Any]) -> str:
     words = {"b": "boolean", "M": "datetime", "m": "duration", "U": "string", "S": "string"}
     if dtype.kind in words:
         return words[dtype.kind]
-    return dtype.name if dtype.name in NUMBER_TYPES else {"f": "longdouble"}.get(dtype.kind, "object")
+    return dtype.name if dtype.name in NUMBER_KINDS else {"f": "longdouble"}.get(dtype.kind, "object")

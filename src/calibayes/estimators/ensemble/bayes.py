@@ -115,7 +115,7 @@ class BayesClassifier(PosteriorAverage):
     rows_, tried_rows_ : int
         Number of training rows, and of those used in the inner cross-validation.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

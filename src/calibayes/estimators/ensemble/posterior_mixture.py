@@ -55,7 +55,7 @@ class PosteriorMixture(PosteriorAverage):
     rows_, tried_rows_ : int
         Number of training rows, and of those used in the inner cross-validation.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

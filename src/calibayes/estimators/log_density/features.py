@@ -64,7 +64,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     kept_rows_ : int
         Number of training rows in the fitted model.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

@@ -97,7 +97,7 @@ class GenerativeClassifier(GenerativeEstimator):
     fitted_ : Fitted
         The fitted model as one immutable value.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

@@ -98,7 +98,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     cv_results_ : mapping
         With "cv": "n_components", and "log_loss" and "error" of shape (max_components, folds).
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

@@ -114,7 +114,7 @@ class NaiveBayes(TabularNB):
     schema_ : Schema
         The kind of each column and why; it prints as a table.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class KernelNB(TabularNB):
     schema_ : Schema
         The kind of each column and why; it prints as a table.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cv_results_ : mapping
         "lam", "log_loss", "error" -> arrays; the latter two of shape (values, folds).
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

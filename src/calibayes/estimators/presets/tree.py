@@ -99,7 +99,7 @@ class TreeAugmentedNB(TabularNB):
     schema_ : Schema
         The kind of each column and why; it prints as a table.
     training_table_ : TrainingTable
-        Rows, columns, types and missing cells of the training table; `print` shows them in a line.
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------
