@@ -171,6 +171,8 @@ def test_columns_that_do_not_fit_are_refused(estimator):
             "n_features_in_": 4,
             "feature_names_in_": names[1:],
         },
+        {"training_table_": None},
+        {"training_table_": replace(model.training_table_, columns=model.training_table_.columns[::-1])},
         {"predict_": 1},
     ):
         with pytest.raises(ValueError, match=r"\w"):

@@ -16,14 +16,13 @@ from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
 from calibayes.estimators.generative import arithmetic, explain, predict, sample, summary
-from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
+from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute, verify_attributes
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.fitted_state import require_same_table, verified_conversion
 from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
@@ -188,10 +187,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             set_training_table(holder, table)
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
-    def verify(self) -> None:
-        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        if (conversion := verified_conversion(self, Fitted)) is not None:
-            require_same_table(conversion, self.fitted_.binding)
+    verify = verify_attributes
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

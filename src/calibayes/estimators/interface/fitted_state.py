@@ -17,8 +17,9 @@ from calibayes.core.verify import (
 )
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.table import missing_mask
+from calibayes.tables.training_table import TrainingTable
 
-COLUMNS = ("n_features_in_", "conversion_")
+COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""
 OPTIONAL_COLUMNS = ("feature_names_in_",)
 CLASS_KINDS = "fiubOUSmM"
@@ -41,6 +42,8 @@ def verify_columns(model: Any) -> ColumnConversion:
     require_instance("conversion_", conversion, ColumnConversion)
     require_number("n_features_in_", d, 1)
     require_length("the names of conversion_", conversion.names, d)
+    require_instance("training_table_", model.training_table_, TrainingTable)
+    require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
     if hasattr(model, "feature_names_in_"):
         names = require_array("feature_names_in_", model.feature_names_in_, (d,), "O")
         require(tuple(names.tolist()) == conversion.names, "feature_names_in_ are not those of conversion_")

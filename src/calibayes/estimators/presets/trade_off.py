@@ -100,7 +100,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        required = ("n_features_in_", "cv_results_", "lam_", "estimator_")
+        required = ("n_features_in_", "training_table_", "cv_results_", "lam_", "estimator_")
         if not is_fitted_with(self, required, OPTIONAL_COLUMNS):
             return
         trained = self.estimator_
