@@ -133,8 +133,10 @@ class ColumnBinding:
         for name, chosen in self.chosen.items():
             require(len(chosen) > 0, f"family {name!r} has no columns")
             require_positions(f"columns of {name!r}", chosen, len(self.names))
-            indices = getattr(self.encoders[name], "indices", chosen)
-            require(tuple(indices) == chosen, f"the encoder of {name!r} reads other columns than the family")
+            require(
+                _read_columns(self.encoders[name]) == chosen,
+                f"the encoder of {name!r} reads other columns than the family",
+            )
         taken = [j for chosen in self.chosen.values() for j in chosen]
         require(len(set(taken)) == len(taken), "a column is bound twice")
         names = (*self.conversion.names, *self.conversion.sources)
@@ -193,6 +195,12 @@ class ColumnBinding:
         """The names of a family's columns."""
         chosen = self.chosen[family]
         return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
+
+
+def _read_columns(encoder: Any) -> tuple[int, ...]:
+    """Positions of the columns that an encoder reads."""
+    indices = encoder.numbers.indices if isinstance(encoder, Clusters) else encoder.indices
+    return tuple(indices)
 
 
 def bind(

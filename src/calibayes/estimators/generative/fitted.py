@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -82,8 +83,8 @@ class Fitted:
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""
-        k = len(require_array("classes", self.classes, (None,), kinds="biufOUS"))
-        require(0 < k == len(set(self.classes.tolist())), "classes must be distinct, and at least one")
+        require_array("classes", self.classes, (None,), kinds="biufOUSM")
+        require(_are_ascending(self.classes.tolist()), "classes must be distinct, ascending and at least one")
         self.binding.verify()
         self.model.verify()
         self._verify_arrays()
@@ -93,6 +94,8 @@ class Fitted:
         require_names("families of the model", self.model.families, layouts)
         for name, family in self.model.families.items():
             require_same_layout(name, cast(Any, family).layout, layouts[name])
+            is_kind = type(family) is type(self.binding.families[name])
+            require(is_kind, f"family {name!r} of the model is not of the kind that was bound")
 
     def _verify_arrays(self) -> None:
         """Raises ValueError if statistics, state or parameters are missing or do not fit the model."""
@@ -174,6 +177,14 @@ class Fitted:
                 "the class priors of this model were replaced (with_priors): "
                 "train, merge or forget first, and replace them afterwards"
             )
+
+
+def _are_ascending(values: list[Any]) -> bool:
+    """Whether there is a value, and each is smaller than the next one."""
+    try:
+        return bool(values) and all(low < high for low, high in pairwise(values))
+    except TypeError:  # of values that cannot be compared
+        return False
 
 
 def require_same_layout(name: str, given: Layout, expected: Layout) -> None:

@@ -39,6 +39,7 @@ class FiniteFields:
             require(bool((value <= self.largest).all()), f"{field.name} is larger than {self.largest:g}")
 
     def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        self.verify()
         for field in fields(self):  # type: ignore[arg-type]
             value = np.asarray(getattr(self, field.name))
             if value.size and value.ndim:
@@ -128,16 +129,16 @@ def _verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) -
     Columns are measured in their standard deviations. The rounding error of W C W' grows with the condition number of
     C, at most the squared norm of W. A product near I proves that C is positive definite.
     """
-    variances, d = np.diagonal(covariance), len(covariance)
-    verify_positive(variances)
-    deviations = np.sqrt(variances)
-    correlation = covariance / deviations / deviations[:, None]
-    require_close("covariance", correlation, correlation.T, 1.0)
+    d = len(covariance)
+    verify_positive(np.diagonal(covariance))
     require(not np.triu(whitener, 1).any(), "whitener is not lower triangular")
     require(bool((np.diagonal(whitener) > 0).all()), "whitener has a diagonal that is not positive")
     with np.errstate(over="ignore", invalid="ignore"):  # a product that overflows is far from the identity
+        deviations = np.sqrt(np.diagonal(covariance))
+        correlation = covariance / deviations / deviations[:, None]
+        require_close("covariance", correlation, correlation.T, 1.0)
         scaled = whitener * deviations
-        residual = np.abs(scaled @ correlation @ scaled.T - np.eye(d)).max()
+        residual = np.abs(scaled @ correlation @ scaled.T - np.eye(d)).max(initial=0.0)
         rounding = d * np.finfo(float).eps * np.sum(scaled**2)
     require(
         bool(residual <= min(1e-6 + rounding, LARGEST_RESIDUAL)), "whitener does not belong to covariance"
