@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibayes.core.abilities import Structured, Verifiable, VerifiableStructure
 from calibayes.core.protocols import Layout
 from calibayes.families import (
     Bernoulli,
@@ -33,6 +34,13 @@ from tests.cases import CLASSES, FAMILIES, K, gaussian, gaussian_tree
 
 LAYOUT = Layout(CLASSES, ("x0", "x1"))
 CELLS = Layout(CLASSES, ("x0", "x1"), levels=(4, 5), ordered=(2, 3), log_volume=np.zeros(9))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_all_families_are_verifiable(name):
+    family = FAMILIES[name].family
+    assert isinstance(family, Verifiable)
+    assert isinstance(family, Structured) == isinstance(family, VerifiableStructure)
 
 
 @pytest.mark.parametrize(
