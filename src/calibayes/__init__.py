@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
+    from calibayes.files.errors import ModelFileError
+    from calibayes.files.model_file import load, save
 
 _LATER = {
     "BayesClassifier": "estimators.ensemble.bayes",
@@ -44,13 +46,16 @@ _LATER = {
     "LogDensityFeatures": "estimators.log_density.features",
     "LogUnivariateClassifier": "estimators.log_density.classifier",
     "MixtureDiscriminantAnalysis": "estimators.presets.mixture",
+    "ModelFileError": "files.errors",
     "PosteriorMixture": "estimators.ensemble.posterior_mixture",
     "SkippedMemberWarning": "estimators.ensemble.fit",
     "SparseLogBivariateClassifier": "estimators.log_density.classifier",
     "TradeOffCV": "estimators.presets.trade_off",
     "TreeAugmentedNB": "estimators.presets.tree",
     "cross_validate_closed_form": "estimators.generative.cross_validation",
+    "load": "files.model_file",
     "measure_dependence": "estimators.log_density.dependence",
+    "save": "files.model_file",
 }
 """Modules of names that are imported at first use, since most programs need few of them."""
 
@@ -70,6 +75,7 @@ __all__ = [
     "LogDensityFeatures",
     "LogUnivariateClassifier",
     "MixtureDiscriminantAnalysis",
+    "ModelFileError",
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",
@@ -89,9 +95,11 @@ __all__ = [
     "every",
     "families",
     "learn",
+    "load",
     "measure_dependence",
     "numeric",
     "rules",
+    "save",
     "show_versions",
 ]
 

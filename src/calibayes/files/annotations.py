@@ -1,0 +1,78 @@
+"""Whether a value fits the type annotation of a field. Used for values that were read from a file."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+@cache
+def field_types(cls: type) -> Mapping[str, Any]:
+    """Field -> its annotation."""
+    return get_type_hints(cls)
+
+
+def fits(value: Any, annotation: Any) -> bool:
+    """Whether a value is of an annotated type. Annotations that say nothing (Any) fit every value."""
+    if annotation is Any:
+        return True
+    if annotation is None or annotation is type(None):
+        return value is None
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, part) for part in arguments)
+    if origin is Literal:
+        return any(type(value) is type(known) and value == known for known in arguments)
+    if origin is not None:
+        return _CONTAINERS[origin](value, arguments)
+    if getattr(annotation, "_is_protocol", False):
+        return not isinstance(value, type) and all(hasattr(value, name) for name in _members(annotation))
+    if annotation is float:
+        return isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool)
+    if annotation is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if annotation is bool:
+        return isinstance(value, bool | np.bool_)
+    return isinstance(value, annotation)
+
+
+def _fits_tuple(value: Any, arguments: tuple[Any, ...]) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return all(fits(part, arguments[0]) for part in value)
+    return len(value) == len(arguments) and all(map(fits, value, arguments))
+
+
+def _fits_sequence(value: Any, arguments: tuple[Any, ...]) -> bool:
+    is_sequence = isinstance(value, list | tuple | range | np.ndarray)
+    return is_sequence and all(fits(part, arguments[0]) for part in value)
+
+
+def _fits_mapping(value: Any, arguments: tuple[Any, ...]) -> bool:
+    is_mapping = isinstance(value, Mapping)
+    return is_mapping and all(fits(k, arguments[0]) and fits(v, arguments[1]) for k, v in value.items())
+
+
+_CONTAINERS: Mapping[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
+    tuple: _fits_tuple,
+    list: _fits_sequence,
+    Sequence: _fits_sequence,
+    Mapping: _fits_mapping,
+    dict: _fits_mapping,
+    Callable: lambda value, arguments: callable(value),
+    np.dtype: lambda value, arguments: isinstance(value, np.dtype),
+}
+"""Generic type -> check of a value against its arguments."""
+
+
+@cache
+def _members(protocol: type) -> frozenset[str]:
+    """The methods and attributes that a protocol asks for."""
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in bases for name in (*vars(base), *vars(base).get("__annotations__", {}))}
+    return frozenset(name for name in names if not name.startswith("_"))

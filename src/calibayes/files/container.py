@@ -1,0 +1,217 @@
+"""The bytes of a model file: the safetensors format, with checksums.
+
+A file is the length of the header (8 bytes, little-endian), the header, and the bytes of the tensors one after another.
+The header is JSON: ``__metadata__`` (texts by name) and, for each tensor, its type, shape and first and last byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.core.replaced_file import replaced_file
+from calibayes.files.errors import ModelFileError
+from calibayes.files.strict_json import parse_json
+
+TYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "F32": np.dtype("<f4"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "F16": np.dtype("<f2"),
+    "I16": np.dtype("<i2"),
+    "U16": np.dtype("<u2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+"""Name of a type in the file -> type, the widest first: tensors are written in this order, so that each is aligned."""
+NAMES: Final = {dtype: name for name, dtype in TYPES.items()}
+
+START: Final = b'{"__metadata__":{"header_sha256":"'
+"""How every header begins: the checksum follows, at a fixed place."""
+DIGITS: Final = slice(len(START), len(START) + 64)
+MOST_HEADER_BYTES: Final = 100_000_000
+"""That of the safetensors format."""
+MOST_AXES: Final = 8
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor as the header describes it; ``first`` and ``last`` count bytes after the header."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says before its tensors."""
+
+    document: str
+    tensors_sha256: str
+    tensors: Mapping[str, Tensor]
+    length: int
+    """In bytes."""
+    file_size: int
+
+
+def write(path: str | os.PathLike[str], document: str, tensors: Mapping[str, Array]) -> None:
+    """Write a file. A crash, a full disk or an interruption leaves the old one."""
+    ordered = dict(sorted(tensors.items(), key=lambda item: list(NAMES).index(item[1].dtype)))
+    header = _header(document, ordered)
+    with replaced_file(path) as file:
+        file.write(len(header).to_bytes(8, "little"))
+        file.write(header)
+        for array in ordered.values():
+            file.write(_bytes(array))
+
+
+def _header(document: str, tensors: Mapping[str, Array]) -> bytes:
+    digest, entries, first = hashlib.sha256(), {}, 0
+    for name, array in tensors.items():
+        digest.update(_bytes(array))
+        last = first + array.nbytes
+        entries[name] = {
+            "dtype": NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [first, last],
+        }
+        first = last
+    metadata = {
+        "header_sha256": "0" * 64,
+        "format": "calibayes",
+        "tensors_sha256": digest.hexdigest(),
+        "document": document,
+    }
+    text = json.dumps({"__metadata__": metadata, **entries}, separators=(",", ":"), ensure_ascii=False)
+    unsigned = text.encode()
+    unsigned += b" " * (-(8 + len(unsigned)) % 8)
+    if len(unsigned) > MOST_HEADER_BYTES:
+        raise ModelFileError(
+            f"the levels and names of this model take {len(unsigned):,} bytes, and a model file can hold "
+            f"{MOST_HEADER_BYTES:,}: pool rare levels, or leave columns of names out of the table"
+        )
+    return _signed(unsigned)
+
+
+def _signed(unsigned: bytes) -> bytes:
+    """A header with the checksum of itself, computed with zeros in place of the checksum."""
+    return unsigned[: DIGITS.start] + hashlib.sha256(unsigned).hexdigest().encode() + unsigned[DIGITS.stop :]
+
+
+def _bytes(array: Array) -> memoryview:
+    """The memory of an array that is not empty."""
+    return memoryview(array.reshape(-1)).cast("B")
+
+
+@contextmanager
+def open_file(path: str | os.PathLike[str], most_bytes: int) -> Iterator[BinaryIO]:
+    """A regular file of at most so many bytes, open for reading."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{os.fspath(path)} is not a file")
+        if status.st_size > most_bytes:
+            size = f"{status.st_size:,} bytes, and most_bytes is {most_bytes:,}"
+            raise ModelFileError(f"{os.fspath(path)} is too large: {size}")
+        yield file
+
+
+def read_header(file: BinaryIO) -> Header:
+    """The checked header: its checksum is right, and the tensors fill the rest of the file without gap or overlap."""
+    size, name = os.fstat(file.fileno()).st_size, file.name
+    length = int.from_bytes(file.read(8), "little")
+    start = file.read(len(START))
+    if size < 8 or not START.startswith(start) or (len(start) < len(START) and size >= 8 + len(START)):
+        raise ModelFileError(f"{name} is not a model file of calibayes")
+    if length > MOST_HEADER_BYTES:
+        raise ModelFileError(
+            f"the header of {name} is too large: {length:,} bytes, at most {MOST_HEADER_BYTES:,} are read"
+        )
+    if size < 8 + max(length, DIGITS.stop):
+        raise ModelFileError(f"{name} is truncated: it ends before its header does")
+    content = start + file.read(length - len(start))
+    zeroed = content[: DIGITS.start] + b"0" * 64 + content[DIGITS.stop :]
+    if _signed(zeroed) != content:
+        raise ModelFileError(f"{name} is damaged: the checksum of its header is wrong")
+    return _parsed_header(content, size, name)
+
+
+def _parsed_header(content: bytes, size: int, name: str) -> Header:
+    parsed = parse_json(content, f"the header of {name}")
+    metadata = parsed.pop("__metadata__") if isinstance(parsed, dict) else None
+    expected = {"header_sha256", "format", "tensors_sha256", "document"}
+    if (
+        not isinstance(metadata, dict)
+        or metadata.keys() != expected
+        or not all(isinstance(text, str) for text in metadata.values())
+        or metadata["format"] != "calibayes"
+    ):
+        raise ModelFileError(f"{name} is not a model file of calibayes: its metadata are others")
+    tensors = {key: _tensor(key, entry, name) for key, entry in parsed.items()}
+    _check_places(tensors, size - 8 - len(content), name)
+    return Header(metadata["document"], metadata["tensors_sha256"], tensors, len(content), size)
+
+
+def _tensor(key: str, entry: Any, name: str) -> Tensor:
+    """The description of a tensor. Raises ModelFileError if its shape does not fit its bytes."""
+    valid = isinstance(entry, dict) and entry.keys() == {"dtype", "shape", "data_offsets"}
+    valid = valid and isinstance(entry["dtype"], str) and entry["dtype"] in TYPES
+    valid = valid and _are_sizes(entry["shape"], MOST_AXES)
+    valid = valid and _are_sizes(entry["data_offsets"], 2) and len(entry["data_offsets"]) == 2
+    if valid:
+        dtype, (first, last) = TYPES[entry["dtype"]], entry["data_offsets"]
+        if 0 < math.prod(entry["shape"]) * dtype.itemsize == last - first:
+            return Tensor(dtype, tuple(entry["shape"]), first, last)
+    raise ModelFileError(f"{name} has an invalid tensor {key[:80]!r}")
+
+
+def _are_sizes(given: Any, most: int) -> bool:
+    return (
+        isinstance(given, list)
+        and len(given) <= most
+        and all(type(n) is int and 0 <= n < 2**62 for n in given)
+    )
+
+
+def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:
+    """Raises ModelFileError unless the tensors lie one after another, in the order of the header, to the end of the file."""
+    end = 0
+    for key, tensor in tensors.items():
+        if tensor.first != end:
+            raise ModelFileError(f"{name} has a gap or an overlap before tensor {key[:80]!r}")
+        end = tensor.last
+    if size < end:
+        raise ModelFileError(f"{name} is truncated: {end - size:,} bytes are missing")
+    if size > end:
+        raise ModelFileError(f"{name} has {size - end:,} bytes after its last tensor")
+
+
+def read_tensors(file: BinaryIO, header: Header) -> dict[str, Array]:
+    """The tensors, whose checksum must be right; the file stands after its header."""
+    digest, arrays = hashlib.sha256(), {}
+    for key, tensor in header.tensors.items():
+        array = np.empty(tensor.shape, tensor.dtype)
+        content = _bytes(array)
+        if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+            raise ModelFileError(f"{file.name} is truncated: it became shorter while it was read")
+        digest.update(content)
+        arrays[key] = array
+    if digest.hexdigest() != header.tensors_sha256:
+        raise ModelFileError(f"{file.name} is damaged: the checksum of its tensors is wrong")
+    return arrays

@@ -1,0 +1,29 @@
+"""What is in a model file, in short: written into the file, so that it can be told from the header alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibayes.estimators.interface.kept_rows import kept_row_count
+
+
+def contents_of(model: Any) -> Mapping[str, Any]:
+    """Class, classes, columns, training table and kept rows of a fitted estimator, as plain values."""
+    from types import SimpleNamespace as S
+
+    table = getattr(model, "training_table_", S(rows=0, columns=(), kinds=(), missing=()))
+    return {
+        "class": type(model).__name__,
+        "classes": tuple(_plain(label) for label in model.classes_.tolist()),
+        "rows": table.rows,
+        "columns": table.columns,
+        "kinds": table.kinds,
+        "missing": table.missing,
+        "kept_rows": kept_row_count(model),
+    }
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON can hold it; dates as texts."""
+    return label if isinstance(label, str | bool | int | float) else str(label)

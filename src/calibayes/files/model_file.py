@@ -1,0 +1,137 @@
+"""Save a model to one file, load it, and say what is in the file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes._version import __version__
+from calibayes.files import container
+from calibayes.files.codec import Reader, Writer
+from calibayes.files.contents import contents_of
+from calibayes.files.errors import ModelFileError
+from calibayes.files.objects import BY_TAG, BY_TYPE, UnknownClassError
+from calibayes.files.registry import ESTIMATORS
+from calibayes.files.strict_json import parse_json, require_depth
+
+FORMAT_VERSION: Final = 1
+"""Version of the format that is written. All earlier ones can be read, too."""
+MOST_BYTES: Final = 2**33
+"""Default limit of the size of a file."""
+KEYS: Final = {"format_version", "calibayes_version", "contents", "model"}
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a fitted estimator of this package to one file.
+
+    The file is in the safetensors format (docs/format.md): it holds numbers and texts and no code, later versions of this
+    package can read it, and a damaged one is refused. It replaces an older file as a whole: a crash or a full disk
+    leaves the old one. For what it tells about the training rows see docs/saved-models.md.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted. Everything that it was given must be numbers, texts or objects of this package: callbacks, own functions
+        and estimators of other packages cannot be saved.
+    path : str or path
+        By custom it ends in ".safetensors".
+
+    Raises
+    ------
+    ModelFileError
+        If a part of the model cannot be saved; the message names it.
+
+    Examples
+    --------
+    >>> import calibayes, tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = calibayes.GaussianNB().fit(X, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.safetensors"
+    >>> calibayes.save(model, path)
+    >>> bool((calibayes.load(path).predict_proba(X) == model.predict_proba(X)).all())
+    True
+    """
+    entry = ESTIMATORS.get(type(model).__name__)
+    if entry is None or entry.cls is not type(model) or not entry.attributes:
+        raise ModelFileError(
+            f"only estimators of calibayes can be saved, got {type(model).__name__}: save its parts, or use pickle"
+        )
+    check_is_fitted(model)
+    writer = Writer(BY_TYPE)
+    document = {
+        "format_version": FORMAT_VERSION,
+        "calibayes_version": __version__,
+        "contents": writer.write(contents_of(model), "contents"),
+        "model": writer.write(model, type(model).__name__),
+    }
+    _model_of(document, writer.tensors)  # what was written can be read
+    container.write(path, json.dumps(document, separators=(",", ":")), writer.tensors)
+
+
+def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
+    """Load an estimator from a file that `save` has written.
+
+    No code of the file is run: it has none. Sizes, checksums, types, shapes and the validity of all parameters are
+    checked before the estimator is made.
+
+    Parameters
+    ----------
+    path : str or path
+    most_bytes : int, default=2**33
+        Larger files are refused.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model file, damaged, truncated, too large, invalid, or of a newer version of the format.
+    """
+    with container.open_file(path, most_bytes) as file:
+        header = container.read_header(file)
+        document = read_document(header, os.fspath(path))
+        tensors = container.read_tensors(file, header)
+    try:
+        return _model_of(document, tensors)
+    except UnknownClassError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)}: {error}; it was written by calibayes {document['calibayes_version']}, this is {__version__}"
+        ) from None
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)} is invalid: {error}") from error
+
+
+def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
+    """The JSON document of a header. Raises ModelFileError if it is of a newer format or no such document."""
+    document: Any = parse_json(header.document, f"the document of {name}")
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if type(version) is not int or version < 1 or not isinstance(document.get("calibayes_version"), str):
+        raise ModelFileError(f"{name} is not a model file of calibayes: its document has no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name} has the newer format {version}, written by calibayes {document['calibayes_version'][:40]}: "
+            f"this is calibayes {__version__}, which reads formats up to {FORMAT_VERSION}; install a newer one"
+        )
+    require_depth(document, f"the document of {name}")
+    if document.keys() != KEYS:
+        raise ModelFileError(f"{name} is invalid: its document must have the keys {', '.join(sorted(KEYS))}")
+    return dict(document)
+
+
+def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
+    """The estimator of a document. Raises ModelFileError if anything in it is invalid."""
+    reader = Reader(BY_TAG, tensors)
+    contents = reader.read(document["contents"], "contents")
+    model = reader.read(document["model"], "model")
+    if type(model).__name__ not in ESTIMATORS or not ESTIMATORS[type(model).__name__].attributes:
+        raise ModelFileError("its model is no estimator")
+    check_is_fitted(model)
+    unused = [name for name in tensors if name not in reader.used]
+    if unused:
+        raise ModelFileError(f"the tensor {unused[0][:80]!r} is not part of the model")
+    if contents != contents_of(model):
+        raise ModelFileError("its contents are not those of its model")
+    return model

@@ -1,0 +1,173 @@
+"""The closed list of what a model file can hold, by name. Loading looks names up here, and never imports by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from sklearn import covariance, model_selection
+
+from calibayes import dependence, encoders, engines, families, learn, rules
+from calibayes.core.protocols import Layout
+from calibayes.encoders.by_column_type import numeric_columns
+from calibayes.encoders.dense import AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.numbers import Counts
+from calibayes.encoders.schema import Column
+from calibayes.estimators.ensemble.bayes import BayesClassifier
+from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.kernel_member import KernelPath
+from calibayes.estimators.ensemble.member import CalibrationPath
+from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
+from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
+from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
+from calibayes.estimators.joint_kernel.density import JointDensity
+from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
+from calibayes.estimators.log_density.densities import LogDensities
+from calibayes.estimators.log_density.features import LogDensityFeatures
+from calibayes.estimators.presets import counts, discriminant_analysis, naive_bayes, tabular
+from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.estimators.presets.kinds import OfKind
+from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
+from calibayes.estimators.presets.trade_off import TradeOffCV
+from calibayes.estimators.presets.tree import InTree, TreeAugmentedNB
+from calibayes.estimators.presets.tree_columns import Positions
+from calibayes.families.gaussian.mean_shrinkage import AsEstimated
+from calibayes.families.gaussian.shapes import Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
+from calibayes.families.priors import ResolvedPrior
+from calibayes.kernels.density.joint_kernel import KernelRows
+from calibayes.kernels.density.normal_scores import NormalScores
+from calibayes.kernels.density.product_kernel import ProductKernel
+from calibayes.learn.plan import NoGainBeforeTraining
+from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.date_columns import Dates, Durations
+from calibayes.tables.date_text import DateFormat
+from calibayes.tables.origin import FromArray, FromFrame
+
+VALUES: Final[Mapping[str, type]] = {
+    cls.__name__: cls
+    for cls in (
+        # what is fitted
+        *(Fitted, FittedEnsemble, ColumnBinding, Layout, JointDensity, LogDensities),
+        *(KernelRows, NormalScores, ProductKernel, dependence.Dependence, dependence.PairStatistics),
+        *(CalibrationPath, KernelPath, ShrinkagePath),
+        # tables and encoders
+        *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
+        *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
+        *(encoders.PairBins, encoders.QuantileBins, encoders.UniformBins, encoders.Grid),
+        *(encoders.ByColumnType, encoders.Clusters, encoders.Dense, encoders.Flags, Counts, encoders.Numbers),
+        *(encoders.Levels, encoders.MissingAsLevel, encoders.PrincipalComponents),
+        *(AsinhScaled, Indicators, MissingIndicator, OfKind, InTree, Positions),
+        # families
+        *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
+        *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
+        *(families.KernelDensity, families.KernelPair, families.Tree),
+        *(families.Diagonal, families.Full, families.Spherical, families.Tied, families.TiedDiagonal),
+        *(families.TiedSpherical, families.TreeCovariance, FixedCovariance, WeightedTied),
+        *(Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing, families.Inflated),
+        *(AsEstimated, families.SoftThreshold, families.OneTree, families.PerClass),
+        *(families.AllEdges, families.InformativeEdges, families.SignificantEdges),
+        *(families.FixedWidth, families.InCells, families.NormalReference, families.OverBins),
+        *(families.SheatherJones, families.Silverman),
+        *(families.Dirichlet, families.Gamma, families.NormalInverseWishart, families.WithinClasses),
+        ResolvedPrior,
+        # rules and training
+        *(rules.DFE, rules.EM, rules.GD, rules.GDT, rules.MAP, rules.ML, rules.RC, rules.TM),
+        *(rules.Backtracking, rules.Fixed, rules.Schedule),
+        *(learn.AnyOf, learn.LastState, learn.MaxPasses, learn.Never, learn.NoGain, NoGainBeforeTraining),
+        *(learn.Patience, learn.SoftErrorRises, learn.TimeLimit, learn.ValidationLoss),
+        *(learn.Bootstrap, learn.Data, learn.EvenWeights, learn.Likelihood, learn.RandomLabels),
+        *(engines.Serial, engines.Threads),
+        # dependence of columns
+        *(dependence.HSIC, dependence.MutualInformation, dependence.Pearson, dependence.Spearman),
+        *(dependence.Permuted, dependence.BestFraction, dependence.SignificantPairs, dependence.TopFraction),
+    )
+}
+"""Name -> frozen dataclass, named tuple or class without fields: made by calling it with its fields."""
+
+
+@dataclass(frozen=True)
+class EstimatorEntry:
+    """An estimator, and the types of the attributes that `fit` sets."""
+
+    cls: type
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    optional: Mapping[str, Any] = field(default_factory=dict)
+
+
+_NAMES = {"feature_names_in_": np.ndarray}
+_COLUMNS = {"n_features_in_": int, "conversion_": ColumnConversion}
+_GENERATIVE = {"fitted_": Fitted, **_COLUMNS}
+_ENSEMBLE = {"fitted_": FittedEnsemble, **_COLUMNS}
+_DENSITIES = {
+    "classes_": np.ndarray,
+    "densities_": LogDensities,
+    "feature_names_": list[str],
+    **_COLUMNS,
+}
+_LINEAR = {**_DENSITIES, "coef_": np.ndarray, "intercept_": np.ndarray, "C_": float}
+_JOINT_KERNEL = {
+    "classes_": np.ndarray,
+    "schema_": encoders.Schema,
+    "density_": JointDensity,
+    "bandwidth_step_": int,
+    "prior_rows_": float,
+    "relevance_": Mapping[str, float],
+    **_COLUMNS,
+}
+_TRADE_OFF = {"cv_results_": Mapping[str, Any], "lam_": float, "estimator_": Any, "n_features_in_": int}
+_CHOICE = {"cv_results_": Mapping[str, Any], **_NAMES}
+_PAIRS = {"dependence_": dependence.Dependence}
+
+_ENTRIES = (
+    *(
+        EstimatorEntry(cls, _GENERATIVE, _NAMES)
+        for cls in (
+            *(GenerativeClassifier, MixtureDiscriminantAnalysis, TreeAugmentedNB),
+            *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB),
+            *(
+                counts.ComplementNB,
+                counts.MultinomialNB,
+                counts.PoissonNB,
+                tabular.KernelNB,
+                tabular.NaiveBayes,
+            ),
+            discriminant_analysis.GenerativeLogisticRegression,
+            discriminant_analysis.LinearDiscriminantAnalysis,
+            discriminant_analysis.QuadraticDiscriminantAnalysis,
+        )
+    ),
+    *(EstimatorEntry(cls, _ENSEMBLE, _NAMES) for cls in (BayesClassifier, PosteriorMixture)),
+    EstimatorEntry(JointKernelClassifier, _JOINT_KERNEL, {**_NAMES, "left_out_log_loss_": np.ndarray}),
+    EstimatorEntry(LogUnivariateClassifier, _LINEAR, _CHOICE),
+    EstimatorEntry(SparseLogBivariateClassifier, _LINEAR, {**_CHOICE, **_PAIRS}),
+    EstimatorEntry(LogDensityFeatures, _DENSITIES, {**_NAMES, **_PAIRS}),
+    EstimatorEntry(TradeOffCV, _TRADE_OFF, _NAMES),
+    EstimatorEntry(TrainingOptions),
+)
+ESTIMATORS: Final[Mapping[str, EstimatorEntry]] = {entry.cls.__name__: entry for entry in _ENTRIES}
+
+FOREIGN: Final[Mapping[str, type]] = {
+    cls.__name__: cls
+    for cls in (
+        *(model_selection.KFold, model_selection.StratifiedKFold, model_selection.GroupKFold),
+        *(model_selection.StratifiedGroupKFold, model_selection.ShuffleSplit, model_selection.LeaveOneOut),
+        *(model_selection.StratifiedShuffleSplit, model_selection.RepeatedKFold),
+        model_selection.RepeatedStratifiedKFold,
+        *(covariance.EmpiricalCovariance, covariance.ShrunkCovariance, covariance.LedoitWolf, covariance.OAS),
+    )
+}
+"""Classes of scikit-learn that parameters may hold: made by calling them with their parameters."""
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    function.__name__: function
+    for function in (
+        *(every, numeric, categorical, numeric_columns),
+        *(dependence.bonferroni, dependence.benjamini_hochberg),
+    )
+}
