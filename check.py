@@ -8,6 +8,7 @@ python check.py --no-compiler       a smoke test after an installation without a
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
+python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -61,6 +62,7 @@ EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
 FUZZ_TESTS = ["tests/contract/test_any_table.py", "-k=any_table_ends"]
 FUZZ = [Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"})]
+FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
 
@@ -136,6 +138,7 @@ def chosen_steps(options: argparse.Namespace) -> list[Step]:
         "no_compiler": no_compiler_steps,
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
+        "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
     }
     for name, make in special.items():
         if getattr(options, name):
@@ -164,6 +167,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
+    parser.add_argument("--fuzz-files", type=int, help="load random changes of model files, for so many seconds")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
     parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")
