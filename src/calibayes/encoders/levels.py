@@ -80,6 +80,7 @@ class Levels:
         for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True):
             _verify_values("unpooled", unpooled)
             _verify_values("pooled", pooled)
+            require(_have_common_type(unpooled, pooled), "levels and pooled levels are of different types")
             is_active = self.pooling.is_active
             require(is_active or not len(pooled), "levels are pooled without a rule to pool them")
             in_both = set(unpooled.tolist()) & set(pooled.tolist())
@@ -224,6 +225,15 @@ def _verify_values(name: str, values: Any) -> None:
     require(not missing_mask(values).any(), f"{name} contains missing values")
     require(values.dtype.kind != "f" or bool(np.isfinite(values).all()), f"{name} contains infinity")
     require_ascending(name, values)
+
+
+def _have_common_type(unpooled: Array, pooled: Array) -> bool:
+    """Whether values can be in one array."""
+    try:
+        np.result_type(unpooled, pooled)
+    except TypeError:
+        return False
+    return True
 
 
 def _decoded(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:
