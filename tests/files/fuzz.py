@@ -21,12 +21,16 @@ import numpy as np
 
 import calibayes
 from calibayes.files import ModelFileError
+from tests.files.cases import VARIANTS
 from tests.files.forging import Parts, put_together, taken_apart
 from tests.files.limits import limit_memory
 from tests.files.mutations import MUTATIONS, pick
 from tests.files.sample_models import NAMES, sample
 
+SAMPLES = [*NAMES, *VARIANTS]
 FOLDER = Path("build/fuzz-files")
+OUTPUTS = ("predict_proba", "decision_function", "transform")
+"""Methods, the first of which that a model has is called."""
 MEMORY = 2**31
 MOST_SECONDS = 5.0
 """Longest time of one file."""
@@ -35,7 +39,7 @@ MOST_SECONDS = 5.0
 def changed(seed: int, case: int) -> tuple[str, list[str], bytes]:
     """The sample, the changes and the file of a case."""
     rng = np.random.default_rng([seed, case])
-    name = str(pick(NAMES, rng))
+    name = str(pick(SAMPLES, rng))
     parts = taken_apart(sample(name).content)
     mutations = [pick(MUTATIONS, rng) for _ in range(1 + int(rng.integers(2)))]
     for mutation in mutations:
@@ -45,7 +49,7 @@ def changed(seed: int, case: int) -> tuple[str, list[str], bytes]:
 
 def _apply(mutation, parts: Parts, rng: np.random.Generator) -> None:
     """Apply a change that fits what the changes before it have left."""
-    with contextlib.suppress(TypeError, KeyError, AttributeError, IndexError):
+    with contextlib.suppress(TypeError, KeyError, AttributeError, IndexError, ValueError):
         mutation(parts, rng)
 
 
@@ -60,7 +64,7 @@ def problem(path: Path, rows, outcomes: Counter[str]) -> str:
     except Exception:  # noqa: BLE001  every other error is a finding
         return f"load: {traceback.format_exc(limit=-4)}"
     try:
-        predicted = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.transform(rows)
+        predicted = next(getattr(model, name) for name in OUTPUTS if hasattr(model, name))(rows)
     except ValueError:
         outcomes["could not predict"] += 1
         return _if_slow(begin)
@@ -87,7 +91,7 @@ def _if_invalid(model, predicted: np.ndarray) -> str:
 def work(seed: int, first: int, seconds: float) -> None:
     """Run cases one after another; the number of the current one is in a file."""
     warnings.simplefilter("ignore")
-    for name in NAMES:
+    for name in SAMPLES:
         sample(name)
     limit_memory(MEMORY)
     end, case, outcomes = time.monotonic() + seconds, first, Counter[str]()

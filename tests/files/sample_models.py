@@ -2,6 +2,7 @@
 
 import tempfile
 import warnings
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import calibayes as cb
+from tests.files.cases import VARIANTS
 
 MIXED_TYPES = (
     *(cb.BayesClassifier, cb.GenerativeClassifier, cb.JointKernelClassifier),
@@ -57,7 +59,7 @@ def saved(model: Any) -> bytes:
 def _fitted(model: Any, rows: Any, classes: Any) -> Sample:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Sample(saved(model.fit(rows, classes)), rows)
+        return Sample(saved(deepcopy(model).fit(rows, classes)), rows)
 
 
 @cache
@@ -69,7 +71,12 @@ def small_model() -> Sample:
 
 @cache
 def sample(name: str) -> Sample:
-    """The file of an estimator by the name of its class; ``NAME mixed`` is fitted to columns of mixed types."""
+    """The file of an estimator by the name of its class; ``NAME mixed`` is fitted to columns of mixed types.
+
+    Names of `VARIANTS` are files of other parameters.
+    """
+    if name in VARIANTS:
+        return _fitted(VARIANTS[name].estimator, *VARIANTS[name].table())
     cls = getattr(cb, name.removesuffix(" mixed"))
     model = cls(cb.GaussianNB()) if cls is cb.TradeOffCV else cls()
     return _fitted(model, *(mixed_types() if name.endswith(" mixed") else counts()))
@@ -83,4 +90,4 @@ def _names() -> list[str]:
 
 
 NAMES = _names()
-"""The names of all samples."""
+"""The names of all samples but the variants."""
