@@ -167,7 +167,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
-    parser.add_argument("--fuzz-files", type=int, help="load random changes of model files, for so many seconds")
+    parser.add_argument(
+        "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
+    )
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
     parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")

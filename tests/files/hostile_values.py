@@ -82,6 +82,9 @@ INVALID_VALUES = {
     "edges of one bin too many": array(TREE, EDGES, lambda edges: np.append(edges, 1e9)),
     "unsorted levels": array(LEVELS, SEEN, lambda levels: levels[::-1]),
     "level twice": entries(LEVELS, SEEN, [1.0, 1.0]),
+    "levels and pooled levels of different types": of(
+        "levels", lambda p: p.fitted["binding"]["encoders"]["columns"]["pooled"].reverse()
+    ),
     "tree with a circle": _tree(parents=[[1, 2, 0], [1, 2, 0]]),
     "tree with a column that is its own parent": _tree(parents=[[0, -1, -1], [-1, -1, -1]]),
     "tree with a parent outside of the table": _tree(parents=[[9, -1, -1], [-1, -1, -1]]),
