@@ -121,7 +121,9 @@ def _bytes(array: Array) -> memoryview:
 
 @contextmanager
 def open_file(path: str | os.PathLike[str], most_bytes: int) -> Iterator[BinaryIO]:
-    """A regular file of at most so many bytes, open for reading."""
+    """A regular file of at most so many bytes, open for reading. Others are not opened: a named pipe would block."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError(f"{os.fspath(path)} is not a file")
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
