@@ -51,9 +51,10 @@ class FileOperations:
         return call
 
     def _is_ours(self, first: Any) -> bool:
+        """Whether it is a file of the folder. A folder itself is opened after a file is in place, and may fail to."""
         if isinstance(first, int):
             return first in self.files
-        return os.fspath(first).startswith(self.folder)
+        return os.fspath(first).startswith(self.folder) and not os.path.isdir(first)
 
     def _fail(self, name: str, function: Callable[..., Any], first: Any, rest: tuple[Any, ...]) -> None:
         """Raise an error; a failed write has written half of its bytes."""

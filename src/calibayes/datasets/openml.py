@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from calibayes.core.replaced_file import replaced_file
 from calibayes.datasets.arff import read_arff
 from calibayes.datasets.download import Opener, download, fetch, file_checksum, open_url
 from calibayes.datasets.sources import OpenML
@@ -73,6 +74,5 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 def _write_checksum(name: str, path: Path) -> None:
     checksums = {**_checksums(path.parent), name: file_checksum(path)}
-    new = path.parent / (CHECKSUMS + ".new")
-    new.write_text(json.dumps(checksums, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(new, path.parent / CHECKSUMS)
+    with replaced_file(path.parent / CHECKSUMS) as file:
+        file.write((json.dumps(checksums, indent=1, sort_keys=True) + "\n").encode())

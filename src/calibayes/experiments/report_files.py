@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calibayes.core.replaced_file import replaced_file
 from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
 
 MARK = " *"
@@ -78,10 +78,9 @@ def write_report(report: Report, folder: Path) -> list[Path]:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file. It is renamed into place, so an interruption leaves no incomplete one."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    """Write a file; an interruption leaves no incomplete one."""
+    with replaced_file(path) as file:
+        file.write(text.encode())
     return path
 
 
@@ -100,7 +99,7 @@ def write_figure(figure: Figure, folder: Path, formats: Sequence[str] = ("png", 
 
 
 def _save(drawing: Any, path: Path) -> None:
-    """Write a drawing. It is renamed into place, as in `write_text`."""
-    part, ending = path.with_name(path.name + ".part"), path.suffix[1:]
-    drawing.savefig(part, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None)
-    os.replace(part, path)
+    """Write a drawing, as in `write_text`."""
+    ending = path.suffix[1:]
+    with replaced_file(path) as file:
+        drawing.savefig(file, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from calibayes.core.replaced_file import replaced_file
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,10 @@ class ResultCache:
         return content["result"] if _is_valid(content, key) else None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Write a result. The file is renamed into place, so an interruption leaves no incomplete one."""
+        """Write a result; an interruption leaves no incomplete one."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        part = self._path(key).with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps({"key": key, "result": result}), encoding="utf-8")
-        os.replace(part, self._path(key))
+        with replaced_file(self._path(key)) as file:
+            file.write(json.dumps({"key": key, "result": result}).encode())
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
