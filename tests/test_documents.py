@@ -39,7 +39,9 @@ def test_code_in_documents_runs(name, number, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("README.md", 0), ("docs/saved-models.md", 0)], ids=["README", "saved-models"]
+    ("name", "number"),
+    [("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)],
+    ids=["README", "saved-models", "reference"],
 )
 def test_output_in_documents_is_true(name, number, tmp_path, capsys):
     """The text block after a code block is what the code prints."""

@@ -8,6 +8,7 @@ from calibayes._version import __version__
 from calibayes.encoders.clusters import FewRowsWarning
 from calibayes.estimators.generative.binding import categorical, every, numeric
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.interface.pickles import PickledByAnotherVersionWarning
 from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.estimators.presets.counts import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.presets.discriminant_analysis import (
@@ -78,6 +79,7 @@ __all__ = [
     "ModelFileError",
     "MultinomialNB",
     "NaiveBayes",
+    "PickledByAnotherVersionWarning",
     "PoissonNB",
     "PosteriorMixture",
     "QuadraticDiscriminantAnalysis",

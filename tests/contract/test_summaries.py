@@ -30,6 +30,7 @@ def test_every_classifier_has_a_summary(estimator):
     assert "2 classes" in summary.splitlines()[0]
     kept = getattr(estimator, "kept_rows_", 0)
     assert f"training rows kept in the model: {kept}" in summary
+    assert "training table: 60 rows, 3 columns, 0 missing cells" in summary.splitlines()
 
 
 def test_a_generative_summary_has_classes_columns_and_training():
@@ -39,6 +40,7 @@ def test_a_generative_summary_has_classes_columns_and_training():
     assert ["Adelie", "152", "0.442"] in [line.split() for line in text.splitlines()]
     assert any(line.split()[:2] == ["sex", "categorical"] for line in text.splitlines())
     assert "training error" in text
+    assert "training table: 344 rows, 7 columns, 19 missing cells" in text.splitlines()
     given = [
         ("sizes", cb.families.Gaussian(), cb.numeric),
         ("kinds", cb.families.Categorical(), cb.categorical),

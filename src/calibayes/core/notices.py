@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-INNER_PACKAGES = ("calibayes", "sklearn", "joblib")
+INNER_PACKAGES = ("calibayes", "sklearn", "joblib", "pickle")
 """Packages whose frames are skipped: a warning is attributed to the first line outside of them."""
 
-_collected: ContextVar[Counter[tuple[str, type[Warning]]] | None] = ContextVar("collected", default=None)
+_collected: ContextVar[Counter[tuple[str | Warning, type[Warning]]] | None] = ContextVar(
+    "collected", default=None
+)
 
 
 @cache
@@ -27,8 +29,8 @@ def note_once(message: str) -> None:
     logging.getLogger("calibayes").warning(message)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Give a warning, or note it for the end of the call that collects warnings."""
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Give a warning, or note it for the end of the call that collects warnings. A warning object has its own category."""
     collected = _collected.get()
     if collected is None:
         _emit(message, category)
@@ -45,7 +47,7 @@ def collected_warnings() -> Iterator[None]:
     if _collected.get() is not None:
         yield
         return
-    collected: Counter[tuple[str, type[Warning]]] = Counter()
+    collected: Counter[tuple[str | Warning, type[Warning]]] = Counter()
     token = _collected.set(collected)
     try:
         yield
@@ -55,7 +57,7 @@ def collected_warnings() -> Iterator[None]:
         _emit(f"{message} ({times} times)" if times > 1 else message, category)
 
 
-def _emit(message: str, category: type[Warning]) -> None:
+def _emit(message: str | Warning, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=_levels_to_caller())
 
 

@@ -10,9 +10,7 @@ from calibayes.estimators.interface.kept_rows import kept_row_count
 
 def contents_of(model: Any) -> Mapping[str, Any]:
     """Class, classes, columns, training table and kept rows of a fitted estimator, as plain values."""
-    from types import SimpleNamespace as S
-
-    table = getattr(model, "training_table_", S(rows=0, columns=(), kinds=(), missing=()))
+    table = model.training_table_
     return {
         "class": type(model).__name__,
         "classes": tuple(_plain(label) for label in model.classes_.tolist()),

@@ -48,6 +48,7 @@ from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.date_columns import Dates, Durations
 from calibayes.tables.date_text import DateFormat
 from calibayes.tables.origin import FromArray, FromFrame
+from calibayes.tables.training_table import TrainingTable
 
 VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
@@ -55,7 +56,7 @@ VALUES: Final[Mapping[str, type]] = {
         # what is fitted
         *(Fitted, FittedEnsemble, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence, dependence.PairStatistics),
-        *(CalibrationPath, KernelPath, ShrinkagePath),
+        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
@@ -101,7 +102,8 @@ class EstimatorEntry:
 
 
 _NAMES = {"feature_names_in_": np.ndarray}
-_COLUMNS = {"n_features_in_": int, "conversion_": ColumnConversion}
+_TABLE = {"n_features_in_": int, "training_table_": TrainingTable}
+_COLUMNS = {**_TABLE, "conversion_": ColumnConversion}
 _GENERATIVE = {"fitted_": Fitted, **_COLUMNS}
 _ENSEMBLE = {"fitted_": FittedEnsemble, **_COLUMNS}
 _DENSITIES = {
@@ -120,7 +122,7 @@ _JOINT_KERNEL = {
     "relevance_": Mapping[str, float],
     **_COLUMNS,
 }
-_TRADE_OFF = {"cv_results_": Mapping[str, Any], "lam_": float, "estimator_": Any, "n_features_in_": int}
+_TRADE_OFF = {"cv_results_": Mapping[str, Any], "lam_": float, "estimator_": Any, **_TABLE}
 _CHOICE = {"cv_results_": Mapping[str, Any], **_NAMES}
 _PAIRS = {"dependence_": dependence.Dependence}
 

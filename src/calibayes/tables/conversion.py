@@ -75,6 +75,7 @@ class ColumnConversion:
             content=tuple(columns),
             original_types=tuple(types),
             distinct_cache={j: entry for j, entry in table.distinct_cache.items() if j not in numbers},
+            missing_cache={j: mask for j, mask in table.missing_cache.items() if j not in numbers},
             conversion=self,
             originals=originals,
         )

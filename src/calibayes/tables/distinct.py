@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.table import Table
 
 LARGEST_COUNTED = 2**16
 """Integer columns from 0 up to this are sorted by counting, which is much faster than comparing."""
@@ -25,18 +25,18 @@ def distinct_values(table: Table, j: int) -> tuple[Array, Array]:
     if j in table.distinct_cache:
         return table.distinct_cache[j]
     column = table.column(j)
-    result = _sorted_with_codes(column, table.names[j])
+    result = _sorted_with_codes(column, table.missing_mask(j), table.names[j])
     if column.dtype.kind == "O":
         table.distinct_cache[j] = result
     return result
 
 
-def _sorted_with_codes(column: Array, name: str) -> tuple[Array, Array]:
-    missing = missing_mask(column)
+def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array, Array]:
     if missing.any():
-        values, known_codes = _sorted_with_codes(column[~missing], name)
+        known = ~missing
+        values, known_codes = _sorted_with_codes(column[known], missing[known], name)
         codes = np.full(len(column), len(values))
-        codes[~missing] = known_codes
+        codes[known] = known_codes
         return values, codes
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"column {name!r} contains infinity")

@@ -68,6 +68,8 @@ class Table:
     """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
 
     They are stored at the first call, because sorting strings takes longer than most of what is done with the codes."""
+    missing_cache: dict[int, Array] = field(default_factory=dict, repr=False, compare=False)
+    """Position of an object column -> which of its values are missing, stored at the first call of `missing_mask`."""
     zones: Mapping[int, str] = field(default_factory=dict)
     """Position of a column of dates -> its time zone; such dates are stored in UTC."""
     conversion: Conversion | None = field(default=None, repr=False, compare=False)
@@ -148,10 +150,14 @@ class Table:
 
     def missing_mask(self, j: int) -> Array:
         """Which values of column j are missing, (n,) booleans."""
-        if j not in self.distinct_cache:
+        if j in self.distinct_cache:
+            values, codes = self.distinct_cache[j]
+            return np.asarray(codes == len(values))
+        if self.dtype_kind(j) != "O":
             return missing_mask(self.column(j))
-        values, codes = self.distinct_cache[j]
-        return np.asarray(codes == len(values))
+        if j not in self.missing_cache:
+            self.missing_cache[j] = missing_mask(self.column(j))
+        return self.missing_cache[j]
 
     def missing_count(self) -> int:
         """Number of missing values in all columns."""
@@ -194,7 +200,9 @@ class Table:
         content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]
         originals = {j: column[selection] for j, column in self.originals.items()}
         cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
-        return replace(self, content=content, distinct_cache=distinct, originals=originals, cache=cache)
+        return replace(
+            self, content=content, distinct_cache=distinct, missing_cache={}, originals=originals, cache=cache
+        )
 
 
 def _stored_values(matrix: Array) -> Array:

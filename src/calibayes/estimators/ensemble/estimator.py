@@ -165,7 +165,8 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         k, d = counted(len(fitted.classes), "class", "classes"), counted(self.n_features_in_, "column")
         size = f"{type(self).__name__}: {k}, {d}, {counted(fitted.rows, 'row')}"
         kept = kept_rows_line(fitted.kept_by_member)
-        return PlainText("\n".join([size, text_table(lines), *_left_out(fitted), kept]))
+        seen = f"training table: {self.training_table_}"
+        return PlainText("\n".join([size, text_table(lines), *_left_out(fitted), seen, kept]))
 
 
 def _left_out(fitted: FittedEnsemble) -> list[str]:

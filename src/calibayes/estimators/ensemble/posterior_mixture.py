@@ -54,6 +54,8 @@ class PosteriorMixture(PosteriorAverage):
         Of the ensemble on the held-out rows.
     rows_, tried_rows_ : int
         Number of training rows, and of those used in the inner cross-validation.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from calibayes.estimators.interface.input import (
     Rows,
     class_probabilities,
     new_table,
-    set_names,
+    set_training_table,
     training_rows,
 )
 from calibayes.estimators.interface.marginals import Marginals
@@ -40,6 +40,7 @@ from calibayes.rules import rule_named
 from calibayes.tables.origin import like_frame
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText
+from calibayes.tables.training_table import TrainingTable
 
 
 @estimator
@@ -71,6 +72,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
         @property
         def fitted_(self) -> Fitted: ...
+
+        @property
+        def training_table_(self) -> TrainingTable: ...
 
     # -- what a preset says ----------------------------------------------------------------------------------------
 
@@ -168,19 +172,20 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
                 reset=before is None,
             )
             fitted = update(before, recipe, known, rows)
-        return adopt(self, {**vars(reader), "fitted_": fitted})
+        seen = reader.training_table_ if before is None else self.training_table_ + rows.described()
+        return adopt(self, {**vars(reader), "fitted_": fitted, "training_table_": seen})
 
     def _rows(self, reader: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Array, Rows]:
         """Classes and training rows; ``reader`` notes the columns."""
         few = self.fewest_classes
         return training_rows(reader, X, y, sample_weight, self.class_weight, fewest_classes=few, **options)
 
-    def holding(self, fitted: Fitted, table: Table | None = None) -> Self:
+    def holding(self, fitted: Fitted, table: Table | None = None, **changes: Any) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
         holder = copy.copy(self) if table is None else unfitted_copy(self)
         if table is not None:
-            set_names(holder, table)
-        return adopt(holder, {**vars(holder), "fitted_": fitted})
+            set_training_table(holder, table)
+        return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
@@ -289,7 +294,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def summary(self) -> PlainText:
         """Plain text: classes, columns and training."""
         check_is_fitted(self, "fitted_")
-        return summary.summary(type(self).__name__, self.fitted_)
+        return summary.summary(type(self).__name__, self.fitted_, self.training_table_)
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 
@@ -306,7 +311,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         arithmetic.require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
         for model in (self, other):
             model.require_sums()
-        return self.holding(arithmetic.merge(self.fitted_, other.fitted_))
+        merged = arithmetic.merge(self.fitted_, other.fitted_)
+        return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """The model without these rows, exactly as if they had never been part of the training: for ML and MAP.
@@ -315,7 +321,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """
         self.require_sums()
         _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
-        return self.holding(arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs)))
+        left = arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
+        return self.holding(left, training_table_=self.training_table_ - rows.described())
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""

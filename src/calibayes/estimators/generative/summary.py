@@ -8,9 +8,10 @@ from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.families.model import PRIOR
 from calibayes.tables.text import PlainText, counted, listed, shortened
+from calibayes.tables.training_table import TrainingTable
 
 
-def summary(name: str, fitted: Fitted) -> PlainText:
+def summary(name: str, fitted: Fitted, table: TrainingTable) -> PlainText:
     """Classes, columns and training of a fitted model; ``name`` is that of its estimator."""
     k, d = (
         counted(len(fitted.classes), "class", "classes"),
@@ -21,6 +22,7 @@ def summary(name: str, fitted: Fitted) -> PlainText:
         _class_table(fitted),
         _family_table(fitted.binding) if fitted.schema is None else _column_table(fitted.schema),
         *_training_lines(fitted),
+        f"training table: {table}",
         kept_rows_line({}),
     ]
     return PlainText("\n".join(lines))

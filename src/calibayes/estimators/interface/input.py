@@ -18,6 +18,7 @@ from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
+from calibayes.tables.training_table import TrainingTable, training_table
 
 MOST_WEIGHT = 1e100
 """Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""
@@ -208,6 +209,10 @@ class Rows(NamedTuple):
         factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
         return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.positions[keep], factor)
 
+    def described(self) -> TrainingTable:
+        """Size and columns of the table, as it was given."""
+        return training_table(self.table, int(np.count_nonzero(self.codes >= 0)))
+
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """The table, its columns checked against those of the first one, which ``reset`` replaces.
@@ -275,7 +280,10 @@ def training_rows(
     reset: bool = True,
     most_weight: float = MOST_WEIGHT,
 ) -> tuple[Array, Rows]:
-    """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``."""
+    """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``.
+
+    With ``reset``, sets ``training_table_`` of the estimator.
+    """
     require_labels(estimator, y)
     table = read_table(estimator, X, reset=reset)
     target = read_target(y, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
@@ -289,7 +297,15 @@ def training_rows(
         rows = rows._replace(weight=rows.weight * factors, factor=factors)
         rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
     _check_total(rows.weight, most_weight)
+    if reset:
+        estimator.training_table_ = rows.described()
     return target.classes, rows
+
+
+def set_training_table(estimator: Any, table: Table) -> None:
+    """Note columns and size of a training table, as `fit` on it would."""
+    set_names(estimator, table)
+    estimator.training_table_ = training_table(table)
 
 
 def set_names(estimator: Any, table: Table) -> None:

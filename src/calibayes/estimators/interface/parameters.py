@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
-from calibayes.estimators.interface import nested_parameters
+from calibayes.estimators.interface import nested_parameters, pickles
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
@@ -26,11 +26,14 @@ Estimator = TypeVar("Estimator")
 def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
 
-    Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``.
+    Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``. Its pickles hold
+    the version of the library.
     """
     made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if getattr(made, "set_params", None) is BaseEstimator.set_params:
         made.get_params, made.set_params = nested_parameters.get_params, nested_parameters.set_params
+    if getattr(made, "__getstate__", None) is BaseEstimator.__getstate__:
+        made.__getstate__, made.__setstate__ = pickles.get_state, pickles.set_state
     initializer: Any = made.__init__
     signature = inspect.signature(initializer)
     classes = [base for base in made.__mro__ if "__dataclass_fields__" in vars(base)]

@@ -16,7 +16,13 @@ from calibayes.encoders.schema import column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.input import Rows, class_frequencies, new_table, set_names, training_rows
+from calibayes.estimators.interface.input import (
+    Rows,
+    class_frequencies,
+    new_table,
+    set_training_table,
+    training_rows,
+)
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
@@ -84,6 +90,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     density_ : JointDensity
     schema_ : Schema
         The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Notes
     -----
@@ -182,7 +190,8 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         setting = f"bandwidth step {self.bandwidth_step_}, prior rows {self.prior_rows_:g}"
         largest_first = sorted(self.relevance_.items(), key=lambda item: -item[1])
         columns = [("encoded column", "relevance"), *((name, f"{size:.3f}") for name, size in largest_first)]
-        lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns)]
+        seen = f"training table: {self.training_table_}"
+        lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns), seen]
         return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 
     def marginals(self, X: Any) -> Marginals:
@@ -225,6 +234,6 @@ def trained_at(
     model = JointKernelClassifier(
         bandwidth_step=smoothing.bandwidth_step, prior_rows=smoothing.prior_rows, kept_rows=kept_rows
     )
-    set_names(model, rows.table)
+    set_training_table(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
     return adopt(model, {**vars(model), **_state(classes, rows.table, density, smoothing)})

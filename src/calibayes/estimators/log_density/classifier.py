@@ -80,6 +80,8 @@ class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
         The densities that the features are computed from.
     kept_rows_ : int
         Number of training rows in the fitted model.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Notes
     -----

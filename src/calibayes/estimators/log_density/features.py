@@ -63,6 +63,8 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     feature_names_ : list of str
     kept_rows_ : int
         Number of training rows in the fitted model.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

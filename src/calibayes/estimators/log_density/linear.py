@@ -122,6 +122,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         lines = [
             f"{type(self).__name__}: {k}, {size}, C {self.C_:g}",
             f"features: {listed(self.feature_names_)}",
+            f"training table: {self.training_table_}",
         ]
         return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 

@@ -96,6 +96,8 @@ class GenerativeClassifier(GenerativeEstimator):
         The kind of each column and why, if ``families`` is not given; it prints as a table.
     fitted_ : Fitted
         The fitted model as one immutable value.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

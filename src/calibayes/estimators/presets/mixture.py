@@ -97,6 +97,8 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         With "bic": inf if a class has too few rows, or no known value of a column. Weights count rows.
     cv_results_ : mapping
         With "cv": "n_components", and "log_loss" and "error" of shape (max_components, folds).
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

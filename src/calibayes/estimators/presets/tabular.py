@@ -113,6 +113,8 @@ class NaiveBayes(TabularNB):
     ----------
     schema_ : Schema
         The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------
@@ -188,6 +190,8 @@ class KernelNB(TabularNB):
     ----------
     schema_ : Schema
         The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

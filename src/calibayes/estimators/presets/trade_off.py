@@ -25,7 +25,7 @@ from calibayes.learn.train import prepare_folds
 from calibayes.rules import GDT
 from calibayes.tables.text import PlainText, counted
 
-FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_")
+FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_", "training_table_")
 
 
 @estimator
@@ -57,6 +57,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Trained with it on all rows.
     cv_results_ : mapping
         "lam", "log_loss", "error" -> arrays; the latter two of shape (values, folds).
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------

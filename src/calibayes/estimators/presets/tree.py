@@ -98,6 +98,8 @@ class TreeAugmentedNB(TabularNB):
         The edges, the most informative first; `calibayes.plots.plot_tree` draws them.
     schema_ : Schema
         The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
 
     Examples
     --------
