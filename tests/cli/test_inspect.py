@@ -1,15 +1,20 @@
 """The command ``calibayes inspect``."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import calibayes
-from calibayes import GaussianNB
+from calibayes import BayesClassifier, GaussianNB
 from calibayes.cli import app
+from calibayes.datasets import load_penguins
 from calibayes.files import describe_file
 from tests.files.headers import with_document
+
+PAGE = (Path(__file__).parents[2] / "docs" / "saved-models.md").read_text(encoding="utf-8")
 
 
 def call(*arguments):
@@ -27,6 +32,18 @@ def test_it_prints_the_description(path):
     result = call(path)
     assert result.exit_code == 0, result.output
     assert result.output == str(describe_file(path)) + "\n"
+
+
+def without_sizes(text):
+    return re.sub(r"calibayes \S+|\d+ tensors|[\d.]+ [kM]B", "...", text)
+
+
+def test_the_output_in_the_documents_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_penguins(return_X_y=True)
+    calibayes.save(BayesClassifier().fit(X, y), "penguins.safetensors")
+    shown = re.search(r"```text\n(penguins.safetensors: .*?)```", PAGE, flags=re.DOTALL)[1]
+    assert without_sizes(call("penguins.safetensors").output) == without_sizes(shown)
 
 
 def test_all_tensors_are_listed(path):
