@@ -7,7 +7,7 @@ import pytest
 
 from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import ValidStatistics
-from calibayes.families import Bernoulli
+from calibayes.families import Bernoulli, KernelDensity, OverBins
 from calibayes.testing import FAMILY_LAWS, applicable_laws
 from tests.cases import FAMILIES, K
 
@@ -85,6 +85,14 @@ def downhill(self, parameters, direction, rate, **options):
     return Bernoulli.gradient_step(self, parameters, direction, -rate, **options)
 
 
+def accept(self, arrays=None):
+    return None
+
+
+def refuse(self, arrays=None):
+    raise ValueError("refused")
+
+
 @pytest.mark.parametrize(
     ("law", "method", "replacement"),
     [
@@ -104,6 +112,8 @@ def downhill(self, parameters, direction, rate, **options):
         ("samples_follow_the_density", "sample", samples_of_other_classes),
         ("conditional_samples_keep_given_values", "sample", samples_of_other_classes),
         ("gradient_step_raises_conditional_likelihood", "gradient_step", downhill),
+        ("damaged_parameters_are_refused", "verify_parameters", accept),
+        ("damaged_statistics_are_refused", "verify_statistics", accept),
     ],
 )
 @pytest.mark.filterwarnings(
@@ -112,6 +122,29 @@ def downhill(self, parameters, direction, rate, **options):
 def test_a_family_that_breaks_a_law_is_found(law, method, replacement):
     case = FAMILIES["bernoulli"]
     broken = type("Broken", (Bernoulli,), {method: replacement})().bind(case.layout)
+    LAWS[law].check(case)
+    with pytest.raises(AssertionError):
+        LAWS[law].check(replace(case, family=broken))
+
+
+@pytest.mark.parametrize("method", ["verify", "verify_parameters", "verify_statistics"])
+def test_a_family_that_refuses_what_it_has_learned_is_found(method):
+    case, law = FAMILIES["bernoulli"], LAWS["trained_values_are_accepted"]
+    broken = type("Broken", (Bernoulli,), {method: refuse})().bind(case.layout)
+    with pytest.raises(ValueError, match="refused"):
+        law.check(replace(case, family=broken))
+
+
+@pytest.mark.parametrize(
+    ("law", "method"),
+    [
+        ("damaged_prepared_values_are_refused", "verify"),
+        ("layouts_larger_than_their_arrays_are_refused", "verify_statistics"),
+    ],
+)
+def test_a_kernel_density_that_accepts_damaged_values_is_found(law, method):
+    case = FAMILIES["kernel-bins"]
+    broken = type("Broken", (KernelDensity,), {method: accept})(OverBins(), 0.0).bind(case.layout)
     LAWS[law].check(case)
     with pytest.raises(AssertionError):
         LAWS[law].check(replace(case, family=broken))

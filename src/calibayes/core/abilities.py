@@ -182,6 +182,32 @@ class Penalized(Protocol):
 
 
 @runtime_checkable
+class Verifiable(Protocol):
+    """Checks of a family and its arrays that come from outside, such as a model file; see `calibayes.core.verify`.
+
+    Each raises ValueError with what is wrong. None allocates more than a multiple of the arrays that are given, whatever
+    sizes the layout claims.
+    """
+
+    def verify(self) -> None:
+        """The layout and everything that `Family.prepare` has fixed fit together."""
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        """The parameters have the names and shapes of this family and describe a density."""
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        """The statistics, of data or of a rule's state, have the names and shapes of this family."""
+
+
+@runtime_checkable
+class VerifiableStructure(Protocol):
+    """`Verifiable` for a family that is `Structured`."""
+
+    def verify_structure_statistics(self, structure_statistics: Arrays) -> None:
+        """The structure statistics have the names and shapes of this family."""
+
+
+@runtime_checkable
 class Structured(Protocol):
     """A structure that is found in sums over the data that contain the statistics of every possible structure.
 

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, ru
 
 import numpy as np
 
+from calibayes.core.verify import require, require_finite, require_length
+
 if TYPE_CHECKING:
     from calibayes.core.block import Block
 
@@ -57,6 +59,42 @@ class Layout:
     """Whether the last cell of each column is its missing value."""
     seeds: tuple[Array, ...] = ()
     """Initial means of the components of each class, (components, d) per class, for mixtures."""
+
+    @property
+    def cells(self) -> int:
+        """Number of levels of all columns together."""
+        return sum(self.levels)
+
+    def verify(self) -> None:
+        """Raises ValueError if the fields disagree about the number of classes, columns or cells."""
+        d = len(self.columns)
+        for name in ("levels", "ordered", "gappy"):
+            require_length(name, getattr(self, name), d if getattr(self, name) else 0)
+        require(all(size >= 1 for size in self.levels), "levels contains a column without any level")
+        for name, size in (("center", d), ("variance", d), ("log_volume", self.cells)):
+            value = getattr(self, name)
+            least = 0.0 if name == "variance" else -np.inf
+            require_finite(name, value, (size if np.size(value) else 0,), least)
+        require(len(self.seeds) <= len(self.classes), "seeds has entries for more classes than there are")
+        for seeds in self.seeds:
+            require_finite("seeds", seeds, (None, d))
+            require(len(seeds) > 0, "seeds contains a class without any component")
+        self._verify_cells()
+
+    def _verify_cells(self) -> None:
+        """Raises ValueError if a column has more ordered cells than cells, or none for what lies beyond its grid."""
+        require(
+            bool(self.levels) or not (self.ordered or self.gappy), "ordered cells of columns without levels"
+        )
+        columns = zip(
+            self.levels,
+            self.ordered or (0,) * len(self.levels),
+            self.gappy or (False,) * len(self.levels),
+            strict=True,
+        )
+        for levels, ordered, gappy in columns:
+            require(0 <= ordered <= levels - gappy, f"ordered contains {ordered} of {levels} levels")
+            require(not self.gridded or levels == ordered + 2, "a grid must have two cells beyond its points")
 
 
 class ValidStatistics(NamedTuple):
@@ -224,6 +262,10 @@ class Rule(Protocol):
     @property
     def uses_unlabeled(self) -> bool:
         """Whether rows without a label take part."""
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether the state is statistics; otherwise it is the parameters themselves."""
 
     @property
     def generative_weight(self) -> float | None:

@@ -6,12 +6,13 @@ is valid by construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+if TYPE_CHECKING:
+    from calibayes.core.protocols import Array
 
 TOLERANCE = 1e-6
 """Largest distance of a sum of probabilities from 1: far above rounding, far below a damaged table."""
@@ -68,6 +69,34 @@ def require_positions(name: str, positions: Iterable[int], size: int) -> None:
     require(not outside, f"{name} contains the position {outside[:1]} of {size}")
 
 
+def require_instance(name: str, value: Any, kind: type) -> None:
+    """An object of a class."""
+    require(isinstance(value, kind), f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+
+
+def require_columns(name: str, indices: Sequence[int]) -> None:
+    """Positions of columns in a table, each at most once."""
+    require(all(j >= 0 for j in indices), f"{name} contains a negative position")
+    require(len(set(indices)) == len(indices), f"{name} contains a position twice")
+
+
+def require_ascending(name: str, values: Array, *, strictly: bool = True) -> None:
+    """An array (n,) of values of any type in ascending order; if ``strictly``, no two are equal."""
+    try:
+        in_order = values[:-1] < values[1:] if strictly else values[:-1] <= values[1:]
+    except TypeError:  # values that cannot be compared
+        in_order = False
+    require(bool(np.all(in_order)), f"{name} must be in ascending order" + ", each once" * strictly)
+
+
+def require_number(name: str, value: Any, least: float = -np.inf, most: float = np.inf) -> None:
+    """A finite number in a range."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    require(is_number, f"{name} must be a number, got {type(value).__name__}")
+    in_range = least <= value <= most and abs(value) < np.inf
+    require(bool(in_range), f"{name} must be a finite number between {least:g} and {most:g}, got {value}")
+
+
 def require_length(name: str, value: Sequence[Any], length: int) -> None:
     require(len(value) == length, f"{name} must have {length} entries, got {len(value)}")
 
@@ -77,3 +106,30 @@ def require_names(name: str, given: Iterable[str], expected: Iterable[str]) -> N
     given, expected = set(given), set(expected)
     different = sorted(given ^ expected)
     require(not different, f"{name}: {different[:1]} is missing or unknown")
+
+
+def require_arrays(
+    name: str, given: Mapping[str, Any], shapes: Mapping[str, Sequence[int | None]], least: float = -np.inf
+) -> None:
+    """Exactly these names, each an array of finite numbers of its shape, none below ``least``."""
+    require_names(name, given, shapes)
+    for key, shape in shapes.items():
+        require_finite(key, given[key], shape, least)
+
+
+def require_sums_of_one(name: str, sums: Array) -> None:
+    """Sums of probabilities: 1 up to rounding."""
+    is_one = np.abs(sums - 1.0) <= TOLERANCE
+    require(bool(np.all(is_one)), f"{name} are not probabilities that sum to 1")
+
+
+def probabilities_of(name: str, logs: Array) -> Array:
+    """The probabilities that these are the logarithms of. Raises ValueError if one is above 1."""
+    require(bool((logs <= TOLERANCE).all()), f"{name} contains NaN, or logarithms of more than 1")
+    return np.exp(logs)
+
+
+def require_close(name: str, value: Array, expected: Array, scale: Array | float) -> None:
+    """Numbers that differ from those they are derived from by rounding only, in units of ``scale``."""
+    is_close = np.abs(value - expected) <= TOLERANCE * scale
+    require(bool(np.all(is_close)), f"{name} does not agree with the numbers it is derived from")

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import TOLERANCE, require, require_array
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +30,14 @@ class Dependence:
     classes: tuple[Any, ...]
     statistics: Array
     p_values: Array
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d = len(self.names)
+        require_array("statistics", self.statistics, (len(self.classes), d, d))
+        require_array("p_values", self.p_values, (len(self.classes), d, d))
+        outside = (self.p_values < 0) | (self.p_values > 1 + TOLERANCE)
+        require(not outside.any(), "p_values contains numbers that are no probabilities")
 
     @property
     def pairs(self) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
+from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
 from calibayes.kernels.levels.counts import code_type
@@ -68,6 +69,24 @@ class Bins(FixedLayout, ABC):
             bin_values=tuple(values if len(values) == len(inner) + 1 else None for values, inner in pairs),
             distinct_counts=tuple(len(values) for values, _ in pairs),
         )
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        for name in ("edges", "bin_values", "distinct_counts"):
+            require_length(name, getattr(self, name), len(self.indices))
+        for edges, values, distinct in zip(self.edges, self.bin_values, self.distinct_counts, strict=True):
+            require_finite("edges", edges, (None,))
+            require(len(edges) > 1, "edges of bins must be at least a minimum and a maximum")
+            # Not strictly: the midpoint of two neighboring floating-point numbers is one of them.
+            require_ascending("edges", edges, strictly=False)
+            require(distinct > 0, "distinct_counts must be positive")
+            if values is not None:
+                require_finite("bin_values", values, (len(edges) - 1,))
+                require_ascending("bin_values", values)
+                require(
+                    values[0] == edges[0] and values[-1] == edges[-1], "bin_values are not those of the edges"
+                )
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.bins import KMeansBins
-from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes
+from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.tables.table import Table
 
@@ -60,6 +61,20 @@ class ByColumnType:
         )
         part_places = tuple(places[side] for side in sides)
         return replace(self, indices=tuple(indices), parts=parts, places=part_places, sides=sides)
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        require(self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}")
+        for name in ("parts", "places"):
+            require_length(name, getattr(self, name), len(self.sides))
+        together = sorted(place for places in self.places for place in places)
+        require(
+            together == list(range(len(self.indices))), "places must contain each column of the encoder once"
+        )
+        for part, places in zip(self.parts, self.places, strict=True):
+            require(len(places) > 0, "a part of the encoder has no columns")
+            verify_nested(part, tuple(self.indices[place] for place in places), is_codes=True)
 
     def by_side(self, names: tuple[str, str]) -> Iterator[tuple[str, Encoder, tuple[int, ...]]]:
         """Name, fitted encoder and column positions of each part; ``names`` of the binned columns and of the others."""

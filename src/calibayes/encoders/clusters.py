@@ -10,6 +10,7 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_finite
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.numbers import Numbers
 from calibayes.kernels.numbers import clusters
@@ -58,6 +59,16 @@ class Clusters(FixedLayout):
         numbers = replace(unweighted, variance=_weighted_moments(rows, weight, unweighted.center)[1])
         fitted = replace(self, numbers=numbers)
         return fitted if codes is None else replace(fitted, seeds=fitted._class_centers(rows, weight, codes))
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        counts, d = np.asarray(self.components), len(self.numbers.indices)
+        require(counts.ndim == 0 or len(self.seeds) <= len(counts), "seeds has more classes than components")
+        for seeds, count in zip(
+            self.seeds, np.broadcast_to(counts, max(len(self.seeds), counts.size)), strict=False
+        ):
+            require_finite("seeds", seeds, (None, d))
+            require(0 < len(seeds) <= count, f"seeds of a class must be 1 to {count} rows, got {len(seeds)}")
 
     def encode(self, table: Table) -> Array:
         return self.numbers.encode(table)

@@ -9,6 +9,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_array, require_columns, require_finite, require_length
+from calibayes.encoders.dense_parts import (
+    AsinhScaled,
+    Indicators,
+    MissingIndicator,
+    Part,
+    indicated_columns,
+    verified_sources,
+)
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.levels import Levels
 from calibayes.kernels.numbers import missing
@@ -18,8 +27,6 @@ from calibayes.tables.table import Table, numeric_matrix
 
 NORMAL_QUARTILES = 1.35
 """Interquartile range of a normal distribution with standard deviation 1, to two decimals."""
-FARTHEST = 1e300
-"""Distances from the median are clipped to this many scales (or units, if the scale exceeds 1)."""
 CELLS = 2**18
 """Number of cells whose medians and quartiles are computed at a time, to keep temporary copies small."""
 MOST_LEVELS, LEAST_SHARE = 64, 0.005
@@ -30,77 +37,6 @@ INDICATED_SHARE, INDICATED_ROWS = 0.05, 10
 about missing values is noise, and their indicator would have extreme values."""
 MOST_REGRESSED = 500
 """Encoded columns up to which missing values of training rows are imputed from the other columns, which takes d^3 steps."""
-
-
-@dataclass(frozen=True)
-class AsinhScaled:
-    """Numeric columns x as asinh((x - median) / scale): linear near the median, logarithmic in the tails.
-
-    The scale is the interquartile range divided by 1.35 (the standard deviation of a normal distribution), or the
-    standard deviation if the quartiles are equal. The median becomes 0, a missing value stays missing (NaN).
-    """
-
-    median: Array
-    """Of each column, (d,)."""
-    scale: Array
-    """Of each column, (d,)."""
-
-    def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        scaled = numeric_matrix(table, columns).astype(np.float64)
-        limit = FARTHEST * np.minimum(self.scale, 1.0)  # so that the division cannot overflow
-        scaled -= self.median
-        np.clip(scaled, -limit, limit, out=scaled)
-        scaled /= self.scale
-        return np.arcsinh(scaled, out=scaled)
-
-    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
-        """For each encoded column the place of its source among ``names``, and its own name."""
-        return list(enumerate(names))
-
-
-@dataclass(frozen=True)
-class Indicators:
-    """A categorical column as one indicator (0 or 1) for each level; a column of two levels as one indicator.
-
-    Where a level is missing, all of them are missing (NaN).
-    """
-
-    levels: Levels
-    drop_first: bool = False
-    """Whether the first level has no indicator."""
-
-    def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        codes = self.levels.encode(table)
-        encoded = np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
-        encoded[table.missing_mask(columns[0])] = np.nan
-        return encoded
-
-    @property
-    def _shown_codes(self) -> list[int]:
-        """Codes of the levels that have an indicator."""
-        size = self.levels.layout()["levels"][0]
-        return list(range(1 if size == 2 or (self.drop_first and size > 1) else 0, size))
-
-    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
-        """For each encoded column the place of its source among ``names``, and its own name."""
-        level_names = [str(level) for level in self.levels.levels[0]] + ["other"]
-        return [(0, f"{names[0]} = {level_names[code]}") for code in self._shown_codes]
-
-
-@dataclass(frozen=True)
-class MissingIndicator:
-    """1 where a value is missing, else 0."""
-
-    def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        return np.stack([table.missing_mask(j) for j in columns], axis=1).astype(np.float64)
-
-    def named_columns(self, names: Sequence[str]) -> list[tuple[int, str]]:
-        """For each encoded column the place of its source among ``names``, and its own name."""
-        return [(place, f"{name} missing") for place, name in enumerate(names)]
-
-
-Part = AsinhScaled | Indicators | MissingIndicator
-"""An encoding of one type of columns."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +93,7 @@ class Dense(FixedLayout):
             for columns, part in parts
             for place, name in part.named_columns([table.names[j] for j in columns])
         ]
-        with_indicator = {j for columns, part in parts if isinstance(part, MissingIndicator) for j in columns}
+        with_indicator = set(indicated_columns(parts))
         indicated = np.array([j in with_indicator for j, _ in sources_and_names])
         raw = _encoded_parts(table, parts, indicated)
         mean, deviation = _means_and_deviations(raw, weight)
@@ -180,6 +116,34 @@ class Dense(FixedLayout):
         if not np.isnan(np.min(standardized)) or standardized.shape[1] > MOST_REGRESSED:
             return encoder
         return replace(encoder, precision=missing.imputation_precision(standardized, weight))
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        if not self.indices:
+            arrays = (self.varying, self.indicated, self.mean, self.deviation, self.precision)
+            is_empty = not (self.parts or self.names or self.sources) and all(a is None for a in arrays)
+            require(is_empty, "an encoder that is not fitted has fitted fields")
+            return
+        sources = np.array(verified_sources(self.parts, self.indices))
+        require_array("varying", self.varying, sources.shape, "b")
+        require_array("indicated", self.indicated, sources.shape, "b")
+        require(
+            bool(np.array_equal(self.indicated, np.isin(sources, indicated_columns(self.parts)))),
+            "indicated are not the columns with an indicator of missing values",
+        )
+        d = int(self.varying.sum())
+        require(d > 0, "varying must contain at least one column")
+        require_length("names", self.names, d)
+        place_of = {j: place for place, j in enumerate(self.indices)}
+        expected = tuple(place_of[j] for j in sources[self.varying].tolist())
+        require(self.sources == expected, "sources are not the columns of the parts")
+        require_finite("mean", self.mean, (d,))
+        require(
+            bool((require_finite("deviation", self.deviation, (d,)) > 0).all()), "deviation must be positive"
+        )
+        if self.precision is not None:
+            _verify_precision(self.precision, d)
 
     def for_new_rows(self) -> Dense:
         return replace(self, leaves_missing=True)
@@ -218,6 +182,16 @@ class Dense(FixedLayout):
         raise ValueError(
             "models of standardized columns cannot be merged: each was fitted with its own scaling"
         )
+
+
+def _verify_precision(precision: Any, d: int) -> None:
+    """Raise ValueError unless a matrix (d, d) is symmetric and positive definite."""
+    require_finite("precision", precision, (d, d))
+    require(bool(np.allclose(precision, precision.T, rtol=1e-6, atol=1e-6)), "precision is not symmetric")
+    try:
+        np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("precision is not positive definite") from error
 
 
 def _fitted_parts(

@@ -8,11 +8,12 @@ the same columns and decodes sampled rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_columns
 from calibayes.tables.table import Table
 
 NewCodes: TypeAlias = Sequence[Array] | None
@@ -106,6 +107,23 @@ class MixesColumns(Protocol):
         """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
 
 
+def verify_nested(inner: Encoder, indices: Sequence[int], *, is_codes: bool) -> Mapping[str, Any]:
+    """The layout of a verified encoder inside of another one.
+
+    Raises ValueError unless it is fitted to the columns at ``indices``, and encodes them as codes or as numbers.
+    """
+    fitted_to = getattr(inner, "indices", None)
+    name = type(inner).__name__
+    require(fitted_to == tuple(indices), f"{name} inside of another encoder is fitted to other columns")
+    layout = inner.layout() if indices else {}
+    encodes_codes = "levels" in layout and not layout.get("gridded", False)
+    require(
+        not indices or encodes_codes == is_codes,
+        f"{name} inside of another encoder must encode columns as {'codes' if is_codes else 'numbers'}",
+    )
+    return layout
+
+
 class FixedLayout:
     """Mixin of encoders whose encoded columns and codes are fixed by `fit`: further rows add or remove no levels."""
 
@@ -120,6 +138,15 @@ class DataIndependent(FixedLayout):
     """Mixin of encoders that encode a row in the same way whatever the training rows were."""
 
     data_dependence: ClassVar[str] = ""
+
+    if TYPE_CHECKING:
+
+        @property
+        def indices(self) -> tuple[int, ...]: ...
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
         return self, None, None

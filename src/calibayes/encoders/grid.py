@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.kernels.levels.grid import TAILS, log_volumes
 from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
@@ -22,6 +23,8 @@ LEAST_PADDING = 1e-9
 """Least margin, relative to the values on a grid: neighboring points must differ in floating point."""
 ZERO_PADDING = 0.5
 """Margin of a column that is all zero."""
+MOST_CELLS, MOST_POINTS = 2**24, 128
+"""Points of all columns of an encoder from a model file: at most the first number, or the second in each column."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,19 @@ class Grid(FixedLayout):
             step=(ends[:, 1] - ends[:, 0]) / (self.points - 1),
             outliers=tuple(outliers.tolist()),
         )
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        d = len(self.indices)
+        require(
+            self.points * d <= max(MOST_CELLS, MOST_POINTS * d),
+            f"{self.points} points in each of {d} columns are more than {MOST_CELLS} together",
+        )
+        require_finite("origin", self.origin, (d,))
+        require(bool((require_finite("step", self.step, (d,)) > 0).all()), "step must be positive")
+        require_length("outliers", self.outliers, d)
+        require(all(outliers >= 0 for outliers in self.outliers), "outliers contains negative numbers")
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices).astype(np.float64)

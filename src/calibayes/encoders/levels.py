@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,16 +10,21 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_array, require_ascending, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
 from calibayes.encoders.level_weights import integer_matrix, level_weights
 from calibayes.encoders.pooling import Pooling
 from calibayes.kernels.levels.counts import as_codes, code_type
 from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 
 MOST_UNUSED = 1000
 """Largest number of integers below the maximum of a column that do not occur and still become levels."""
+MOST_ADDED = 2**24
+"""Largest number of levels that ``at_least`` may add to those of all columns of an encoder from a model file."""
+LEVEL_KINDS = "fiubOUSmM"
+"""Kinds of NumPy types of levels."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +72,39 @@ class Levels:
             pooled=tuple(values[~mask] for (values, _), mask in zip(columns, masks, strict=True)),
         )
 
-    @cached_property
-    def levels(self) -> tuple[Array, ...]:
-        """The levels of each column in the order of their codes, without "other"."""
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        for name in ("unpooled", "pooled"):
+            require_length(name, getattr(self, name), len(self.indices))
+        for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True):
+            _verify_values("unpooled", unpooled)
+            _verify_values("pooled", pooled)
+            is_active = self.pooling.is_active
+            require(is_active or not len(pooled), "levels are pooled without a rule to pool them")
+            in_both = set(unpooled.tolist()) & set(pooled.tolist())
+            require(not in_both, f"level {next(iter(in_both), None)!r} is both pooled and not pooled")
+        if self.indices:
+            seen = np.array([len(values) for values in self.unpooled], dtype=np.float64)
+            added = np.maximum(self._least_sizes() - seen - MOST_UNUSED, 0.0).sum()
+            require(bool(added <= MOST_ADDED), f"at_least would add {added:g} levels, more than {MOST_ADDED}")
+
+    def _least_sizes(self) -> Array:
+        """The least number of levels of each column, (d,)."""
         least = np.asarray(0 if self.at_least is None else self.at_least)
         if least.dtype.kind not in "iu" or (least < 0).any() or least.shape not in ((), (len(self.indices),)):
             raise ValueError(
                 f"'min_categories' should have shape ({len(self.indices)},), a least number of levels for each column, "
                 f"or be one number for all of them, a whole one from 0 on; got {self.at_least!r}"
             )
-        least = np.broadcast_to(least, len(self.indices))
+        return np.broadcast_to(least, len(self.indices))
+
+    @cached_property
+    def levels(self) -> tuple[Array, ...]:
+        """The levels of each column in the order of their codes, without "other"."""
         return tuple(
             values if len(pooled) else _with_unused_integers(values, int(at_least))
-            for values, pooled, at_least in zip(self.unpooled, self.pooled, least, strict=True)
+            for values, pooled, at_least in zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
         )
 
     @cached_property
@@ -189,6 +214,16 @@ class Levels:
             + (f", {len(pooled)} pooled as other" if len(pooled) else "")
             for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True)
         ]
+
+
+def _verify_values(name: str, values: Any) -> None:
+    """Raise ValueError unless values are known, distinct and ascending."""
+    require_array(name, values, (None,), LEVEL_KINDS)
+    are_scalars = values.dtype.kind != "O" or all(isinstance(value, Hashable) for value in values)
+    require(are_scalars, f"{name} contains values that cannot be levels")
+    require(not missing_mask(values).any(), f"{name} contains missing values")
+    require(values.dtype.kind != "f" or bool(np.isfinite(values).all()), f"{name} contains infinity")
+    require_ascending(name, values)
 
 
 def _decoded(levels: Array, pooled: Array, codes: Array, rng: np.random.Generator | None) -> Array:

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require,
+    require_ascending,
+    require_columns,
+    require_length,
+    require_positions,
+)
 from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes
+from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.kernels.numbers.row_weights import weight_of_one
 from calibayes.tables.table import Table
 
@@ -59,6 +66,20 @@ class MissingAsLevel:
                 for j, mask in zip(indices, masks, strict=True)
             ),
         )
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        require_length("has_missing", self.has_missing, len(self.indices))
+        require_positions("inner_places", self.inner_places, len(self.indices))
+        require_ascending("inner_places", np.array(self.inner_places))
+        all_missing = set(range(len(self.indices))) - set(self.inner_places)
+        require(
+            all(self.has_missing[place] for place in all_missing),
+            "a column without levels must have a code for missing values",
+        )
+        if self.inner_places:
+            verify_nested(self.inner, tuple(self.indices[p] for p in self.inner_places), is_codes=True)
 
     def with_missing_unknown(self) -> MissingAsLevel:
         return replace(self, missing_is_coded=False)

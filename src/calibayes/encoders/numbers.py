@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent
 from calibayes.kernels.numbers.moments import variances
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
@@ -34,6 +35,11 @@ class Numbers(DataIndependent):
             return Numbers(tuple(indices), center, variances(columns, center))
         refuse_all_missing(table, indices, np.isnan(columns))
         return Numbers(tuple(indices), column_centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
+
+    def verify(self) -> None:
+        require_columns("indices", self.indices)
+        require_finite("center", self.center, (len(self.indices),))
+        require_finite("variance", self.variance, (len(self.indices),), least=0.0)
 
     def encode(self, table: Table) -> Array:
         return numeric_columns(table, self.indices).matrix

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_columns, require_finite, require_number
 from calibayes.encoders.dense import Dense
-from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining
+from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining, verify_nested
 from calibayes.kernels.numbers import missing
 from calibayes.tables.table import Table
 
@@ -79,6 +80,18 @@ class PrincipalComponents(FixedLayout):
             variances=positive,
             noise=max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE),
         )
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        inner = verify_nested(self.inner, self.indices, is_codes=False)
+        d, count = len(inner.get("columns", self.indices)), np.size(self.variances)
+        require_finite("variances", self.variances, (count,))
+        require(bool((self.variances > 0).all()), "variances must be positive")
+        require(count <= self.most and (count > 0) == (d > 0), f"there are {count} components of {d} columns")
+        require_finite("mean", self.mean, (d,))
+        require_finite("directions", self.directions, (d, count))
+        require_number("noise", self.noise, np.finfo(np.float64).tiny)
 
     def for_new_rows(self) -> PrincipalComponents:
         inner = self.inner

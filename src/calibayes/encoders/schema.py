@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from calibayes.core.verify import require
 from calibayes.encoders.encoder import Encoder, HasRemarks
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table, holds_booleans
@@ -48,6 +49,20 @@ class Schema:
     """The columns of a training table; its ``repr`` is a plain-text table with one line for each column."""
 
     columns: tuple[Column, ...]
+
+    def verify(self) -> None:
+        """Raises ValueError unless the columns have different names; see `calibayes.core.verify`."""
+        names = self.names
+        require(len(set(names)) == len(names), "a column of the schema occurs twice")
+        require(
+            all(column.missing >= 0 for column in self.columns),
+            "a column has a negative number of missing values",
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
 
     def __getitem__(self, name: str) -> Column:
         """The column of a name."""

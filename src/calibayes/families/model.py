@@ -23,6 +23,15 @@ from calibayes.core.abilities import (
 )
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
+from calibayes.core.verify import (
+    require,
+    require_arrays,
+    require_finite,
+    require_log_probabilities,
+    require_names,
+    require_probabilities,
+)
+from calibayes.families.parts import VerifiedParts
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.posterior.simplex import log_project
 
@@ -69,10 +78,10 @@ class ClassPrior:
         return replace(self, layout=layout, fixed=fixed)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> ClassPrior:
-        """This prior, unchanged. Raises ValueError if a class has no rows, unless that is allowed."""
+        """This prior, unchanged. Raises ValueError if no class has rows, or if one has none and that is not allowed."""
         counts = zip(self.layout.classes, start["count"], strict=True)
         empty = [name for name, count in counts if not count > 0]
-        if empty and not self.allows_zero:
+        if len(empty) > (len(self.layout.classes) - 1 if self.allows_zero else 0):
             raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
         return self
 
@@ -87,6 +96,22 @@ class ClassPrior:
                 return {"log_probability": np.log(self.fixed)}
             count = statistics["count"] + self.alpha
             return {"log_probability": np.log(count) - np.log(count.sum())}
+
+    def verify(self) -> None:
+        self.layout.verify()
+        require_finite("alpha", np.asarray(self.alpha, dtype=np.float64), (), least=0.0)
+        if self.layout.classes and self.fixed is not None:
+            require_probabilities("fixed", self.fixed, (len(self.layout.classes),))
+            require(self.allows_zero or bool((self.fixed > 0).all()), "fixed contains a probability of 0")
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        require_names("parameters of the class prior", parameters, ["log_probability"])
+        shape = (len(self.layout.classes),)
+        require_log_probabilities("log_probability", parameters["log_probability"], shape)
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = (len(self.layout.classes),)
+        require_arrays("statistics of the class prior", statistics, {"count": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays, frozen_classes: Array) -> tuple[Arrays, int]:
         """The proposed counts; frozen classes, and those whose count would not be positive, keep the current one."""
@@ -126,8 +151,20 @@ def _checked_probabilities(given: Array, k: int) -> Array:
     return np.asarray(fixed / fixed.sum())
 
 
+def _traits(families: Mapping[str, Family]) -> dict[str, Any]:
+    """What a `Product` records about bound families."""
+    sizes = [family.size for family in families.values() if isinstance(family, Sized)]
+    is_fused = len(families) == 1 and all(hasattr(family, "fused_pass") for family in families.values())
+    is_structured = any(isinstance(family, Structured) for family in families.values())
+    return {
+        "least_cells": max(sizes, default=0),
+        "has_fused_pass": is_fused,
+        "is_structured": is_structured,
+    }
+
+
 @dataclass(frozen=True)
-class Product:
+class Product(VerifiedParts):
     """p(class) times the product over families of p(columns of the family | class): the `Model` of the library.
 
     Methods that run once per block look up optional abilities of a family by attribute name: an isinstance check
@@ -148,11 +185,7 @@ class Product:
     def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Product:
         """This model over given columns (one layout per family) and classes."""
         families = {name: family.bind(layouts[name]) for name, family in self.families.items()}
-        sizes = [family.size for family in families.values() if isinstance(family, Sized)]
-        fused = len(families) == 1 and all(hasattr(family, "fused_pass") for family in families.values())
-        structured = any(isinstance(family, Structured) for family in families.values())
-        prior = self.prior.bind(Layout(classes, ()))
-        return Product(prior, families, max(sizes, default=0), fused, structured)
+        return Product(self.prior.bind(Layout(classes, ())), families, **_traits(families))
 
     def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
         """This model with default priors and structures fixed from the statistics of the data."""
@@ -165,6 +198,16 @@ class Product:
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """Name and structure of each family that learns one."""
         return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        return {PRIOR: self.prior, **self.families}
+
+    def verify(self) -> None:
+        require(bool(self.families) and PRIOR not in self.families, f"no family, or one named {PRIOR!r}")
+        super().verify()
+        for name, value in _traits(self.families).items() if self.prior.layout.classes else ():
+            require(getattr(self, name) == value, f"{name} must be {value} for these families")
 
     # -- statistics ----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array, Layout
+from calibayes.core.verify import require, require_finite
 from calibayes.families.gaussian.shape import Shape
 
 
@@ -152,6 +153,16 @@ class ResolvedPrior:
     """Prior mean minus the center, (d,)."""
     covariance: Array
     """Prior covariance in the shape's form, (...)."""
+
+    def verify_size(self, k: int, d: int, covariance_shape: tuple[int, ...]) -> None:
+        """Raises ValueError if it is not for k classes, d columns and covariances of this shape, (g, ...)."""
+        groups, *form = covariance_shape
+        require_finite("m1", self.m1, (k,), least=0.0)
+        require_finite("m2", self.m2, (groups,), least=0.0)
+        require_finite("prior mean", self.mean, (d,))
+        covariance = require_finite("prior covariance", self.covariance, form)
+        variances = covariance if covariance.ndim == 1 else np.diagonal(covariance)
+        require(bool((variances >= 0).all()), "the prior covariance contains negative variances")
 
 
 def resolve_prior(

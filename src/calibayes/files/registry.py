@@ -12,7 +12,7 @@ from sklearn import covariance, model_selection
 from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.core.protocols import Layout
 from calibayes.encoders.by_column_type import numeric_columns
-from calibayes.encoders.dense import AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.dense_parts import AsinhScaled, Indicators, MissingIndicator
 from calibayes.encoders.numbers import Counts
 from calibayes.encoders.schema import Column
 from calibayes.estimators.ensemble.bayes import BayesClassifier

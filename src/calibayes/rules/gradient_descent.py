@@ -32,6 +32,7 @@ class GD(Blend):
 
     name: ClassVar[str] = "gd"
     needs: ClassVar[tuple[type, ...]] = (NaturalParameters,)
+    keeps_statistics: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "control", step_control(self.step, Fixed(0.1)))

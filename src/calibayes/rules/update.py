@@ -114,6 +114,7 @@ class Update:
     is_closed_form: ClassVar[bool] = False
     maximizes_objective: ClassVar[bool] = False
     uses_unlabeled: ClassVar[bool] = False
+    keeps_statistics: ClassVar[bool] = True
     shrink: float = 0.0
     generative_weight: float | None = None
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
-from calibayes.tables.date_columns import ColumnWarning, Converter, Durations, learned_dates
+from calibayes.core.verify import require, require_length, require_positions
+from calibayes.tables.date_columns import ColumnWarning, Converter, Dates, Durations, learned_dates
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table, holds_booleans, missing_mask
@@ -22,6 +23,8 @@ CATEGORICAL, IDENTIFIER = "categorical", "identifier"
 """Kinds that a user may give a column: its values are levels; it is left out."""
 ROWS_TO_TELL = 20
 """Least number of known values of a column that can be recognized as an identifier."""
+COLUMN_KINDS = "fiubOUSmM"
+"""Kinds of NumPy types of columns."""
 DISTINCT_SHARE = 0.95
 """A column of text is an identifier if at least this share of its known values are distinct."""
 
@@ -40,6 +43,25 @@ class ColumnConversion:
     """Position -> how a column becomes a number and levels."""
     identifiers: Mapping[int, str] = field(default_factory=dict)
     """Position of a column that is left out -> why."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d = len(self.names)
+        require(len(set(self.names)) == d, "a name of a column occurs twice")
+        require_length("types", self.types, d if self.types else 0)
+        require(all(dtype.kind in COLUMN_KINDS for dtype in self.types), "a column has a type of no column")
+        require_positions("converters", self.converters, d)
+        require_positions("identifiers", self.identifiers, d)
+        require(
+            self.converters.keys().isdisjoint(self.identifiers), "a column is both converted and left out"
+        )
+        are_known = all(isinstance(converter, Dates | Durations) for converter in self.converters.values())
+        require(are_known, "converters must be Dates or Durations")
+
+    @property
+    def converted_names(self) -> tuple[str, ...]:
+        """Names of the columns of the converted table: those that were read, then the derived ones."""
+        return (*self.names, *(name for _, _, name in self.derived))
 
     @property
     def derived(self) -> tuple[tuple[int, str, str], ...]:
@@ -71,7 +93,7 @@ class ColumnConversion:
             types[j] = types[j] if j in numbers else kind
         return replace(
             table,
-            names=(*self.names, *(name for _, _, name in self.derived)),
+            names=self.converted_names,
             content=tuple(columns),
             original_types=tuple(types),
             distinct_cache={j: entry for j, entry in table.distinct_cache.items() if j not in numbers},
@@ -98,7 +120,9 @@ class ColumnConversion:
 
 
 def _unused_name(name: str, taken: set[str]) -> str:
-    return name if name not in taken else _unused_name(f"{name}_", taken)
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _with_known(converter: Converter, numbers: Array, original: Array | None) -> Array:

@@ -11,14 +11,17 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require
 from calibayes.tables.date_text import FORMATS, DateFormat, Moment, formats_of
 from calibayes.tables.dates import (
+    CALENDAR,
     DATE,
     DURATION,
     calendar_levels,
     dates_of,
     days_of,
     durations_of,
+    is_zone,
     local_dates,
     seconds_of,
     time_zone,
@@ -112,6 +115,16 @@ class Dates:
         source = "dates" if self.form is None else f"text read as dates ({self.form.name})"
         return f"{source}, in days"
 
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require(self.zone is None or is_zone(self.zone), f"{self.zone!r} is no time zone of this machine")
+        if self.form is not None:
+            expected = "UTC" if self.form.has_offset else None
+            require(self.zone == expected, f"dates written as text have the time zone {self.zone!r}")
+        known = tuple(part for part in CALENDAR if part in self.parts)
+        require(self.parts == known, f"parts must be among {', '.join(CALENDAR)}, in this order")
+        require(not self.are_days or self.zone is None, "dates with a time zone are no days")
+
     def fit(self, table: Table, j: int, *, calendar: bool) -> Dates:
         """The same with what depends on the dates of a column: if ``calendar``, the parts of the calendar that vary."""
         dates = self.read(table, j)
@@ -181,7 +194,8 @@ class Dates:
 def learned_dates(table: Table, j: int) -> Dates | None:
     """How a column of dates, or of text in which all known values are dates of one format, is read; else None."""
     if table.dtype_kind(j) == "M":
-        return Dates(table.zones.get(j))
+        zone = table.zones.get(j)
+        return Dates("UTC" if zone is not None and not is_zone(zone) else zone)
     if table.dtype_kind(j) not in "OU":
         return None
     first = next((cell for cell in table.column(j) if not is_missing(cell)), None)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from calibayes.core.verify import require
 from calibayes.tables.dates import MONTHS
 
 TIME = (
@@ -21,6 +22,9 @@ FULL_NAMES = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
+HOURS_AND_MINUTES, SECONDS = "{hour:02d}:{minute:02d}", ":{second:02d}"
+TIMES = ("", *(start + HOURS_AND_MINUTES + end for start in "T " for end in ("", SECONDS)))
+"""The times that a format may have, as format strings."""
 TRIED_FIRST = 8
 """Number of distinct values that a format must fit before all others are tried."""
 
@@ -49,6 +53,13 @@ class DateFormat:
     time: str = ""
     has_offset: bool = False
 
+    def verify(self) -> None:
+        """Raises ValueError unless it is one of `FORMATS` with a time that `like` adds: no other pattern is ever used."""
+        plain = replace(self, time="", has_offset=False)
+        require(plain in FORMATS, f"{self.name!r} is no known format of dates")
+        require(self.time in TIMES, f"{self.time!r} is no known format of times")
+        require(bool(self.time) or not self.has_offset, "dates without a time have no offset from UTC")
+
     def read(self, text: str) -> Moment | None:
         """The date of a text, or None if it is not written in this format."""
         found = re.fullmatch(self.pattern + TIME, text.strip())
@@ -65,7 +76,7 @@ class DateFormat:
         found = re.fullmatch(self.pattern + TIME, text.strip())
         if found is None or found["separator"] is None:
             return self
-        time = found["separator"] + "{hour:02d}:{minute:02d}" + (":{second:02d}" if found["second"] else "")
+        time = found["separator"] + HOURS_AND_MINUTES + (SECONDS if found["second"] else "")
         return replace(self, time=time, has_offset=found["offset"] is not None)
 
 

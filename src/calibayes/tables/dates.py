@@ -24,6 +24,8 @@ HOURS = tuple(f"{hour:02d}" for hour in range(24))
 FIRST_WEEKDAY = 3
 """The weekday of 1970-01-01, a Thursday."""
 OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})")
+ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
+"""The form of names in the database of time zones: no path leads out of it."""
 
 
 def days_of(dates: Array) -> Array:
@@ -125,6 +127,13 @@ def _offset(seconds: int, zone: datetime.tzinfo) -> int:
     except OverflowError:
         return 0
     return 0 if shift is None else int(shift.total_seconds())
+
+
+def is_zone(name: str) -> bool:
+    """Whether a name is that of a time zone in the database of this machine, or an offset of less than a day."""
+    if found := OFFSET.fullmatch(name):
+        return int(found[2]) < 24 and int(found[3]) < 60
+    return ZONE_NAME.fullmatch(name) is not None and isinstance(time_zone(name), ZoneInfo)
 
 
 def time_zone(name: str) -> datetime.tzinfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_length
 
 
 class Origin(Protocol):
@@ -32,6 +33,12 @@ class FromArray:
 
 
 FROM_ARRAY = FromArray()
+EAGER_LIBRARIES = frozenset(
+    library
+    for library in nw.Implementation
+    if library.is_pandas_like() or library.is_polars() or library.is_pyarrow()
+)
+"""Libraries of data frames that hold their rows in memory."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,19 @@ class FromFrame:
     categorical: tuple[bool, ...]
     days: tuple[bool, ...]
     """Whether a column is of a type of dates without a time of day."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require(
+            isinstance(self.library, nw.Implementation) and self.library in EAGER_LIBRARIES,
+            f"{self.library!r} is no library of data frames in memory",
+        )
+        require(
+            all(isinstance(label, Hashable) for label in self.labels),
+            "labels contains a value that is no name",
+        )
+        for name in ("categorical", "days"):
+            require_length(name, getattr(self, name), len(self.labels))
 
     def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
         typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine, Layout
+from calibayes.core.verify import require
 from calibayes.engines import computing
 from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
@@ -20,6 +21,7 @@ from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.fitted_state import verified_conversion
 from calibayes.estimators.interface.input import Rows, class_probabilities, new_table, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.marginals import Marginals
@@ -112,6 +114,12 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             )
             fitted = self.completed(training.run(), training)
         return adopt(self, {**vars(reader), "fitted_": fitted})
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        if (conversion := verified_conversion(self, FittedEnsemble)) is not None:
+            is_same = conversion.converted_names == self.fitted_.names
+            require(is_same, "conversion_ has other columns than fitted_")
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""

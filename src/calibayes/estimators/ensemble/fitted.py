@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import TOLERANCE, require, require_names, require_number, require_probabilities
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.ensemble.member import CalibrationPath
+from calibayes.estimators.interface.fitted_state import verify_classes
 from calibayes.estimators.interface.kept_rows import kept_row_count
 from calibayes.kernels.posterior.averaging import mix
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -66,6 +68,31 @@ class FittedEnsemble:
     density: Any = None
     priors: Array | None = None
 
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        k = verify_classes(self.classes)
+        require(len(self.names) > 0 and self.schema.names == self.names, "the schema has other columns")
+        for name in ("class_frequencies", *(("priors",) if self.priors is not None else ())):
+            probabilities = require_probabilities(name, getattr(self, name), (k,))
+            require(bool((probabilities > 0).all()), f"{name} contains a probability of 0")
+        self._verify_weights()
+        for name, model in self.models.items():
+            _verify_member(name, model, self)
+        if self.density is not None:
+            _verify_member("density", self.density, self)
+        require(0 <= self.tried_rows <= self.rows, f"tried_rows is {self.tried_rows} of {self.rows} rows")
+
+    def _verify_weights(self) -> None:
+        for name, weight in self.weights.items():
+            require_number(f"the weight of {name!r}", weight, 0.0, 1.0 + TOLERANCE)
+        require(list(self.weights)[-1:] == [FREQUENCIES], f"the last weight must be that of {FREQUENCIES!r}")
+        require(
+            abs(sum(self.weights.values()) - 1.0) <= TOLERANCE, "the weights of the members do not sum to 1"
+        )
+        members = [name for name in self.weights if name != FREQUENCIES]
+        require_names("paths", self.paths, members)
+        require_names("models", self.models, [name for name in members if self.weights[name] > 0])
+
     @property
     def kept_by_member(self) -> dict[str, int]:
         """Name -> number of training rows that a member keeps; "density" is the member with the density, if it has no weight."""
@@ -110,6 +137,16 @@ class FittedEnsemble:
         best = np.argmax(self.average(predictions), axis=1)
         of_best = weighted[:, np.arange(predictions.shape[1]), best].T
         return np.exp(of_best - np.logaddexp.reduce(of_best, axis=1, keepdims=True))
+
+
+def _verify_member(name: str, model: Any, ensemble: FittedEnsemble) -> None:
+    """Raise ValueError unless a member is fitted to the classes and columns of the ensemble."""
+    require(hasattr(model, "predict_log_proba"), f"member {name!r} has no probabilities")
+    classes: Any = getattr(model, "classes_", None)
+    require(bool(np.array_equal(classes, ensemble.classes)), f"member {name!r} has other classes")
+    conversion = getattr(getattr(model, "estimator_", model), "conversion_", None)
+    columns = None if conversion is None else conversion.converted_names
+    require(columns == ensemble.names, f"member {name!r} has other columns")
 
 
 def _log_weights(weights: Array) -> Array:

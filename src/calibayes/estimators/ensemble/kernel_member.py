@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require_number
 from calibayes.estimators.ensemble.member import CalibrationPath, FoldContext, MemberResult
 from calibayes.estimators.joint_kernel.classifier import trained_at
 from calibayes.estimators.joint_kernel.density import (
@@ -32,6 +33,10 @@ class KernelPath(CalibrationPath):
     """The path of decreasing bandwidths, with the number of pseudo-rows that is used."""
 
     prior_rows: float = 0.0
+
+    def verify(self) -> None:
+        super().verify()
+        require_number("prior_rows", self.prior_rows, 0.0, 1e9)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.protocols import Array, Engine
+from calibayes.core.verify import require, require_array, require_number, require_positions
 from calibayes.estimators.interface.input import Rows
 from calibayes.kernels.posterior.logspace import held_out_scores
 
@@ -40,6 +41,15 @@ class CalibrationPath:
     best: int
     ended: str = ""
     temperature: float = 1.0
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        steps = len(require_array("total_step", self.total_step, (None,)))
+        require_array("log_loss", self.log_loss, (steps,))
+        require_array("error", self.error, (steps,))
+        require(not (self.total_step < 0).any(), "total_step contains negative numbers")
+        require_positions("best", [self.best], steps)
+        require_number("temperature", self.temperature, 1e-12, 1e12)
 
     @property
     def stop(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from calibayes.core.protocols import Array, Model, Trees
+from calibayes.core.verify import require_number
 from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.ensemble.member import CalibrationPath, FoldContext, MemberResult
 from calibayes.estimators.generative.binding import every
@@ -32,6 +33,10 @@ class ShrinkagePath(CalibrationPath):
     """The path of decreasing shrinkage, with the factor of the covariance that is used."""
 
     factor: float = 1.0
+
+    def verify(self) -> None:
+        super().verify()
+        require_number("factor", self.factor, 1e-6, 1e6)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,21 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.interface.fitted_state import require_same_table, verified_conversion
+
 
 def fitted_of(model: Any) -> Any:
     """The fitted value of an estimator. Raises NotFittedError, which is an AttributeError, if there is none."""
     check_is_fitted(model, "fitted_")
     return model.fitted_
+
+
+def verify_attributes(model: Any) -> None:
+    """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+    conversion = verified_conversion(model, Fitted)
+    if conversion is not None:
+        require_same_table(conversion, model.fitted_.binding)
 
 
 class FittedAttribute:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array, Family, Layout
+from calibayes.core.verify import require, require_length, require_names, require_positions
 from calibayes.encoders.clusters import Clusters
 from calibayes.encoders.encoder import Encoder, ImputesTraining
 from calibayes.encoders.grid import Grid
@@ -123,6 +124,24 @@ class ColumnBinding:
     origin: Origin = FROM_ARRAY
     conversion: Conversion = field(default_factory=lambda: ColumnConversion(()))
 
+    def verify(self) -> None:
+        """Raises ValueError if families, encoders and columns do not belong together."""
+        require(bool(self.families) and PRIOR not in self.families, f"no family, or one named {PRIOR!r}")
+        require_names("encoders", self.encoders, self.families)
+        require_names("chosen columns", self.chosen, self.families)
+        require_length("types", self.types, len(self.names))
+        for name, chosen in self.chosen.items():
+            require(len(chosen) > 0, f"family {name!r} has no columns")
+            require_positions(f"columns of {name!r}", chosen, len(self.names))
+            require(
+                _read_columns(self.encoders[name]) == chosen,
+                f"the encoder of {name!r} reads other columns than the family",
+            )
+        taken = [j for chosen in self.chosen.values() for j in chosen]
+        require(len(set(taken)) == len(taken), "a column is bound twice")
+        names = (*self.conversion.names, *self.conversion.sources)
+        require(self.names == names, "the conversion makes other columns than those of the table")
+
     def encode(self, table: Table) -> dict[str, Array]:
         """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
         encoded = {name: encoder.encode(table) for name, encoder in self.encoders.items()}
@@ -176,6 +195,12 @@ class ColumnBinding:
         """The names of a family's columns."""
         chosen = self.chosen[family]
         return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
+
+
+def _read_columns(encoder: Any) -> tuple[int, ...]:
+    """Positions of the columns that an encoder reads."""
+    indices = encoder.numbers.indices if isinstance(encoder, Clusters) else encoder.indices
+    return tuple(indices)
 
 
 def bind(

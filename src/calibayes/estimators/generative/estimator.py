@@ -16,7 +16,7 @@ from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine, computing
 from calibayes.estimators.generative import arithmetic, explain, predict, sample, summary
-from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute
+from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute, verify_attributes
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
@@ -186,6 +186,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         if table is not None:
             set_training_table(holder, table)
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
+
+    verify = verify_attributes
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Rule, Trees
+from calibayes.core.protocols import Array, Layout, Rule, Trees
+from calibayes.core.verify import require, require_array, require_names
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.generative.recipe import Assembly
+from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run
@@ -78,6 +81,46 @@ class Fitted:
     schema: Schema | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
 
+    def verify(self) -> None:
+        """Raises ValueError if the parts, which may come from a model file, do not fit together."""
+        require_array("classes", self.classes, (None,), kinds="biufOUSM")
+        require(_are_ascending(self.classes.tolist()), "classes must be distinct, ascending and at least one")
+        self.binding.verify()
+        self.model.verify()
+        self._verify_arrays()
+        self._verify_progress()
+        layouts, names = layouts_of(self.binding, self.classes)
+        require(self.model.prior.layout.classes == names, "the model has other classes")
+        require_names("families of the model", self.model.families, layouts)
+        for name, family in self.model.families.items():
+            require_same_layout(name, cast(Any, family).layout, layouts[name])
+            is_kind = type(family) is type(self.binding.families[name])
+            require(is_kind, f"family {name!r} of the model is not of the kind that was bound")
+
+    def _verify_arrays(self) -> None:
+        """Raises ValueError if statistics, state or parameters are missing or do not fit the model."""
+        self.model.verify_structure_statistics(self.data_statistics)
+        has_parameters = self.parameters is not None
+        has_statistics = has_parameters and self.rule.keeps_statistics
+        require((self.state is not None) == has_parameters, "parameters without a state, or the reverse")
+        require((self.statistics is not None) == has_statistics, f"statistics of rule {self.rule.name!r}")
+        if self.parameters is not None:
+            self.model.verify_parameters(self.parameters)
+        if self.statistics is not None:
+            self.model.verify_statistics(self.statistics)
+        if self.state is not None:
+            verify = self.model.verify_statistics if has_statistics else self.model.verify_parameters
+            verify(self.state)
+
+    def _verify_progress(self) -> None:
+        """Raises ValueError if the history, the number of updates or the temperature is impossible."""
+        require(0 < self.temperature < math.inf, f"the temperature is {self.temperature}")
+        require(self.n_iter >= 1, f"n_iter is {self.n_iter}, below 1")
+        lengths = {len(require_array(name, value, (None,))) for name, value in (self.history or {}).items()}
+        require(len(lengths) <= 1, "the arrays of the history differ in length")
+        states = max(lengths, default=self.n_iter + 1)
+        require(self.best_iter is None or 0 <= self.best_iter < states, f"best_iter is {self.best_iter}")
+
     def after(self, run: Run) -> Fitted:
         """This model with the best state of a run."""
         state = run.best.state
@@ -134,6 +177,27 @@ class Fitted:
                 "the class priors of this model were replaced (with_priors): "
                 "train, merge or forget first, and replace them afterwards"
             )
+
+
+def _are_ascending(values: list[Any]) -> bool:
+    """Whether there is a value, and each is smaller than the next one."""
+    try:
+        return bool(values) and all(low < high for low, high in pairwise(values))
+    except TypeError:  # of values that cannot be compared
+        return False
+
+
+def require_same_layout(name: str, given: Layout, expected: Layout) -> None:
+    """Raises ValueError if a family's layout is not that of its encoder.
+
+    A family may have seeds of more classes: those of classes without rows.
+    """
+    seeds = tuple(map(np.array_equal, given.seeds, expected.seeds))
+    parts = ((getattr(given, f.name), getattr(expected, f.name)) for f in fields(Layout) if f.name != "seeds")
+    is_same = all(
+        left == right if isinstance(left, tuple) else np.array_equal(left, right) for left, right in parts
+    )
+    require(is_same and all(seeds), f"the layout of family {name!r} is not that of its encoder")
 
 
 def begin(assembly: Assembly, rule: Rule, data_statistics: Trees, **changes: Any) -> Fitted:

@@ -12,10 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
-from calibayes.encoders.schema import column_types
+from calibayes.core.verify import require, require_instance, require_number, require_positions
+from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.fitted_state import (
+    COLUMNS,
+    OPTIONAL_COLUMNS,
+    is_fitted_with,
+    require_same_classes,
+    require_score,
+    verify_columns,
+)
 from calibayes.estimators.interface.input import (
     Rows,
     class_frequencies,
@@ -42,6 +51,8 @@ from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
 """Number of rows, each left out in turn, that bandwidth and smoothing are chosen on."""
+MOST_PRIOR_ROWS = 1e9
+FITTED = ("classes_", "schema_", "density_", "bandwidth_step_", "prior_rows_", "relevance_")
 
 
 @estimator
@@ -155,13 +166,33 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
             if not steps[0] < STEPS:
                 raise ValueError(f"bandwidth_step must be below {STEPS}, got {self.bandwidth_step}")
         if self.prior_rows is not None:
-            prior_rows = [parameters.number("prior_rows", self.prior_rows, 0.0, 1e9)]
+            prior_rows = [parameters.number("prior_rows", self.prior_rows, 0.0, MOST_PRIOR_ROWS)]
         return steps, prior_rows
 
     def _threads(self) -> AbstractContextManager[None]:
         """``n_jobs`` threads; by default those of the caller."""
         thread_count(self.n_jobs)
         return nullcontext() if self.n_jobs is None else thread_limit(thread_count(self.n_jobs))
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        if not is_fitted_with(self, (*FITTED, *COLUMNS), ("left_out_log_loss_", *OPTIONAL_COLUMNS)):
+            return
+        for name, kind in (("density_", JointDensity), ("schema_", Schema), ("relevance_", Mapping)):
+            require_instance(name, getattr(self, name), kind)
+        names, density = verify_columns(self).converted_names, self.density_
+        require_same_classes(self.classes_, len(density.centers.ends) - 1)
+        require(self.schema_.names == names, "schema_ has other columns than the training table")
+        require_positions("the columns of density_", density.encoder.indices, len(names))
+        require_number("prior_rows_", self.prior_rows_, 0.0, MOST_PRIOR_ROWS)
+        require_number("bandwidth_step_", self.bandwidth_step_, 0, STEPS - 1)
+        require(self.bandwidth_step_ == int(self.bandwidth_step_), "bandwidth_step_ must be a whole number")
+        encoded = list(dict.fromkeys(density.encoder.names))
+        require(list(self.relevance_) == encoded, "relevance_ has other columns than density_")
+        for name, size in self.relevance_.items():
+            require_number(f"the relevance of {name!r}", size, 0.0, 1.0)
+        if hasattr(self, "left_out_log_loss_"):
+            require_score("left_out_log_loss_", self.left_out_log_loss_, (None, STEPS))
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.bandwidth_step_, self.prior_rows_)

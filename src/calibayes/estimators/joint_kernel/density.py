@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_finite, require_number
 from calibayes.encoders.dense import Dense
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.splits import expand_counts, unit_weight
@@ -60,6 +61,19 @@ class JointDensity:
     scale: Array
     centers: KernelRows
     square: float
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d = len(self.encoder.names)
+        require(d > 0 and self.encoder.leaves_missing, "the encoder must be fitted, and one for new rows")
+        require_finite("scale", self.scale, (d,))
+        require(bool(((self.scale > 0) & (self.scale <= 1)).all()), "scale must be positive and at most 1")
+        require(self.centers.rows.shape[1] == d, f"the rows have {self.centers.rows.shape[1]} of {d} columns")
+        require_number("square", self.square, np.finfo(np.float64).tiny)
+        total = float(np.sum(self.scale**2))
+        require(
+            bool(np.isclose(self.square, total, rtol=1e-6)), f"square must be {total:g}, got {self.square:g}"
+        )
 
     @property
     def codes(self) -> Array:

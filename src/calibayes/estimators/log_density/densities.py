@@ -9,6 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require,
+    require_array,
+    require_ascending,
+    require_finite,
+    require_length,
+    require_number,
+    require_positions,
+)
 from calibayes.dependence import Dependence, Measure
 from calibayes.estimators.log_density.report import Report
 from calibayes.kernels.density.direct_plug_in import REFERENCE, plug_in_bandwidths
@@ -68,6 +77,27 @@ class LogDensities:
     pairs: Array
     floor: float
     original_columns: bool = False
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d, k = len(require_array("varying", self.varying, (None,), "iu")), len(self.kernels)
+        require(d > 0 and k > 0 and self.varying[0] >= 0, "the densities have no columns or no classes")
+        require_ascending("varying", self.varying)
+        require_finite("center", self.center, (d,))
+        require(bool((require_finite("scale", self.scale, (d,)) > 0).all()), "scale must be positive")
+        if self.scores is not None:
+            require_length("scores", self.scores.knots, d)
+        for kernel in self.kernels:
+            require(
+                len(kernel.centers) == d,
+                f"the densities of a class have {len(kernel.centers)} of {d} columns",
+            )
+        count = len(require_array("pair_codes", self.pair_codes, (None,), "iu"))
+        require_array("pairs", self.pairs, (2, count), "iu")
+        require_positions("pair_codes", self.pair_codes.tolist(), k)
+        require_positions("pairs", self.pairs.ravel().tolist(), d)
+        require(bool((self.pairs[0] < self.pairs[1]).all()), "a pair must be two columns in ascending order")
+        require_number("floor", self.floor, 1e-300, 1.0)
 
     @property
     def n_rows(self) -> int:

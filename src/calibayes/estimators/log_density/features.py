@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -83,6 +83,8 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     leave_one_out: bool = False
     original_columns: bool = False
     normal_scores: bool = False
+
+    always_fitted: ClassVar[tuple[str, ...]] = ("dependence_",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the densities of each class. A row of weight w counts as w copies of it."""

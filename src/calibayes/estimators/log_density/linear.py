@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require_array,
+    require_finite,
+    require_instance,
+    require_names,
+    require_number,
+)
 from calibayes.engines import one_thread
+from calibayes.estimators.interface.fitted_state import require_score
 from calibayes.estimators.interface.input import Rows, class_factors
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.parameters import (
@@ -92,6 +100,22 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     cv: Any = 3
     scoring: str = "loss"
     choice_rows: int | None = 2000
+
+    always_fitted: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "C_")
+    further_fitted: ClassVar[tuple[str, ...]] = ("cv_results_",)
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        super().verify()
+        if not hasattr(self, "densities_"):
+            return
+        k = len(self.classes_)
+        scores = 1 if k == 2 else k
+        require_finite("coef_", self.coef_, (scores, len(self.feature_names_)))
+        require_finite("intercept_", self.intercept_, (scores,))
+        require_number("C_", self.C_, np.finfo(np.float64).tiny)
+        if hasattr(self, "cv_results_"):
+            _verify_results(self.cv_results_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate densities, choose pairs and cost, and fit the linear classifier.
@@ -258,6 +282,15 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
         return np.exp(self.predict_log_proba(X))
+
+
+def _verify_results(results: Mapping[str, Array]) -> None:
+    """Raise ValueError unless there is a held-out loss for each candidate and cost."""
+    require_instance("cv_results_", results, Mapping)
+    require_names("cv_results_", results, ("features", "C", "loss"))
+    features = require_array("the features of cv_results_", results["features"], (None,), "iu")
+    costs = require_finite("C of cv_results_", results["C"], (None,), least=0.0)
+    require_score("the loss of cv_results_", results["loss"], (len(features), len(costs)))
 
 
 def _mean_and_deviation(features: Array, weights: Array) -> tuple[Array, Array]:

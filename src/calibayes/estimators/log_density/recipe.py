@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,8 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
+from calibayes.core.verify import require, require_instance, require_positions
 from calibayes.dependence import BestFraction, Dependence, Selection, SignificantPairs, TopFraction
 from calibayes.engines import one_thread
+from calibayes.estimators.interface.fitted_state import (
+    COLUMNS,
+    OPTIONAL_COLUMNS,
+    is_fitted_with,
+    require_same_classes,
+    verify_columns,
+)
 from calibayes.estimators.interface.input import new_table
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.log_density.densities import (
@@ -25,6 +33,8 @@ from calibayes.estimators.log_density.densities import (
 from calibayes.estimators.log_density.dependence import measure_named
 from calibayes.estimators.log_density.numeric_rows import complete_matrix
 from calibayes.estimators.log_density.report import Report, progress_reports
+
+FITTED = ("classes_", "densities_", "feature_names_")
 
 
 @estimator
@@ -38,6 +48,29 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
     kept_rows: int | None = 2000
     random_state: int | np.random.RandomState | None = None
     verbose: bool | None = None
+
+    always_fitted: ClassVar[tuple[str, ...]] = ()
+    further_fitted: ClassVar[tuple[str, ...]] = ()
+    """Fitted attributes besides classes, densities and names of features: those that every fit sets, and further ones."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        optional = ("dependence_", *OPTIONAL_COLUMNS, *self.further_fitted)
+        if not is_fitted_with(self, (*FITTED, *COLUMNS, *self.always_fitted), optional):
+            return
+        fitted, names = cast(Any, self), verify_columns(self).converted_names
+        densities, classes = fitted.densities_, fitted.classes_
+        require_instance("densities_", densities, LogDensities)
+        require_instance("feature_names_", fitted.feature_names_, list)
+        require_same_classes(classes, len(densities.kernels))
+        require_positions("the columns of densities_", densities.varying.tolist(), len(names))
+        expected = densities.feature_names(names, classes.tolist())
+        require(fitted.feature_names_ == expected, "feature_names_ are not those of densities_")
+        if hasattr(self, "dependence_"):
+            require_instance("dependence_", fitted.dependence_, Dependence)
+            varying = tuple(names[j] for j in densities.varying)
+            require(fitted.dependence_.names == varying, "dependence_ has other columns than densities_")
+            require(fitted.dependence_.classes == tuple(range(len(classes))), "dependence_ has other classes")
 
     @property
     def kept_rows_(self) -> int:

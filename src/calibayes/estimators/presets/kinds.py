@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from calibayes.core.protocols import Family
+from calibayes.core.verify import require
 from calibayes.encoders.bins import AdaptiveBins, KMeansBins
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.levels import Levels
@@ -115,6 +116,12 @@ class OfKind:
     given: ColumnKinds
     numeric: str
     """The kind of numeric columns without a given kind."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        check_kinds(self.given)
+        for kind in (self.kind, self.numeric):
+            require(kind in KINDS, f"unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
 
     def __call__(self, table: Table) -> list[int]:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Self
 
@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_finite, require_instance, require_names, require_number
 from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
+from calibayes.estimators.interface.fitted_state import OPTIONAL_COLUMNS, is_fitted_with, require_score
 from calibayes.estimators.interface.input import Rows, require_labels, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
@@ -96,6 +98,22 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
         return adopt(self, {**vars(unfitted_copy(self)), **state})
 
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        required = ("n_features_in_", "training_table_", "cv_results_", "lam_", "estimator_")
+        if not is_fitted_with(self, required, OPTIONAL_COLUMNS):
+            return
+        trained = self.estimator_
+        require(
+            isinstance(trained, GenerativeEstimator) and hasattr(trained, "fitted_"),
+            "estimator_ must be a fitted generative estimator",
+        )
+        for name in FITTED_OF_ESTIMATOR:
+            ours, theirs = (np.asarray(getattr(model, name, None)) for model in (self, trained))
+            require(bool(np.array_equal(ours, theirs)), f"{name} is not that of estimator_")
+        require_number("lam_", self.lam_, 0.0, 1.0)
+        _verify_results(self.cv_results_, self.lam_)
+
     @property
     def classes_(self) -> Array:
         return self.estimator_.classes_
@@ -136,6 +154,16 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inner: Any = GaussianNB() if self.estimator is None else self.estimator
         tags.input_tags = inner.__sklearn_tags__().input_tags
         return tags
+
+
+def _verify_results(results: Mapping[str, Array], lam: float) -> None:
+    """Raise ValueError unless there are scores for each value and fold, and the chosen value is one of them."""
+    require_instance("cv_results_", results, Mapping)
+    require_names("cv_results_", results, ("lam", "log_loss", "error"))
+    lams = require_finite("lam of cv_results_", results["lam"], (None,), least=0.0)
+    require(lam in lams.tolist(), f"lam_ is {lam:g}, which is not among the values of cv_results_")
+    for name in ("log_loss", "error"):
+        require_score(f"{name} of cv_results_", results[name], (len(lams), None))
 
 
 def _path_scores(

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require_columns
 from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.interface.input import Rows
 from calibayes.families.tree.structures import LARGEST_TABLES
@@ -27,6 +28,10 @@ class Positions:
     """Columns at given positions, as a selection for a family."""
 
     chosen: tuple[int, ...]
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("chosen", self.chosen)
 
     def __call__(self, table: Table) -> list[int]:
         return list(self.chosen)

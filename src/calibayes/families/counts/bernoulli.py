@@ -8,6 +8,7 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
+from calibayes.core.verify import probabilities_of, require_arrays, require_sums_of_one
 from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import flags
 from calibayes.kernels.numbers import moments, sparse
@@ -40,6 +41,16 @@ class Bernoulli(PseudoCounts):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return flags.flag_scores(columns, parameters["log_zero"], parameters["log_one"])
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("parameters", parameters, {"log_one": shape, "log_zero": shape})
+        one, zero = (probabilities_of(name, parameters[name]) for name in ("log_one", "log_zero"))
+        require_sums_of_one("log_one and log_zero", one + zero)
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("statistics", statistics, {"zeros": shape, "ones": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         return keep_nonnegative(current, proposed)

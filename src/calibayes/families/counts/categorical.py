@@ -9,6 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep, PassInputs, PassResult
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
+from calibayes.core.verify import probabilities_of, require_arrays, require_length, require_sums_of_one
 from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import counts
 from calibayes.kernels.posterior import fused, simplex
@@ -47,6 +48,20 @@ class Categorical(PseudoCounts):
     def fused_pass(self, columns: Array, parameters: Arrays, inputs: PassInputs) -> PassResult:
         sums = fused.fused_pass(columns, parameters["log_probability"], self._first, *inputs)
         return PassResult(sums.assessment, {"count": sums.counts}, sums.classes)
+
+    def verify(self) -> None:
+        super().verify()
+        require_length("levels", self.layout.levels, len(self.layout.columns))
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), self.layout.cells
+        require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = probabilities_of("log_probability", parameters["log_probability"])
+        require_sums_of_one("log_probability", counts.sums_by_column(probability, self._first))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), self.layout.cells
+        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         return keep_nonnegative(current, proposed)

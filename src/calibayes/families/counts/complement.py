@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
+from calibayes.core.verify import TOLERANCE, probabilities_of, require_arrays, require_sums_of_one
 from calibayes.families.counts.event_counts import EventCounts
 from calibayes.families.counts.pseudo_counts import floored
 from calibayes.kernels.numbers import events
@@ -38,6 +39,14 @@ class Complement(EventCounts):
             total = log_probability.sum(axis=1, keepdims=True)  # 0 for a single column, whose weight is 0
             return {"weight": log_probability / np.where(total < 0, total, 1.0)}
         return {"weight": -log_probability}
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("parameters", parameters, {"weight": (k, d)}, least=-TOLERANCE)
+        if not self.norm:
+            require_sums_of_one("weight", probabilities_of("weight", -parameters["weight"]).sum(axis=1))
+        elif d > 1:
+            require_sums_of_one("weight", parameters["weight"].sum(axis=1))
 
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["weight"])

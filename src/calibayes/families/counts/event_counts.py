@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
+from calibayes.core.verify import require_arrays
 from calibayes.families.counts.pseudo_counts import PseudoCounts
 from calibayes.kernels.numbers import events, moments, sparse
 
@@ -25,6 +26,10 @@ class EventCounts(PseudoCounts):
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": events.totals(columns, weights), "rows": moments.zeroth(weights)}
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("statistics", statistics, {"count": (k, d), "rows": (k,)}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An event count that would be negative, or a row count that would not be positive, keeps its value."""

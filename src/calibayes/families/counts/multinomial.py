@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays
+from calibayes.core.verify import probabilities_of, require_arrays, require_finite, require_sums_of_one
 from calibayes.families.counts.event_counts import EventCounts
 from calibayes.families.counts.pseudo_counts import floored
 from calibayes.kernels.numbers import events
@@ -38,6 +39,13 @@ class Multinomial(EventCounts):
             "log_probability": log_probability,
             "length": np.atleast_1d(length),
         }
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("parameters", parameters, {"log_probability": shape, "length": (1,)})
+        require_finite("length", parameters["length"], (1,), least=0.0)
+        probability = probabilities_of("log_probability", parameters["log_probability"])
+        require_sums_of_one("log_probability", probability.sum(axis=1))
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         coefficient = gammaln(columns.sum(axis=1) + 1.0) - events.log_factorials(columns)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import require, require_arrays, require_close, require_finite
 from calibayes.families.counts.pseudo_counts import LEAST_SHARE, floored
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import Gamma
@@ -83,6 +84,23 @@ class Poisson:
         rate = (statistics["sum"] + self._pseudo_events) / rows
         rate = floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
         return {"rate": rate, "log_rate": np.log(rate)}
+
+    def verify(self) -> None:
+        self.layout.verify()
+        if np.ndim(self.pseudo_rows) or self.layout.classes:
+            shape = (len(self.layout.columns),) if np.ndim(self.pseudo_rows) else ()
+            require_finite("pseudo_rows", self.pseudo_rows, shape, least=0.0)
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("parameters", parameters, {"rate": shape, "log_rate": shape})
+        rate, log_rate = parameters["rate"], parameters["log_rate"]
+        require(bool((rate > 0).all()), "rate contains numbers that are not positive")
+        require_close("log_rate", log_rate, np.log(rate), 1.0 + np.abs(log_rate))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        require_arrays("statistics", statistics, {"count": shape, "sum": shape}, least=0.0)
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         event_scores = events.scores(sparse.filled(columns), parameters["log_rate"])

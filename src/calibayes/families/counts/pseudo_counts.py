@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import require_finite
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import Dirichlet
 
@@ -67,6 +68,11 @@ class PseudoCounts:
         if alpha.ndim and alpha.shape != (len(levels),):
             raise ValueError(f"alpha has shape {alpha.shape}, but there are {len(levels)} columns")
         return np.array(np.broadcast_to(alpha, len(levels)))
+
+    def verify(self) -> None:
+        self.layout.verify()
+        if self.layout.classes and np.ndim(self.alpha):
+            require_finite("alpha", np.asarray(self.alpha), (len(self.layout.columns),), 0.0, "fiu")
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)

@@ -12,7 +12,6 @@ from calibayes.core.abilities import GradientStep
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.gaussian.class_centers import (
-    ClassCenters,
     as_matrix,
     expand,
     moments_about_centers,
@@ -22,6 +21,7 @@ from calibayes.families.gaussian.mean_shrinkage import AsEstimated, MeanShrinkag
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
 from calibayes.families.gaussian.singular import SingularCovarianceWarning, affected_classes, reason
+from calibayes.families.gaussian.verification import VerifiedMoments
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
 
@@ -34,7 +34,7 @@ EIGENVALUE_FLOOR = 1e-2
 
 
 @dataclass(frozen=True)
-class Gaussian(ClassCenters):
+class Gaussian(VerifiedMoments):
     """A mean for each class and a covariance of a given shape.
 
     Missing values (NaN) are integrated out: skipped by diagonal shapes, imputed by expectation maximization in others.

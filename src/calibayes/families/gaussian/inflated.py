@@ -39,3 +39,6 @@ class Inflated:
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         return np.asarray(self.factor * self.inner.apply(covariance, shape))
+
+    def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        self.inner.verify_size(covariance_shape)

@@ -20,6 +20,13 @@ from calibayes.core.abilities import (
     Sized,
 )
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import (
+    probabilities_of,
+    require,
+    require_finite,
+    require_length,
+    require_sums_of_one,
+)
 from calibayes.families.gaussian.gaussian import Gaussian
 from calibayes.families.gaussian.shapes import Diagonal
 from calibayes.families.model import UNBOUND
@@ -79,6 +86,29 @@ class Mixture:
     def component_classes(self) -> Array:
         """The class of each component, ascending, (components,)."""
         return np.repeat(np.arange(len(self.layout.seeds)), [len(seeds) for seeds in self.layout.seeds])
+
+    def verify(self) -> None:
+        self.layout.verify()
+        self.family.verify()
+        if not self.layout.classes:
+            return
+        require_length("seeds", self.layout.seeds, len(self.layout.classes))
+        inner: Layout = self.family.layout
+        require_length("classes of the components", inner.classes, len(self.component_classes))
+        require(inner.columns == self.layout.columns, "the components have other columns than the mixture")
+        require_finite("center", self.layout.center, (len(inner.columns),))
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        log_weight = parameters.get("log_weight")
+        require_finite("log_weight", log_weight, (len(self.component_classes),))
+        weight = probabilities_of("log_weight", log_weight)
+        require_sums_of_one("log_weight", self._class_totals(weight))
+        self.family.verify_parameters(_without("log_weight", parameters))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        component_weight = statistics.get(COMPONENT)
+        require_finite(COMPONENT, component_weight, (len(self.component_classes),), least=0.0)
+        self.family.verify_statistics(_inner(statistics))
 
     @property
     def owner(self) -> Array:
@@ -221,4 +251,8 @@ def column_scales(variance: Array, d: int) -> Array:
 
 def _inner(statistics: Arrays) -> Arrays:
     """The statistics of the inner family."""
-    return {name: value for name, value in statistics.items() if name != COMPONENT}
+    return _without(COMPONENT, statistics)
+
+
+def _without(name: str, arrays: Arrays) -> Arrays:
+    return {other: value for other, value in arrays.items() if other != name}

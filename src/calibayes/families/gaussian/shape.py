@@ -26,6 +26,13 @@ class Shape(Protocol):
     def prepare(self, start: Arrays) -> Shape:
         """This shape with its structure fixed from the statistics of the data."""
 
+    @property
+    def is_matrix(self) -> bool:
+        """Whether a covariance is a matrix (d, d), not variances (d,)."""
+
+    def verify_size(self, k: int, d: int) -> None:
+        """Raises ValueError if what `prepare` has learned is not of k classes and d columns."""
+
     def pool(self, per_class: Array) -> Array:
         """Per-class sums (k, ...), added over the classes if the shape is tied, (g, ...)."""
 
@@ -117,3 +124,6 @@ class Regularizer(Protocol):
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         """The regularized covariance, in the same form."""
+
+    def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        """Raises ValueError if what `prepare` has fixed is not for covariances of this shape, (g, ...)."""

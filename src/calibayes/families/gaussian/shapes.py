@@ -10,10 +10,11 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.gaussian.shape import Expected, Shape
+from calibayes.families.gaussian.verification import FiniteFields, ShareOfOne, VerifiedShape
 from calibayes.kernels.numbers import gaussian, missing, moments
 
 
-class Full:
+class Full(VerifiedShape):
     """One covariance matrix per class: quadratic discriminant analysis."""
 
     tied: ClassVar[bool] = False
@@ -165,6 +166,8 @@ class Full:
 class Diagonal(Full):
     """One variance per class and column: Gaussian naive Bayes."""
 
+    is_matrix = False
+
     def freedom(self, d: int) -> int:
         return d
 
@@ -276,7 +279,7 @@ class TiedSpherical(Spherical):
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(FiniteFields):
     """No regularization."""
 
     def prepare(self, variances: Array) -> Self:
@@ -287,7 +290,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class VarianceSmoothing:
+class VarianceSmoothing(FiniteFields):
     """Add a share of the largest variance of all columns to every variance (GaussianNB's ``var_smoothing``)."""
 
     share: float = 1e-9
@@ -302,7 +305,7 @@ class VarianceSmoothing:
 
 
 @dataclass(frozen=True)
-class TowardsIdentity:
+class TowardsIdentity(ShareOfOne):
     """``(1 - share) * covariance + share * I`` (QuadraticDiscriminantAnalysis's ``reg_param``)."""
 
     share: float
@@ -316,7 +319,7 @@ class TowardsIdentity:
 
 
 @dataclass(frozen=True)
-class TowardsSphere:
+class TowardsSphere(ShareOfOne):
     """``(1 - share) * covariance + share * mean variance * I`` (LinearDiscriminantAnalysis's ``shrinkage``)."""
 
     share: float
@@ -332,7 +335,7 @@ class TowardsSphere:
 
 
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(FiniteFields):
     """Add a share of each column's training variance to its variance; for a spherical shape, of their average."""
 
     share: float = 1e-6

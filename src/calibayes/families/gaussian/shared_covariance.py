@@ -8,8 +8,10 @@ from typing import Self
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require_finite, require_length
 from calibayes.families.gaussian.shape import Shape
 from calibayes.families.gaussian.shapes import Tied
+from calibayes.families.gaussian.verification import verify_definite
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class WeightedTied(Tied):
     weights: tuple[float, ...]
 
     tied = False
+
+    def verify_size(self, k: int, d: int) -> None:
+        require_length("weights", self.weights, k)
+        require_finite("weights", np.array(self.weights), (k,), least=0.0)
 
     def constrain(self, covariance: Array, size: Array) -> Array:
         weights = np.array(self.weights)
@@ -41,3 +47,6 @@ class FixedCovariance:
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         return self.covariance
+
+    def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        verify_definite(require_finite("covariance", self.covariance, covariance_shape))

@@ -8,7 +8,14 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.gaussian.shapes import Full
-from calibayes.families.tree.structures import Candidates, OneTree, Parents, Search, topological_order
+from calibayes.families.tree.structures import (
+    Candidates,
+    OneTree,
+    Parents,
+    Search,
+    topological_order,
+    verify_parents,
+)
 from calibayes.kernels.levels.pairs import PairInformation
 
 LEAST_UNEXPLAINED = 1e-15
@@ -51,6 +58,9 @@ class TreeCovariance(Full):
         information = PairInformation(gain, np.broadcast_to(count, gain.shape), np.ones(gain.shape))
         candidates = Candidates(mean.shape[1], left, right, information)
         return replace(self, parents=self.search.parents(candidates))
+
+    def verify_size(self, k: int, d: int) -> None:
+        verify_parents(self.parents, k if self.parents else 0, d)
 
     def _scaled(self, covariance: Array) -> Array:
         """The covariance in units, powers of 2, in which variances are near 1: products of variances do not overflow."""

@@ -40,6 +40,10 @@ class KernelDensity(SmoothedCounts):
     most probable bin or level, or by the mean position on a grid.
     """
 
+    @property
+    def _table_shape(self) -> tuple[int, ...]:
+        return (self.layout.cells,)
+
     def _margins(self, count: Array) -> list[Array]:
         return self._by_column(count)
 

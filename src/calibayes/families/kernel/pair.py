@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require_length
 from calibayes.families.kernel.smoothed_counts import SmoothedCounts
 from calibayes.kernels.levels import counts, grid_pairs
 from calibayes.kernels.levels.counts import smooth
@@ -40,6 +41,14 @@ class KernelPair(SmoothedCounts):
         if len(layout.columns) != 2:
             raise ValueError(f"a KernelPair takes two columns, got {len(layout.columns)}")
         return super().bind(layout)
+
+    @property
+    def _table_shape(self) -> tuple[int, ...]:
+        return self.layout.levels
+
+    def verify(self) -> None:
+        super().verify()
+        require_length("columns", self.layout.columns, 2 if self.layout.classes else 0)
 
     def _margins(self, count: Array) -> list[Array]:
         return [count.sum(axis=2), count.sum(axis=1)]

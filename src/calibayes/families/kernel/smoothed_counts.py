@@ -14,6 +14,13 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import (
+    probabilities_of,
+    require_arrays,
+    require_finite,
+    require_length,
+    require_sums_of_one,
+)
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
 from calibayes.families.kernel.bandwidths import Bandwidth, Silverman, check_bandwidth
 from calibayes.families.model import UNBOUND
@@ -170,8 +177,32 @@ class SmoothedCounts(ABC):
     def _log_volumes(self) -> Array:
         """Log of the volume of each cell, in the shape of the counts of one class."""
 
+    @property
+    @abstractmethod
+    def _table_shape(self) -> tuple[int, ...]:
+        """Shape of the counts of one class."""
+
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout)
+        return replace(self, layout=layout, bandwidths=np.zeros((0, 0)), pooled=np.zeros(0))
+
+    def verify(self) -> None:
+        self.layout.verify()
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        require_length("levels", self.layout.levels, d)
+        if k and (self.bandwidths.size or self.pooled.size):  # prepared
+            require_finite("bandwidths", self.bandwidths, (k, d), least=0.0)
+            require_finite("pooled", self.pooled, self._table_shape, least=0.0)
+            require_sums_of_one("pooled", self._totals(self.pooled))
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = (len(self.layout.classes), *self._table_shape)
+        require_arrays("parameters", parameters, {"log_density": shape})
+        probability = probabilities_of("log_density", self._log_probability(parameters))
+        require_sums_of_one("log_density", self._totals(probability))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = (len(self.layout.classes), *self._table_shape)
+        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the bandwidths and the pooled prior fixed from the counts of the data."""

@@ -9,6 +9,7 @@ each tree is its first column; of edges with equal information, those of earlier
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
@@ -19,6 +20,7 @@ from scipy.sparse import csgraph
 from scipy.special import chdtrc
 
 from calibayes.core.protocols import Array, Arrays
+from calibayes.core.verify import require, require_arrays, require_length
 from calibayes.families.counts.pseudo_counts import PseudoCounts
 from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.pairs import PairInformation
@@ -87,6 +89,11 @@ class PairCounts(PseudoCounts):
             "single": counts.weighted_counts(columns, weights, counts.offsets(levels)),
             "pair": pairs.weighted_pairs(columns, weights, levels, self.pairs),
         }
+
+    def verify_structure_statistics(self, structure_statistics: Arrays) -> None:
+        k, levels = len(self.layout.classes), self.layout.levels
+        shapes = {"single": (k, self.layout.cells), "pair": (k, cells_of_pairs(levels, self.max_cells))}
+        require_arrays("structure statistics", structure_statistics, shapes, least=0.0)
 
     def candidates(self, structure_statistics: Arrays) -> Candidates:
         """The counted pairs of columns and the mutual information of each."""
@@ -250,6 +257,38 @@ def _rooted(forest: Array, gains: Array) -> Parents:
             reached[order] = True
             parents[order[1:]] = before[order[1:]]
     return tuple(int(parent) for parent in parents)
+
+
+def cells_of_pairs(levels: Sequence[int], most: int) -> int:
+    """Number of cells of all pairs of columns with at most ``most`` each, without listing the pairs."""
+    columns = sorted(Counter(levels).items())
+    return sum(
+        a * b * (columns_a * (columns_a - 1) // 2 if a == b else columns_a * columns_b)
+        for i, (a, columns_a) in enumerate(columns)
+        for b, columns_b in columns[i:]
+        if a * b <= most
+    )
+
+
+def verify_parents(parents: Sequence[Parents], k: int, d: int) -> None:
+    """Raises ValueError unless these are forests over d columns, one for each of k classes."""
+    require_length("parents", parents, k)
+    for tree in dict.fromkeys(parents):
+        require_length("parents of a class", tree, d)
+        require(all(-1 <= parent < d for parent in tree), f"parents contains a column outside of {d} columns")
+        require(_is_forest(tree), "parents contains a cycle")
+
+
+def _is_forest(parents: Parents) -> bool:
+    """Whether the ancestors of every column end at a root."""
+    reached_from = [-1] * len(parents)
+    for column in range(len(parents)):
+        ancestor = column
+        while ancestor >= 0 and reached_from[ancestor] < 0:
+            reached_from[ancestor], ancestor = column, parents[ancestor]
+        if ancestor >= 0 and reached_from[ancestor] == column:
+            return False
+    return True
 
 
 def topological_order(parents: Parents) -> tuple[int, ...]:

@@ -11,10 +11,18 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import (
+    probabilities_of,
+    require,
+    require_arrays,
+    require_finite,
+    require_length,
+    require_sums_of_one,
+)
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
 from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
-from calibayes.families.tree.structures import OneTree, PairCounts, Parents, Search
+from calibayes.families.tree.structures import OneTree, PairCounts, Parents, Search, verify_parents
 from calibayes.families.tree.tables import (
     ClassTree,
     TreeInference,
@@ -141,6 +149,51 @@ class Tree(TreeInference, PairCounts):
         for tree in self.class_trees:
             result[tree.classes, : tree.tables.first[-1]] = of_tree(tree)
         return result
+
+    # -- verification --------------------------------------------------------------------------------------------
+
+    def verify(self) -> None:
+        super().verify()
+        layout, k, d = self.layout, len(self.layout.classes), len(self.layout.columns)
+        require_length("levels", layout.levels, d)
+        prepared = (self.parents, self.prepared_pseudo_counts, self.widths)
+        if not k or all(part is None for part in prepared):
+            return
+        require(self.parents is not None, "parents is missing")
+        verify_parents(self.parents or (), k, d)
+        self._verify_edges()
+        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, self._cell_count), 0.0)
+        widths = require_finite("widths", self.widths, (k, d), 0.0)
+        is_ordered = np.array(layout.ordered or (0,) * d) > 0
+        require(not widths[:, ~is_ordered].any(), "widths contains a width of unordered levels")
+
+    def _verify_edges(self) -> None:
+        """Raises ValueError if an edge joins columns whose pair is not counted."""
+        levels = self.layout.levels
+        sizes = [
+            levels[parent] * levels[column]
+            for tree in dict.fromkeys(self.parents or ())
+            for column, parent in enumerate(tree)
+            if parent >= 0
+        ]
+        require(max(sizes, default=0) <= self.max_cells, f"a table has more than {self.max_cells} cells")
+
+    @property
+    def _cell_count(self) -> int:
+        """Number of cells of the largest tree."""
+        return max(sum(tree.tables.sizes) for tree in self.class_trees)
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), self._cell_count
+        require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = probabilities_of("log_probability", parameters["log_probability"])
+        for tree in self.class_trees:
+            sums = tree.tables.distribution_sums(tree.select(probability))
+            require_sums_of_one("log_probability", sums)
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), self._cell_count
+        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 

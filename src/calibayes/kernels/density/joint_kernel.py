@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
 from calibayes.kernels.levels.counts import offsets, weighted_counts
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile, sort_columns
@@ -57,6 +58,17 @@ class KernelRows:
     rows: Array
     weight: Array
     ends: tuple[int, ...]
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        m = len(require_finite("rows", self.rows, (None, None)))
+        require(bool((np.abs(self.rows) < 1e100).all()), "rows are too far away")
+        require_finite("weight", self.weight, (m,), least=0.0)
+        require_ascending("ends", np.array(self.ends))
+        is_complete = len(self.ends) > 1 and (self.ends[0], self.ends[-1]) == (0, m)
+        require(is_complete, f"ends must begin with 0 and end with the number of rows, {m}")
+        most = np.maximum.reduceat(self.weight, self.ends[:-1])
+        require(bool(np.all((most > 0) & (most < 1e300 / m))), "a class has no weight, or too large ones")
 
     @cached_property
     def factor(self) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.numbers.quantiles import quantiles
 
 KNOTS = 200
@@ -24,6 +25,13 @@ class NormalScores:
 
     knots: tuple[tuple[Array, Array], ...]
     """For each column, values and their scores, ascending."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        for values, scores in self.knots:
+            require(len(require_finite("knots", values, (None,))) > 0, "a column has no knots")
+            require_ascending("knots", values)
+            require_finite("scores", scores, values.shape)
 
     def apply(self, columns: Array) -> Array:
         """Scores of columns (n, d), (n, d)."""

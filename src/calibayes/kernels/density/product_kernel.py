@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_finite
 
 CELLS_PER_BLOCK = 2**20
 """Kernels (rows times d times m) that are computed at a time."""
+LEAST_BANDWIDTH = 1e-100
+"""Squares of smaller bandwidths are not far from 0 in floating point."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class ProductKernel:
     weights: Array
     single: Array
     double: Array
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d, m = require_finite("centers", self.centers, (None, None)).shape
+        require(d > 0 and m > 0, "a class has no rows or no columns")
+        require(bool((np.abs(self.centers) < 1e100).all()), "centers are too far away")
+        require_finite("weights", self.weights, (m,))
+        require(bool((self.weights > 0).all()), "weights must be positive")
+        require_finite("single", self.single, (d,), LEAST_BANDWIDTH)
+        require_finite("double", self.double, (d,), LEAST_BANDWIDTH)
 
     def densities(self, rows: Array, pairs: Array, positions: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Blocks of b rows of (n, d): their slice, densities of the columns (b, d) and of the pairs (b, pairs).

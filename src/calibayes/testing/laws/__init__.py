@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from calibayes.testing.laws import abilities, density, missing, parameters, sampling, sums, validity
+from calibayes.testing.laws import (
+    abilities,
+    density,
+    missing,
+    parameters,
+    sampling,
+    sums,
+    validity,
+    verification,
+)
 from calibayes.testing.laws.case import FamilyCase
 from calibayes.testing.laws.law import Law
 
@@ -10,7 +19,7 @@ __all__ = ["FAMILY_LAWS", "FamilyCase", "Law", "applicable_laws"]
 
 FAMILY_LAWS: tuple[Law, ...] = tuple(
     value
-    for group in (sums, parameters, density, validity, missing, sampling, abilities)
+    for group in (sums, parameters, density, validity, missing, sampling, abilities, verification)
     for value in vars(group).values()
     if isinstance(value, Law)
 )
