@@ -4,9 +4,9 @@
 ``--quick`` takes two estimators, once.
 
 Every estimator is fitted to the penguins (344 rows, mixed columns with missing values) if it reads them, else to their four
-measurements as an array without missing values; `BayesClassifier` also to 20,000 rows of 20 numbers. joblib writes without compression.
-skops loads with all types of the file trusted, as one has to. The three take turns; the best time of each counts. All loaded
-models must predict the same as the saved one.
+measurements as an array without missing values; `BayesClassifier` also to 20,000 rows of 20 numbers. joblib writes without
+compression. skops loads with all types of the file trusted, as one has to. The three take turns; the best time of each
+counts. All loaded models must predict the same as the saved one.
 """
 
 from __future__ import annotations
