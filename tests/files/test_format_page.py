@@ -211,6 +211,20 @@ def test_the_formula_of_the_kernel_classifier():
         assert np.abs(P[model.bandwidth_step_] - expected).max() < 1e-8
 
 
+@pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
+def test_the_formula_of_ensembles(priors):
+    X, y = load_penguins(return_X_y=True)
+    model = calibayes.BayesClassifier().fit(X, y)
+    model = model if priors is None else model.with_priors(priors)
+    fitted = model.fitted_
+    members = sum(fitted.weights[name] * member.predict_proba(X) for name, member in fitted.models.items())
+    average = members + fitted.weights["class frequencies"] * fitted.class_frequencies
+    if fitted.priors is not None:
+        average = average * fitted.priors / fitted.class_frequencies
+    average /= average.sum(axis=1, keepdims=True)
+    assert np.abs(average - model.predict_proba(X)).max() < 1e-12
+
+
 def _table(model, X):
     from calibayes.estimators.interface.input import new_table
 
