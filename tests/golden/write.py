@@ -1,14 +1,13 @@
-"""Write the golden files of a version, once: `python -m tests.golden.write VERSION`.
+"""Write the golden files of this version: `python -m tests.golden.write VERSION`.
 
 Later versions of the library must load them and predict the same. `tests/golden/VERSION` has a model file for every
 estimator and for what can be given to them, its predictions (`.npy`), the tables (`.json`), and `cases.json`: the table and the
-method of each file. An existing folder is never changed.
+method of each file. What is in a folder is never changed: only cases that it does not have are added.
 """
 
 import json
 import re
 import sys
-import tempfile
 import warnings
 from copy import deepcopy
 from pathlib import Path
@@ -56,44 +55,51 @@ def cases():
     return {**chosen, **smaller, **further_cases.CASES, **{name: CASES[name] for name in FURTHER}}
 
 
+def file_name(name):
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+
+
 def write_case(folder, name, case):
     """Fit a model to a stored table, and write its file and its predictions."""
     X, y = (part[:MOST_ROWS] for part in case.table())
-    stored = json.loads(_write_table(folder, case.table.__name__, X))
+    stored = _stored_table(folder / f"{case.table.__name__}.json", X)
     model = deepcopy(case.estimator).fit(table_from_json(stored), y)
     method = next(method for method in METHODS if hasattr(model, method))
-    file = re.sub(r"[^a-z0-9]+", "-", name.lower())
+    file = file_name(name)
     calibayes.save(model, folder / f"{file}.safetensors")
     np.save(folder / f"{file}.npy", np.asarray(getattr(model, method)(table_from_json(stored))))
     return {"file": file, "class": type(model).__name__, "table": case.table.__name__, "method": method}
 
 
-def _write_table(folder, name, X):
-    text = json.dumps(table_to_json(X), ensure_ascii=False)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    return text
+def _stored_table(path, X):
+    """The table in a file, which is written first if there is none."""
+    if not path.exists():
+        path.write_text(json.dumps(table_to_json(X), ensure_ascii=False) + "\n", encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def add_missing_cases(folder):
+    """Write the cases that a folder does not have yet; returns their names."""
+    listing = folder / "cases.json"
+    listed = json.loads(listing.read_text(encoding="utf-8")) if listing.exists() else []
+    known = {entry["file"] for entry in listed}
+    added = {name: case for name, case in cases().items() if file_name(name) not in known}
+    if added:
+        listed += [write_case(folder, name, case) for name, case in added.items()]
+        listing.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
+    return list(added)
 
 
 def main(version):
-    folder = FOLDER / version
     if version != calibayes.__version__:
         sys.exit(f"this is calibayes {calibayes.__version__}: it cannot write the golden files of {version}")
-    if folder.exists():
-        sys.exit(
-            f"{folder} exists: golden files are written once. Delete it only if {version} is not released yet."
-        )
-    with tempfile.TemporaryDirectory(dir=FOLDER) as part, warnings.catch_warnings():
+    folder = FOLDER / version
+    folder.mkdir(exist_ok=True)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _write_all(Path(part) / version)
-        (Path(part) / version).rename(folder)
+        added = add_missing_cases(folder)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"{folder}: {size:,} bytes")
-
-
-def _write_all(folder):
-    folder.mkdir()
-    written = [write_case(folder, name, case) for name, case in cases().items()]
-    (folder / "cases.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    print(f"{folder}: {len(added)} cases added, {size:,} bytes")
 
 
 if __name__ == "__main__":
