@@ -12,6 +12,10 @@ import pytest
 import calibayes
 
 ROOT = Path(__file__).parents[1]
+DOCUMENTS = (
+    *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
+    *("docs/saved-models.md", "docs/format.md"),
+)
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(calibayes.__path__, "calibayes.")
@@ -25,14 +29,11 @@ def code_blocks(name):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [
-        (name, number)
-        for name in ("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md")
-        for number in range(len(code_blocks(name)))
-    ],
+    [(name, number) for name in DOCUMENTS for number in range(len(code_blocks(name)))],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_code_in_documents_runs(name, number, tmp_path):
+def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some save a model
     script = tmp_path / "document.py"
     script.write_text(code_blocks(name)[number], encoding="utf-8")
     runpy.run_path(str(script))
@@ -46,7 +47,9 @@ def test_code_in_documents_runs(name, number, tmp_path):
 def test_output_in_documents_is_true(name, number, tmp_path, capsys):
     """The text block after a code block is what the code prints."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    code, shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)[number]
+    code, shown = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)[
+        number
+    ]
     script = tmp_path / "document.py"
     script.write_text(code, encoding="utf-8")
     runpy.run_path(str(script))
@@ -78,6 +81,7 @@ def test_examples_in_docstrings_run(name):
                 "datasets",
                 "ranks",
                 "experiments",
+                "files",
             )
         ),
     ],

@@ -1,4 +1,4 @@
-"""The commands ``calibayes``, ``calibayes info`` and ``calibayes compare``."""
+"""The commands ``calibayes``, ``calibayes info`` and ``calibayes compare``; others are in modules of their own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from calibayes._version import __version__
+from calibayes.cli.inspect_file import inspect_command
 from calibayes.cli.printing import print_error, print_table, print_text
 from calibayes.cli.reproduce import reproduce_command
 from calibayes.compare import (
@@ -58,6 +59,7 @@ def main(
 
 
 app.command("reproduce")(reproduce_command)
+app.command("inspect")(inspect_command)
 
 
 @app.command("info")

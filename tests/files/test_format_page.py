@@ -1,0 +1,231 @@
+"""docs/format.md is true: its examples are what `save` writes, and its formulas give the predictions."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import calibayes
+from calibayes.datasets import load_penguins
+from calibayes.encoders import Grid
+from calibayes.families import KernelDensity
+from calibayes.files import container, model_file, strict_json
+from calibayes.files.codec import Reader, Writer
+from calibayes.files.objects import BY_TAG, BY_TYPE
+from tests.files import plain_reader
+from tests.files.headers import document_of, header_of
+from tests.files.plain_reader import read
+
+PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+CODE = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+EXAMPLES = re.findall(r"^\| `(\$\w+)`.*\| `(\{.*\})` \|$", PAGE, flags=re.MULTILINE)
+PARTS = re.findall(r"<!-- document: (.*?) -->\n```json\n(.*?)```", PAGE, flags=re.DOTALL)
+TENSORS = {
+    "fitted_.parameters.columns.mean": np.ones(2),
+    "wide": np.ones((2, 3)),
+    "days": np.arange(3),
+    "key": np.arange(624, dtype=np.uint32),
+}
+"""The tensors that the examples of tags name."""
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """The file of the page."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.py").write_text(CODE[0], encoding="utf-8")
+    runpy.run_path(str(tmp_path / "page.py"))
+    return tmp_path / "model.safetensors"
+
+
+def saved(model, folder):
+    calibayes.save(model, folder / "model.safetensors")
+    return folder / "model.safetensors"
+
+
+def test_the_header_is_that_of_the_file(path):
+    shown = json.loads(re.search(r"<!-- header -->\n```json\n(.*?)```", PAGE, flags=re.DOTALL)[1])
+    header, _ = header_of(path)
+    assert list(shown.pop("__metadata__")) == list(header.pop("__metadata__"))
+    assert list(shown.items()) == list(header.items())
+
+
+@pytest.mark.parametrize(("place", "shown"), PARTS, ids=[place for place, _ in PARTS])
+def test_parts_of_the_document_are_those_of_the_file(place, shown, path):
+    node = document_of(path)
+    for key in place.split("."):
+        node = node[key]
+    assert json.loads(shown) == node
+
+
+def test_values_of_tensors_are_those_of_the_file(path):
+    header, content = header_of(path)
+    lines = re.findall(r"^\| `(fitted_\S+)` \| (-?\d.*) \|$", PAGE, flags=re.MULTILINE)
+    assert len(lines) == 3
+    for name, values in lines:
+        first, last = header[name]["data_offsets"]
+        assert np.frombuffer(content[first:last]) == pytest.approx(
+            [float(v) for v in values.split(",")], abs=1e-6
+        )
+
+
+def test_the_reader_is_the_one_that_is_tested(path):
+    assert Path(plain_reader.__file__).read_text(encoding="utf-8") == CODE[1]
+    assert '    predict_proba(read("model.safetensors"), [[1.2], [None]])' in PAGE
+    predicted = plain_reader.predict_proba(read("model.safetensors"), [[1.2], [None]])
+    expected = calibayes.load(path).predict_proba([[1.2], [np.nan]])
+    assert np.abs(predicted - expected).max() < 1e-12
+
+
+def test_every_tag_has_an_example():
+    assert {tag for tag, _ in EXAMPLES} == set(BY_TAG)
+
+
+def assert_part(shown, written):
+    """What is shown is in what is written; names of tensors depend on the place."""
+    if isinstance(shown, dict):
+        for key in shown.keys() - {"$tensor"}:
+            assert_part(shown[key], written[key])
+    else:
+        assert shown == written
+
+
+@pytest.mark.parametrize(("tag", "example"), EXAMPLES, ids=[tag for tag, _ in EXAMPLES])
+def test_examples_of_tags_are_read_and_written(tag, example):
+    reader, node = Reader(BY_TAG, TENSORS), json.loads(example)
+    assert tag in node
+    first = reader.read({"$type": "Fixed", "length": 0.1, "$id": 0}, "first")
+    value = reader.read(node, "example")
+    if tag == "$same":
+        assert value is first
+        assert Writer(BY_TYPE).write((first, value), "values")[1] == node
+    elif tag == "$random_state":
+        assert list(Writer(BY_TYPE).write(value, "example")) == [tag]
+    else:
+        assert_part(node, Writer(BY_TYPE).write(value, "model.example"))
+
+
+def test_the_types_of_tensors_and_the_limits_are_named():
+    assert all(f"`{name}`" in PAGE for name in container.TYPES)
+    assert (container.DIGITS.start, container.DIGITS.stop) == (34, 98)
+    assert f"{container.MOST_HEADER_BYTES:,} bytes" in PAGE
+    assert f"{strict_json.MOST_VALUES:,} values" in PAGE
+    assert f"{strict_json.MOST_DEPTH} levels" in " ".join(PAGE.split())
+    assert f"{container.MOST_AXES} axes" in PAGE
+    assert model_file.MOST_BYTES == 2**33
+    assert f"`format_version` ({model_file.FORMAT_VERSION})" in PAGE
+
+
+# -- the formulas ----------------------------------------------------------------------------------------------------
+
+
+def posterior(log_joint):
+    scores = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "model", [calibayes.LinearDiscriminantAnalysis(), calibayes.QuadraticDiscriminantAnalysis()], ids=repr
+)
+def test_the_formula_of_discriminant_analysis(model, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X[::3, 1] = np.nan
+    fitted = read(saved(model.fit(X, y), tmp_path))
+    p = fitted["parameters"]["columns"]
+    log_joint = np.empty((len(X), 3))
+    for n, row in enumerate(X):
+        known = ~np.isnan(row)
+        for c in range(3):
+            shared = min(c, len(p["covariance"]) - 1)
+            W, log_determinant = p["whitener"][shared], p["log_determinant"][shared]
+            if not known.all():
+                part = p["covariance"][shared][np.ix_(known, known)]
+                W, log_determinant = np.linalg.inv(np.linalg.cholesky(part)), np.linalg.slogdet(part)[1]
+            distance = np.sum((W @ (row - p["mean"][c])[known]) ** 2)
+            log_joint[n, c] = -0.5 * (log_determinant + known.sum() * np.log(2 * np.pi) + distance)
+    log_joint += fitted["parameters"]["class_prior"]["log_probability"]
+    assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
+
+
+def test_the_formula_of_kernel_densities_over_bins(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X[::3, 1] = np.nan
+    model = calibayes.KernelNB().fit(X, y)
+    fitted = read(saved(model, tmp_path))
+    ((name, family),) = fitted["model"]["families"].items()
+    edges = fitted["binding"]["encoders"][name]["edges"]
+    first = np.cumsum([0, *family["layout"]["levels"]])
+    log_joint = np.tile(fitted["parameters"]["class_prior"]["log_probability"], (len(X), 1))
+    for j, column in enumerate(X.T):
+        code = np.array([np.sum(edges[j][1:-1] <= value) for value in column])
+        log_joint += np.where(
+            np.isnan(column), 0, fitted["parameters"][name]["log_density"][:, first[j] + code]
+        ).T
+    assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
+
+
+def test_the_formula_of_kernel_densities_on_a_grid(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X[::3, 1] = np.nan
+    families = [("kernel", KernelDensity(), calibayes.every, Grid(points=20))]
+    model = calibayes.GenerativeClassifier(families=families, rule="ml").fit(X, y)
+    X[1:20, 0] -= 30
+    X[20:60, 2] += 50
+    fitted = read(saved(model, tmp_path))
+    encoder, p = fitted["binding"]["encoders"]["kernel"], fitted["binding"]["encoders"]["kernel"]["points"]
+    tables = np.split(fitted["parameters"]["kernel"]["log_density"], 4, axis=1)
+    log_joint = np.tile(fitted["parameters"]["class_prior"]["log_probability"], (len(X), 1))
+    for j, table in enumerate(tables):
+        u = (X[:, j] - encoder["origin"][j]) / encoder["step"][j]
+        for n in np.flatnonzero(~np.isnan(u)):
+            if u[n] < 0:
+                log_joint[n] += table[:, p] - 3 * np.log(1 - u[n] / (p - 1))
+            elif u[n] > p - 1:
+                log_joint[n] += table[:, p + 1] - 3 * np.log(u[n] / (p - 1))
+            else:
+                i = min(int(u[n]), p - 2)
+                density = (1 - (u[n] - i)) * np.exp(table[:, i]) + (u[n] - i) * np.exp(table[:, i + 1])
+                log_joint[n] += np.log(density)
+    assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
+
+
+def test_the_formula_of_the_kernel_classifier():
+    penguins = load_penguins()
+    model = calibayes.JointKernelClassifier().fit(penguins.data, penguins.target)
+    density, centers = model.density_, model.density_.centers
+    rows = density.encoder.encode(_table(model, penguins.data)) * density.scale
+    sums = np.add.reduceat(centers.weight, centers.ends[:-1])
+    prior = sums / sums.sum()
+    for row, expected in zip(rows, model.predict_proba(penguins.data), strict=True):
+        D = np.nansum((row - centers.rows) ** 2, axis=1)
+        P, N = {-1: prior, -2: prior}, D.min()
+        for s in range(model.bandwidth_step_ + 1):
+            kernels = centers.weight * np.exp(-(D - N) * 2.0**s / (2 * density.square))
+            S = np.add.reduceat(kernels, centers.ends[:-1])
+            m = model.prior_rows_ * np.exp(min(2.0**s * N / (2 * density.square), 600))
+            P[s] = (m * P[s - 2] + S + 0.01 * prior) / (m + S.sum() + 0.01)
+        assert np.abs(P[model.bandwidth_step_] - expected).max() < 1e-8
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
+def test_the_formula_of_ensembles(priors):
+    X, y = load_penguins(return_X_y=True)
+    model = calibayes.BayesClassifier().fit(X, y)
+    model = model if priors is None else model.with_priors(priors)
+    fitted = model.fitted_
+    members = sum(fitted.weights[name] * member.predict_proba(X) for name, member in fitted.models.items())
+    average = members + fitted.weights["class frequencies"] * fitted.class_frequencies
+    if fitted.priors is not None:
+        average = average * fitted.priors / fitted.class_frequencies
+    average /= average.sum(axis=1, keepdims=True)
+    assert np.abs(average - model.predict_proba(X)).max() < 1e-12
+
+
+def _table(model, X):
+    from calibayes.estimators.interface.input import new_table
+
+    return new_table(model, X)

@@ -1,0 +1,109 @@
+"""Models with objects that no case of `tests.files.cases` has, so that the golden files hold every class of the registry."""
+
+import numpy as np
+import pandas as pd
+from sklearn.covariance import OAS
+
+import calibayes as cb
+from calibayes import families as f
+from calibayes import learn
+from calibayes.dependence import (
+    HSIC,
+    MutualInformation,
+    Pearson,
+    SignificantPairs,
+    TopFraction,
+    benjamini_hochberg,
+    bonferroni,
+)
+from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
+from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere
+from tests.files.cases import ModelCase, counts, gappy, mixed, single
+
+
+def wide():
+    """More columns than rows."""
+    rng, y = np.random.default_rng(6), np.arange(12) % 2
+    return (rng.normal(size=(12, 14)) + y[:, None] * (np.arange(14) < 5)).round(2), y
+
+
+def durations():
+    """A column of durations, and one of dates without a time."""
+    X, y = counts()
+    hours = pd.to_timedelta(X[:, 0] * 3 + X[:, 1] / 2, unit="h")
+    return pd.DataFrame({"wait": hours, "day": pd.to_datetime("2024-01-01") + hours.round("D")}), y
+
+
+def dated():
+    X, y = mixed()
+    return X[["a", "text", "day"]], y
+
+
+def flags():
+    X, y = counts(("no", "yes", "yes"))
+    return (X > 1).astype(float), y
+
+
+def by_hand(*parts, **options):
+    return cb.GenerativeClassifier(families=list(parts), **options)
+
+
+def gaussian(shape, **options):
+    return by_hand(("g", f.Gaussian(shape, prior=f.WithinClasses(), **options), cb.every))
+
+
+def trained(start, stop):
+    return cb.GaussianNB(training=cb.TrainingOptions(start=start), stop=stop, max_iter=5)
+
+
+CASES = {
+    "wide table": ModelCase(cb.BayesClassifier(), wide),
+    "dates": ModelCase(cb.JointKernelClassifier(), dated),
+    "durations": ModelCase(cb.NaiveBayes(), durations),
+    "spherical": ModelCase(gaussian(f.Spherical(), means=f.SoftThreshold(0.2)), counts),
+    "tied diagonal": ModelCase(gaussian(f.TiedDiagonal(), regularizer=f.Inflated(1.2, Ridge(0.1))), single),
+    "identity by hand": ModelCase(gaussian(f.Full(), regularizer=TowardsIdentity(0.2)), gappy),
+    "sphere by hand": ModelCase(gaussian(f.Tied(), regularizer=TowardsSphere(0.2)), gappy),
+    "class weights of the covariance": ModelCase(
+        cb.LinearDiscriminantAnalysis(solver="lsqr", priors=[0.2, 0.3, 0.5]), counts
+    ),
+    "covariance by OAS": ModelCase(
+        cb.LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=OAS()), counts
+    ),
+    "flags and levels": ModelCase(
+        by_hand(
+            ("flags", f.Bernoulli(prior=f.Dirichlet(2.0)), [0, 1], Flags(0.5)),
+            ("levels", f.Categorical(), [2, 3], Levels()),
+        ),
+        flags,
+    ),
+    "text by hand": ModelCase(by_hand(("t", f.Categorical(), cb.categorical)), mixed),
+    "fixed width": ModelCase(by_hand(("k", f.KernelDensity(f.FixedWidth(0.7)), cb.every, Grid(32))), counts),
+    "width in cells": ModelCase(cb.KernelNB(bandwidth=f.InCells(1.5)), counts),
+    "normal reference": ModelCase(cb.KernelNB(bandwidth=f.NormalReference()), counts),
+    "bins by k-means": ModelCase(cb.NaiveBayes(discretize=KMeansBins(4)), counts),
+    "bins of one width": ModelCase(cb.NaiveBayes(discretize=UniformBins(4)), counts),
+    "informed bins": ModelCase(cb.NaiveBayes(discretize=InformedBins()), counts),
+    "informative edges": ModelCase(cb.TreeAugmentedNB(edges=f.InformativeEdges(0.01)), counts),
+    "bootstrap": ModelCase(trained(learn.Bootstrap(), learn.Never()), counts),
+    "even weights": ModelCase(trained(learn.EvenWeights(), learn.LastState()), counts),
+    "start with the data": ModelCase(trained(learn.Data(), learn.NoGain()), counts),
+    "time limit": ModelCase(trained(learn.Likelihood(), learn.TimeLimit(1e6)), counts),
+    "held-out rows": ModelCase(
+        cb.GaussianNB(
+            training=cb.TrainingOptions(validation_fraction=0.3),
+            stop=learn.ValidationLoss(learn.NoGain(), rounds=3),
+        ),
+        counts,
+    ),
+    "significant pairs": ModelCase(
+        cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
+    ),
+    "bonferroni": ModelCase(
+        cb.LogDensityFeatures(measure=MutualInformation(4), selection=SignificantPairs(0.5, bonferroni)),
+        counts,
+    ),
+    "top pairs": ModelCase(
+        cb.SparseLogBivariateClassifier(measure=Pearson(), selection=TopFraction(0.5), cv=2), counts
+    ),
+}
