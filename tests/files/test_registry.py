@@ -12,7 +12,7 @@ from calibayes.files.objects import field_names
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES
 from tests.contract.test_scikit_learn import ESTIMATORS as PUBLIC
 
-OF_TRAINING = {"DataSums", "Entry", "Plan", "Progress", "Run", "Trained"}
+OF_TRAINING = {"DataSums", "Entry", "PairStatistics", "Plan", "Progress", "Run", "Trained"}
 """What exists while a model is trained, and in no fitted model."""
 
 

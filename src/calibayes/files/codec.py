@@ -18,6 +18,8 @@ from calibayes.core.protocols import Array
 from calibayes.files.errors import ModelFileError
 
 PLAIN = (str, bool, int, type(None))
+UNCHANGED = {str, bool, type(None)}
+"""Types of values that are written as they are."""
 MOST_WHOLE = 10**300
 """Whole numbers beyond it are not written."""
 INVALID = (
@@ -52,7 +54,7 @@ class Writer:
 
     codecs: Mapping[type, Codec]
     tensors: dict[str, Array] = field(default_factory=dict)
-    _names: dict[Any, str] = field(default_factory=dict)
+    _names: dict[Any, tuple[str, Array]] = field(default_factory=dict)
     _objects: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     _numbers: int = 0
 
@@ -73,6 +75,8 @@ class Writer:
         return codec.write(value, path, self)
 
     def write_all(self, values: Sequence[Any], path: str) -> list[Any]:
+        if set(map(type, values)) <= UNCHANGED:
+            return list(values)
         return [self.write(value, f"{path}[{place}]") for place, value in enumerate(values)]
 
     def tensor_name(self, array: Array, path: str) -> str:
@@ -82,8 +86,8 @@ class Writer:
             name = re.sub(r"[^A-Za-z0-9_.\[\]]+", "_", path.partition(".")[2])
             unique = name if name not in self.tensors else f"{name}#{len(self.tensors)}"
             self.tensors[unique] = np.ascontiguousarray(array).reshape(array.shape)
-            self._names[key] = unique
-        return self._names[key]
+            self._names[key] = (unique, array)  # which keeps the memory from being used for another array
+        return self._names[key][0]
 
     def once(self, value: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The JSON of an object; if it was written before, a reference to it."""
@@ -126,6 +130,9 @@ class Reader:
         return self._read_tagged(node, (tags or ["$id"])[0], path)
 
     def read_all(self, nodes: Sequence[Any], path: str) -> tuple[Any, ...]:
+        if set(map(type, nodes)).isdisjoint((list, dict)):
+            self._size, self._work = self._size + len(nodes), self._work + len(nodes)
+            return tuple(nodes)
         start = path[:LONGEST_PATH]
         return tuple(self.read(node, f"{start}[{place}]") for place, node in enumerate(nodes))
 

@@ -144,8 +144,10 @@ def read_header(file: BinaryIO) -> Header:
     size, name = os.fstat(file.fileno()).st_size, file.name
     length = int.from_bytes(file.read(8), "little")
     start = file.read(len(START))
-    if size < 8 or not START.startswith(start) or (len(start) < len(START) and size >= 8 + len(START)):
-        raise ModelFileError(f"{name} is not a model file of calibayes")
+    if start != START:
+        is_start = size >= 8 and START.startswith(start) and length <= MOST_HEADER_BYTES
+        problem = "is truncated, or" if is_start else "is"
+        raise ModelFileError(f"{name} {problem} not a model file of calibayes")
     if length > MOST_HEADER_BYTES:
         raise ModelFileError(
             f"the header of {name} is too large: {length:,} bytes, at most {MOST_HEADER_BYTES:,} are read"

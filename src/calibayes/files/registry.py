@@ -34,8 +34,7 @@ from calibayes.estimators.presets.classifier import GenerativeClassifier
 from calibayes.estimators.presets.kinds import OfKind
 from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.presets.trade_off import TradeOffCV
-from calibayes.estimators.presets.tree import InTree, TreeAugmentedNB
-from calibayes.estimators.presets.tree_columns import Positions
+from calibayes.estimators.presets.tree import TreeAugmentedNB
 from calibayes.families.gaussian.mean_shrinkage import AsEstimated
 from calibayes.families.gaussian.shapes import Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
@@ -43,7 +42,6 @@ from calibayes.families.priors import ResolvedPrior
 from calibayes.kernels.density.joint_kernel import KernelRows
 from calibayes.kernels.density.normal_scores import NormalScores
 from calibayes.kernels.density.product_kernel import ProductKernel
-from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.date_columns import Dates, Durations
 from calibayes.tables.date_text import DateFormat
@@ -55,7 +53,7 @@ VALUES: Final[Mapping[str, type]] = {
     for cls in (
         # what is fitted
         *(Fitted, FittedEnsemble, ColumnBinding, Layout, JointDensity, LogDensities),
-        *(KernelRows, NormalScores, ProductKernel, dependence.Dependence, dependence.PairStatistics),
+        *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
@@ -63,7 +61,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.PairBins, encoders.QuantileBins, encoders.UniformBins, encoders.Grid),
         *(encoders.ByColumnType, encoders.Clusters, encoders.Dense, encoders.Flags, Counts, encoders.Numbers),
         *(encoders.Levels, encoders.MissingAsLevel, encoders.PrincipalComponents),
-        *(AsinhScaled, Indicators, MissingIndicator, OfKind, InTree, Positions),
+        *(AsinhScaled, Indicators, MissingIndicator, OfKind),
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
@@ -80,7 +78,7 @@ VALUES: Final[Mapping[str, type]] = {
         # rules and training
         *(rules.DFE, rules.EM, rules.GD, rules.GDT, rules.MAP, rules.ML, rules.RC, rules.TM),
         *(rules.Backtracking, rules.Fixed, rules.Schedule),
-        *(learn.AnyOf, learn.LastState, learn.MaxPasses, learn.Never, learn.NoGain, NoGainBeforeTraining),
+        *(learn.AnyOf, learn.LastState, learn.MaxPasses, learn.Never, learn.NoGain),
         *(learn.Patience, learn.SoftErrorRises, learn.TimeLimit, learn.ValidationLoss),
         *(learn.Bootstrap, learn.Data, learn.EvenWeights, learn.Likelihood, learn.RandomLabels),
         *(engines.Serial, engines.Threads),
