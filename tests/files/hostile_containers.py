@@ -61,7 +61,7 @@ def _entries(p: Parts) -> dict[str, Any]:
 def _zip() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("model.pkl", pickle.dumps(Attack()))
+        archive.writestr(zipfile.ZipInfo("model.pkl"), pickle.dumps(Attack()))
     return buffer.getvalue()
 
 

@@ -91,6 +91,7 @@ INVALID_VALUES = {
     "tree of one class": _tree(parents=[[-1, -1, -1]]),
     "temperature of zero": fitted("GaussianNB", temperature=0.0),
     "negative temperature": fitted("GaussianNB", temperature=-1.0),
+    "temperature that is no normal number": fitted("MultinomialNB", temperature=1e-320),
     "infinite temperature": fitted("GaussianNB", temperature={"$float": "inf"}),
     "columns outside of the table": of(
         "GaussianNB", lambda p: p.fitted["binding"]["chosen"].update(columns=[0, 1, 99])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from calibayes.core.protocols import Array, Layout, Rule, Trees
-from calibayes.core.verify import require, require_array, require_names
+from calibayes.core.verify import require, require_array, require_names, require_number
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
@@ -114,7 +113,7 @@ class Fitted:
 
     def _verify_progress(self) -> None:
         """Raises ValueError if the history, the number of updates or the temperature is impossible."""
-        require(0 < self.temperature < math.inf, f"the temperature is {self.temperature}")
+        require_number("the temperature", self.temperature, 1e-12, 1e12)
         require(self.n_iter >= 1, f"n_iter is {self.n_iter}, below 1")
         lengths = {len(require_array(name, value, (None,))) for name, value in (self.history or {}).items()}
         require(len(lengths) <= 1, "the arrays of the history differ in length")
