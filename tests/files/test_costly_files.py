@@ -69,8 +69,8 @@ def wide_text():
 
 COSTLY = {
     "six million numbers": lambda: in_contents("[" + "0," * 6_000_000 + "0]"),
-    "objects": lambda: in_contents("[" + '{"a":0},' * 2_400_000 + "0]"),
-    "lists in lists": lambda: in_contents("[" + "[[[[[[[[]]]]]]]]," * 500_000 + "0]"),
+    "objects": lambda: in_contents("[" + '{"a":0},' * 1_000_000 + "0]"),
+    "lists in lists": lambda: in_contents("[" + "[[[[[[[[]]]]]]]]," * 200_000 + "0]"),
     "text of 90 MB": lambda: in_contents('"' + "a" * 90_000_000 + '"'),
     "text of 90 MB of wide characters": wide_text,
     "key of 40 MB with 200,000 values": lambda: in_contents(

@@ -78,3 +78,10 @@ def test_no_estimator(tmp_path):
     for value in (None, {}, np.zeros(3), cb.TrainingOptions()):
         with pytest.raises(cb.ModelFileError, match="only estimators of calibayes"):
             cb.save(value, tmp_path / "model")
+
+
+def test_a_document_that_could_not_be_read(tmp_path, monkeypatch):
+    """The limits of `load` hold for `save`, too."""
+    monkeypatch.setattr("calibayes.files.strict_json.MOST_VALUES", 100)
+    with pytest.raises(cb.ModelFileError, match="the document of this model is too large"):
+        cb.save(cb.GaussianNB().fit(X, y), tmp_path / "model")

@@ -16,7 +16,7 @@ from calibayes.files.contents import contents_of
 from calibayes.files.errors import ModelFileError
 from calibayes.files.objects import BY_TAG, BY_TYPE, UnknownClassError
 from calibayes.files.registry import ESTIMATORS
-from calibayes.files.strict_json import parse_json, require_depth
+from calibayes.files.strict_json import parse_json, require_depth, require_few_values
 
 FORMAT_VERSION: Final = 1
 """Version of the format that is written. All earlier ones can be read, too."""
@@ -70,7 +70,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "model": writer.write(model, type(model).__name__),
     }
     _model_of(document, writer.tensors)  # what was written can be read
-    container.write(path, json.dumps(document, separators=(",", ":")), writer.tensors)
+    text = json.dumps(document, separators=(",", ":"))
+    require_few_values(text, "the document of this model")
+    container.write(path, text, writer.tensors)
 
 
 def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:

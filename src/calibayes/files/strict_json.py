@@ -19,8 +19,7 @@ def parse_json(content: bytes | str, name: str) -> Any:
     text = content.decode() if isinstance(content, bytes) and _is_utf8(content) else content
     if not isinstance(text, str):
         raise ModelFileError(f"{name} is not UTF-8")
-    if sum(text.count(mark) for mark in ",[{") > MOST_VALUES:
-        raise ModelFileError(f"{name} is too large: more than {MOST_VALUES:,} values")
+    require_few_values(text, name)
     try:
         return json.loads(
             text,
@@ -35,6 +34,12 @@ def parse_json(content: bytes | str, name: str) -> Any:
         raise ModelFileError(f"{name} {error}") from None
     except ValueError:
         raise ModelFileError(f"{name} is not valid JSON") from None
+
+
+def require_few_values(text: str, name: str) -> None:
+    """Raises ModelFileError if a JSON text has too many values; commas and brackets are counted, also within texts."""
+    if sum(text.count(mark) for mark in ",[{") > MOST_VALUES:
+        raise ModelFileError(f"{name} is too large: more than {MOST_VALUES:,} values")
 
 
 def require_depth(value: Any, name: str, depth: int = 0) -> None:
