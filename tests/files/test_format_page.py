@@ -15,7 +15,7 @@ from calibayes.encoders import Grid
 from calibayes.families import KernelDensity
 from calibayes.files import container, model_file, strict_json
 from calibayes.files.codec import Reader, Writer
-from calibayes.files.objects import BY_TAG, BY_TYPE
+from calibayes.files.objects import READS, WRITES
 from tests.files import plain_reader
 from tests.files.headers import document_of, header_of
 from tests.files.plain_reader import read
@@ -82,7 +82,7 @@ def test_the_reader_is_the_one_that_is_tested(path):
 
 
 def test_every_tag_has_an_example():
-    assert {tag for tag, _ in EXAMPLES} == set(BY_TAG)
+    assert {tag for tag, _ in EXAMPLES} == set(READS)
 
 
 def assert_part(shown, written):
@@ -96,17 +96,17 @@ def assert_part(shown, written):
 
 @pytest.mark.parametrize(("tag", "example"), EXAMPLES, ids=[tag for tag, _ in EXAMPLES])
 def test_examples_of_tags_are_read_and_written(tag, example):
-    reader, node = Reader(BY_TAG, TENSORS), json.loads(example)
+    reader, node = Reader(READS, TENSORS), json.loads(example)
     assert tag in node
     first = reader.read({"$type": "Fixed", "length": 0.1, "$id": 0}, "first")
     value = reader.read(node, "example")
     if tag == "$same":
         assert value is first
-        assert Writer(BY_TYPE).write((first, value), "values")[1] == node
+        assert Writer(WRITES).write((first, value), "values")[1] == node
     elif tag == "$random_state":
-        assert list(Writer(BY_TYPE).write(value, "example")) == [tag]
+        assert list(Writer(WRITES).write(value, "example")) == [tag]
     else:
-        assert_part(node, Writer(BY_TYPE).write(value, "model.example"))
+        assert_part(node, Writer(WRITES).write(value, "model.example"))
 
 
 def test_the_types_of_tensors_and_the_limits_are_named():
