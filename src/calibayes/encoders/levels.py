@@ -15,6 +15,7 @@ from calibayes.encoders.encoder import NewCodes
 from calibayes.encoders.level_weights import integer_matrix, level_weights
 from calibayes.encoders.pooling import Pooling
 from calibayes.kernels.levels.counts import as_codes, code_type
+from calibayes.tables.conversion import COLUMN_KINDS
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
@@ -23,8 +24,6 @@ MOST_UNUSED = 1000
 """Largest number of integers below the maximum of a column that do not occur and still become levels."""
 MOST_ADDED = 2**24
 """Largest number of levels that ``at_least`` may add to those of all columns of an encoder from a model file."""
-LEVEL_KINDS = "fiubOUSmM"
-"""Kinds of NumPy types of levels."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ class Levels:
 
 def _verify_values(name: str, values: Any) -> None:
     """Raise ValueError unless values are known, distinct and ascending."""
-    require_array(name, values, (None,), LEVEL_KINDS)
+    require_array(name, values, (None,), COLUMN_KINDS)
     are_scalars = values.dtype.kind != "O" or all(isinstance(value, Hashable) for value in values)
     require(are_scalars, f"{name} contains values that cannot be levels")
     require(not missing_mask(values).any(), f"{name} contains missing values")

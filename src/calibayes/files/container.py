@@ -61,7 +61,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says before its tensors."""
+    """The content of a header."""
 
     document: str
     tensors_sha256: str
@@ -175,7 +175,7 @@ def _parsed_header(content: bytes, size: int, name: str) -> Header:
         or not all(isinstance(text, str) for text in metadata.values())
         or metadata["format"] != "calibayes"
     ):
-        raise ModelFileError(f"{name} is not a model file of calibayes: its metadata are others")
+        raise ModelFileError(f"{name} is not a model file of calibayes: it has other metadata")
     tensors = {key: _tensor(key, entry, name) for key, entry in parsed.items()}
     _check_places(tensors, size - 8 - len(content), name)
     return Header(metadata["document"], metadata["tensors_sha256"], tensors, len(content), size)
@@ -217,7 +217,7 @@ def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:
 
 
 def read_tensors(file: BinaryIO, header: Header) -> dict[str, Array]:
-    """The tensors, whose checksum must be right; the file stands after its header."""
+    """The tensors of a file whose header was just read. Raises ModelFileError if their checksum is wrong."""
     digest, arrays = hashlib.sha256(), {}
     for key, tensor in header.tensors.items():
         array = np.empty(tensor.shape, tensor.dtype)

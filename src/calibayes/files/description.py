@@ -29,7 +29,7 @@ CONTENTS: Final[Mapping[str, Any]] = {
 HOLDING_ROWS: Final = ("KernelRows", "ProductKernel")
 """Classes whose tensors are training rows and their weights."""
 ANY_SIZE: Final = 2**63
-LONGEST_NAME: Final = 60
+LONGEST_PRINTED: Final = 60
 LONGEST_PATH: Final = 300
 UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -136,7 +136,7 @@ class FileDescription:
             "class": self.estimator,
             "format_version": self.format_version,
             "calibayes_version": self.calibayes_version,
-            "classes": [_finite(label) for label in self.classes],
+            "classes": [_as_json(label) for label in self.classes],
             "rows": self.rows,
             "columns": [column._asdict() for column in self.columns],
             "kept_rows": self.kept_rows,
@@ -215,7 +215,7 @@ def _described(tensor: container.Tensor) -> TensorDescription:
     return TensorDescription(container.NAMES[tensor.dtype], tensor.shape, tensor.end - tensor.first)
 
 
-def printed(value: Any, longest: int = LONGEST_NAME) -> str:
+def printed(value: Any, longest: int = LONGEST_PRINTED) -> str:
     """Text of a file in one line, cut off if it is long, without characters that change a terminal."""
     text = str(value)
     shown = "".join(c if c.isprintable() else "?" for c in text[:longest])
@@ -234,5 +234,5 @@ def size_text(size: int) -> str:
     return f"{size / 1000**power:.1f} {UNITS[power]}"
 
 
-def _finite(label: Any) -> Any:
+def _as_json(label: Any) -> Any:
     return str(label) if isinstance(label, float) and not math.isfinite(label) else label

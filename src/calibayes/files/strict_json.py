@@ -1,4 +1,4 @@
-"""JSON without surprises: every key once, finite numbers, bounded size and depth."""
+"""Strict reading of JSON: every key once, finite numbers, bounded size and depth."""
 
 from __future__ import annotations
 

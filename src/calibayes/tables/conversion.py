@@ -49,7 +49,10 @@ class ColumnConversion:
         d = len(self.names)
         require(len(set(self.names)) == d, "a name of a column occurs twice")
         require_length("types", self.types, d if self.types else 0)
-        require(all(dtype.kind in COLUMN_KINDS for dtype in self.types), "a column has a type of no column")
+        require(
+            all(dtype.kind in COLUMN_KINDS for dtype in self.types),
+            "a column has a type that no column of a table can have",
+        )
         require_positions("converters", self.converters, d)
         require_positions("identifiers", self.identifiers, d)
         require(

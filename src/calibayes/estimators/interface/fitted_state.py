@@ -15,15 +15,13 @@ from calibayes.core.verify import (
     require_length,
     require_number,
 )
-from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import missing_mask
 from calibayes.tables.training_table import TrainingTable
 
 COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""
 OPTIONAL_COLUMNS = ("feature_names_in_",)
-CLASS_KINDS = "fiubOUSmM"
-"""Kinds of NumPy types of class labels."""
 
 
 def is_fitted_with(model: Any, required: Iterable[str], optional: Iterable[str] = ()) -> bool:
@@ -67,7 +65,7 @@ def require_same_table(conversion: ColumnConversion, binding: Any) -> None:
 
 def verify_classes(classes: Any) -> int:
     """The number of classes. Raises ValueError unless they are known, distinct and ascending."""
-    k = len(require_array("classes", classes, (None,), CLASS_KINDS))
+    k = len(require_array("classes", classes, (None,), COLUMN_KINDS))
     require(k > 0 and not missing_mask(classes).any(), "classes must be labels, none of them missing")
     require_ascending("classes", classes)
     return k
