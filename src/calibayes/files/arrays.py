@@ -107,7 +107,7 @@ _scalar_types = {
     *(np.str_, np.bytes_, np.datetime64, np.timedelta64, np.longlong, np.ulonglong),
     *(dtype.type for dtype in NAMES),
 }
-_dtype_types = {*map(type, NAMES), *(type(np.dtype(kind)) for kind in "OUSMm")}
+_dtype_types = {*map(type, NAMES), *(type(np.dtype(kind)) for kind in "OUSMmg")}
 
 ARRAYS: Final[Mapping[Any, Codec]] = {
     np.ndarray: _array,

@@ -238,7 +238,7 @@ def unknown_type(value: Any) -> str:
         return f"it is the function or class {value.__qualname__}, and a model file holds no code: set it to None"
     if type(value) is int:
         return f"a whole number of {len(str(abs(value)))} digits is too large"
-    if hasattr(value, "__array__") and hasattr(value, "index"):
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
         return f"it is of the type {kind}: give a list or an array instead"
     return (
         f"it is of the type {kind}; a model file holds texts, dates, numbers of at most 64 bits and objects of calibayes: "
