@@ -204,7 +204,7 @@ CONTAINERS = {
     "bytes after the last tensor": Hostile(
         lambda: small_model().content + bytes(8), "8 bytes after its last tensor"
     ),
-    "missing bytes of the last tensor": Hostile(lambda: small_model().content[:-8], "8 bytes are missing"),
+    "missing bytes of the last tensor": Hostile(lambda: small_model().content[:-8], "missing 8 bytes"),
     "all tensors missing": Hostile(_header_with(lambda text: text), "there is no tensor"),
     "unused tensor": Hostile(
         forged(lambda p: p.tensors.update(extra=np.zeros(1))), "is not part of the model"

@@ -1,6 +1,9 @@
 """What cannot be saved is refused in one sentence that names it, before anything is written."""
 
+import os
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB as TheirGaussianNB
@@ -8,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 import calibayes as cb
 from calibayes import families, rules
+from calibayes.learn import AnyOf, MaxPasses
 from tests.contract.test_engines import CountingEngine
 from tests.files.cases import counts
 
@@ -83,5 +87,57 @@ def test_no_estimator(tmp_path):
 def test_a_document_that_could_not_be_read(tmp_path, monkeypatch):
     """The limits of `load` hold for `save`, too."""
     monkeypatch.setattr("calibayes.files.strict_json.MOST_VALUES", 100)
-    with pytest.raises(cb.ModelFileError, match="the document of this model is too large"):
+    with pytest.raises(cb.ModelFileError, match="the header of this model is too large"):
         cb.save(cb.GaussianNB().fit(X, y), tmp_path / "model")
+
+
+def nested(depth):
+    return AnyOf((nested(depth - 1),)) if depth else MaxPasses(3)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "named"),
+    [
+        ("stop", nested(60), "nested too deeply"),
+        (
+            "verbose",
+            10**301,
+            r"GaussianNB\.verbose cannot be saved: a whole number of 302 digits is too large",
+        ),
+        (
+            "verbose",
+            np.longdouble(1),
+            r"GaussianNB\.verbose cannot be saved: it is of the type numpy\.longdouble",
+        ),
+        ("verbose", np.timedelta64(3), r"GaussianNB\.verbose cannot be saved: the type timedelta64"),
+        ("verbose", np.zeros(2, dtype="i4,f8"), r"GaussianNB\.verbose cannot be saved: the type"),
+        ("priors", pd.Series([0.2, 0.3, 0.5]), "give a list or an array instead"),
+        ("stop", AnyOf([MaxPasses(3)]), r"GaussianNB\.stop is invalid: stops has the wrong type list"),
+    ],
+    ids=str,
+)
+def test_parameters(parameter, value, named, tmp_path):
+    model = cb.GaussianNB().fit(X, y)
+    setattr(model, parameter, value)
+    with pytest.raises(cb.ModelFileError, match=named) as refusal:
+        cb.save(model, tmp_path / "model")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_list_that_contains_itself(tmp_path):
+    model = cb.GaussianNB().fit(X, y)
+    model.verbose = []
+    model.verbose.append(model.verbose)
+    with pytest.raises(cb.ModelFileError, match="cannot be saved"):
+        cb.save(model, tmp_path / "model")
+
+
+def test_places_that_are_no_files(tmp_path):
+    model = cb.GaussianNB().fit(X, y)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path, f"{tmp_path}/new/", ""):
+        with pytest.raises(OSError, match="not the name of a file"):
+            cb.save(model, place)
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        cb.save(model, tmp_path / "none" / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,11 +16,13 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` when the block ends without an error.
 
     It is written beside the target, flushed to the disk and renamed. After an error the old file is as it was, and the
-    new one is removed; after a crash of the process it stays, as ``.NAME.*.part``. Permissions are those that the process
+    new one is removed; after a crash of the process it stays, as ``.NUMBER.part``. Permissions are those that the process
     gives to new files. If ``path`` is a symbolic link, the file that it points to is replaced.
+
+    Raises FileNotFoundError if its folder does not exist, and FileExistsError if it is there and no regular file.
     """
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name[:200]}.{uuid4().hex}.part")
+    target = _target(os.fsdecode(path))
+    part = target.with_name(f".{uuid4().hex}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -32,6 +35,17 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             part.unlink()
         raise
     _flush_folder(target.parent)
+
+
+def _target(path: str) -> Path:
+    """The file to replace."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+    is_folder = not path or path.endswith(os.sep) or target.is_dir()
+    if is_folder or (target.exists() and not target.is_file()):
+        raise FileExistsError(errno.EEXIST, "not the name of a file that can be replaced", path)
+    return target
 
 
 def _flush_folder(folder: Path) -> None:

@@ -56,7 +56,7 @@ def _fits_sequence(value: Any, arguments: tuple[Any, ...]) -> bool:
 
 def _all_fit(values: Iterable[Any], annotation: Any) -> bool:
     """Whether all values fit. For plain annotations one value of each type is checked, as many values would take long."""
-    if annotation in (str, float, int, bool):
+    if annotation in (str, float, int, bool) or get_origin(annotation) is np.dtype:
         values = {type(value): value for value in values}.values()
     return all(fits(value, annotation) for value in values)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.files.codec import Codec, Reader, Writer, only, typed
+from calibayes.files.codec import Codec, Read, Reader, Writer, only, typed
 from calibayes.files.container import MOST_AXES, NAMES, are_sizes
 from calibayes.files.values import of_text
 
@@ -52,7 +52,8 @@ def _write_array(value: Array, path: str, writer: Writer) -> dict[str, Any]:
         return {**_write_tensor(value.view(np.int64), path, writer), "type": dtype_text(value.dtype)}
     little = value.dtype.newbyteorder("<")
     if little in NAMES and value.size:
-        return _write_tensor(value.astype(little, copy=False), path, writer)
+        tensor = _write_tensor(value.astype(little, copy=False), path, writer)
+        return tensor if value.dtype == little else {**tensor, "type": dtype_text(value.dtype)}
     shape = {"shape": list(value.shape)} if value.ndim != 1 else {}
     cells = writer.write_all(value.reshape(-1).tolist(), path)
     return {"$array": cells, "type": dtype_text(value.dtype), **shape}
@@ -72,9 +73,11 @@ def _read_tensor(node: Mapping[str, Any], path: str, reader: Reader) -> Array:
     if "type" not in node:
         return array
     dtype = dtype_of(node["type"])
-    if dtype.kind not in "mM" or array.dtype != np.int64:
-        raise ValueError("only dates and durations have a type beside that of their tensor")
-    return array.view(dtype)
+    if dtype.kind in "mM" and array.dtype == np.int64:
+        return array.view(dtype)
+    if dtype.newbyteorder("<") == array.dtype:
+        return array.astype(dtype)
+    raise ValueError("the type beside a tensor is that of dates, or the same in another order of bytes")
 
 
 def _read_array(node: Mapping[str, Any], path: str, reader: Reader) -> Array:
@@ -98,10 +101,12 @@ def _shape(given: Any) -> list[int]:
 
 
 _array = Codec("$array", _write_array, _read_array)
-_tensor = Codec("$tensor", _write_array, _read_tensor)
 _scalar = Codec("$scalar", _write_scalar, _read_scalar)
 _dtype = of_text("$dtype", dtype_text, dtype_of)
-_scalar_types = {np.str_, np.bytes_, np.datetime64, np.timedelta64, *(dtype.type for dtype in NAMES)}
+_scalar_types = {
+    *(np.str_, np.bytes_, np.datetime64, np.timedelta64, np.longlong, np.ulonglong),
+    *(dtype.type for dtype in NAMES),
+}
 _dtype_types = {*map(type, NAMES), *(type(np.dtype(kind)) for kind in "OUSMm")}
 
 ARRAYS: Final[Mapping[Any, Codec]] = {
@@ -110,4 +115,5 @@ ARRAYS: Final[Mapping[Any, Codec]] = {
     **dict.fromkeys(_dtype_types, _dtype),
 }
 """Type -> codec."""
-TAGGED: Final = (_array, _tensor, _scalar, _dtype)
+TENSORS: Final[Mapping[str, Read]] = {"$tensor": _read_tensor}
+"""Tag -> how such an array is read."""

@@ -10,18 +10,21 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.files.errors import ModelFileError
+from calibayes.tables.read import array_names
 
-PLAIN = (str, bool, int, type(None))
 UNCHANGED = {str, bool, type(None)}
 """Types of values that are written as they are."""
 MOST_WHOLE = 10**300
 """Whole numbers beyond it are not written."""
+SHORTEST = 1000
+"""Least number of entries of a tuple that is written in a short form."""
 INVALID = (
     *(ValueError, TypeError, KeyError, IndexError),
     *(ArithmeticError, AttributeError, RecursionError),
@@ -29,30 +32,26 @@ INVALID = (
 """Errors of objects that are made from invalid parts."""
 
 
+Write: TypeAlias = "Callable[[Any, str, Writer], dict[str, Any]]"
+"""(value, path, writer) -> JSON object with a tag."""
+Read: TypeAlias = "Callable[[Mapping[str, Any], str, Reader], Any]"
+"""(JSON object with a tag, path, reader) -> value. Raises ValueError if the object is invalid."""
+
+
 @dataclass(frozen=True)
 class Codec:
-    """How values of some types are written as a JSON object with one tag, and read back.
-
-    Attributes
-    ----------
-    tag : str
-        The key that begins with ``$``.
-    write : function
-        (value, path, writer) -> JSON object with the tag.
-    read : function
-        (JSON object, path, reader) -> value. Raises ValueError if the object is invalid.
-    """
+    """How values of some types are written as a JSON object with one tag (a key that begins with ``$``), and read back."""
 
     tag: str
-    write: Callable[[Any, str, Writer], dict[str, Any]]
-    read: Callable[[Mapping[str, Any], str, Reader], Any]
+    write: Write
+    read: Read
 
 
 @dataclass
 class Writer:
-    """Collects tensors while values are written. ``codecs`` are looked up by the exact type of a value."""
+    """Collects tensors while values are written. ``writes`` are looked up by the exact type of a value."""
 
-    codecs: Mapping[type, Codec]
+    writes: Mapping[Any, Write]
     tensors: dict[str, Array] = field(default_factory=dict)
     _names: dict[Any, tuple[str, Array]] = field(default_factory=dict)
     _objects: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
@@ -61,18 +60,23 @@ class Writer:
     def write(self, value: Any, path: str) -> Any:
         """The JSON of a value; ``path`` says where it is, for names of tensors and error messages."""
         kind = type(value)
-        if kind in PLAIN and not (kind is int and abs(value) > MOST_WHOLE):
+        if kind in UNCHANGED or (kind is float and math.isfinite(value)):
             return value
-        if kind is float and math.isfinite(value):
+        if kind is int and abs(value) <= MOST_WHOLE:
             return value
         if kind is tuple:
-            return self.write_all(value, path)
+            return short_form(value, path, self) or self.write_all(value, path)
         if isinstance(value, Mapping) and all(type(key) is str and key[:1] != "$" for key in value):
             return {key: self.write(part, f"{path}.{key}") for key, part in value.items()}
-        codec = self.codecs.get(Mapping if isinstance(value, Mapping) else kind)
-        if codec is None:
-            raise ModelFileError(f"{path} cannot be saved: {_described(value)}")
-        return codec.write(value, path, self)
+        write = self.writes.get(Mapping if isinstance(value, Mapping) else kind)
+        if write is None:
+            raise ModelFileError(f"{path[:LONGEST_PATH]} cannot be saved: {unknown_type(value)}")
+        try:
+            return write(value, path, self)
+        except ModelFileError:
+            raise
+        except INVALID as error:
+            raise ModelFileError(f"{path[:LONGEST_PATH]} cannot be saved: {reason(error)}") from error
 
     def write_all(self, values: Sequence[Any], path: str) -> list[Any]:
         if set(map(type, values)) <= UNCHANGED:
@@ -103,15 +107,16 @@ class Writer:
 
 @dataclass
 class Reader:
-    """Makes values from JSON and tensors. ``codecs`` are looked up by tag."""
+    """Makes values from JSON and tensors. ``reads`` are looked up by tag."""
 
-    codecs: Mapping[str, Codec]
+    reads: Mapping[str, Read]
     tensors: Mapping[str, Array]
     used: set[str] = field(default_factory=set)
     _objects: dict[int, tuple[Any, int]] = field(default_factory=dict)
     _size: int = field(init=False)
     _work: int = 0
     _text_bytes: int = 0
+    _repeated: int = 0
 
     def __post_init__(self) -> None:
         self._size = LEAST_SIZE + sum(array.nbytes for array in self.tensors.values())
@@ -137,11 +142,11 @@ class Reader:
         return tuple(self.read(node, f"{start}[{place}]") for place, node in enumerate(nodes))
 
     def _read_tagged(self, node: Mapping[str, Any], tag: str, path: str) -> Any:
-        if tag not in self.codecs:
+        if tag not in self.reads:
             raise ModelFileError(f"{_printable(path)} has the unknown tag {tag[:LONGEST_NAME]!r}")
         before = self._work
         try:
-            value = self.codecs[tag].read(node, path, self)
+            value = self.reads[tag](node, path, self)
             if "$id" in node:
                 self._note(node["$id"], value, self._work - before)
         except ModelFileError:
@@ -167,6 +172,13 @@ class Reader:
         if self._text_bytes > MOST_TEXT_BYTES:
             raise ValueError(f"arrays of texts of more than {MOST_TEXT_BYTES:,} bytes are not allowed")
 
+    def count_repeated(self, times: Any) -> int:
+        """A number of entries that a short form stands for. Raises ValueError if all of them are too many."""
+        self._repeated += max(typed(times, int, "the number of entries"), 0)
+        if times < 0 or self._repeated > MOST_REPEATED:
+            raise ValueError(f"tuples of more than {MOST_REPEATED:,} entries are not allowed")
+        return int(times)
+
     def tensor(self, name: Any) -> Array:
         """A tensor by name."""
         if not isinstance(name, str) or name not in self.tensors:
@@ -187,6 +199,8 @@ class Reader:
 MOST_READINGS = 64
 """How often each value and each byte of a tensor may be used, on average."""
 LEAST_SIZE = 2**16
+MOST_REPEATED = 2**24
+"""Largest number of entries of all tuples in a short form together."""
 MOST_TEXT_BYTES = 2**28
 """Largest size of all arrays of texts of fixed width together."""
 LONGEST_PATH, LONGEST_NAME = 300, 80
@@ -217,12 +231,58 @@ def typed(value: Any, kind: type, name: str) -> Any:
     return value
 
 
-def _described(value: Any) -> str:
-    """What a value is, and what could be done."""
+def unknown_type(value: Any) -> str:
+    """Why a value of a type that is not known cannot be saved, and what could be done."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     if callable(value) and hasattr(value, "__qualname__"):
-        return (
-            f"it is the function or class {value.__qualname__}, and a model file holds no code; "
-            "set it to None before saving, or name what it stands for"
-        )
-    return f"it is a {kind}, and a model file holds numbers, texts and objects of calibayes only"
+        return f"it is the function or class {value.__qualname__}, and a model file holds no code: set it to None"
+    if type(value) is int:
+        return f"a whole number of {len(str(abs(value)))} digits is too large"
+    if hasattr(value, "__array__") and hasattr(value, "index"):
+        return f"it is of the type {kind}: give a list or an array instead"
+    return (
+        f"it is of the type {kind}; a model file holds texts, dates, numbers of at most 64 bits and objects of calibayes: "
+        "use one of these, or for cells of a table their text"
+    )
+
+
+def short_form(values: tuple[Any, ...], path: str, writer: Writer) -> dict[str, Any] | None:
+    """A long tuple of equal values, of consecutive numbers or of the names of unnamed columns; None for others."""
+    n, kinds = len(values), set(map(type, values))
+    if n < SHORTEST or len(kinds) > 1 or not (kinds <= {*UNCHANGED, int} or isinstance(values[0], np.dtype)):
+        return None
+    first = values[0]
+    if values.count(first) == n:
+        return {"$repeat": writer.write(first, path), "times": n}
+    if kinds == {int} and values == tuple(range(first, first + n)):
+        return {"$count": [first, n]}
+    return {"$names": n} if first == "x0" and values == array_names(n) else None
+
+
+def _read_repeat(node: Mapping[str, Any], path: str, reader: Reader) -> tuple[Any, ...]:
+    only(node, "$repeat", "times")
+    value = reader.read(node["$repeat"], path)
+    if type(value) not in {*UNCHANGED, int} and not isinstance(value, np.dtype):
+        raise ValueError(f"values of the type {type(value).__name__} cannot be repeated")
+    return (value,) * reader.count_repeated(node["times"])
+
+
+def _read_count(node: Mapping[str, Any], path: str, reader: Reader) -> tuple[int, ...]:
+    only(node, "$count")
+    first, n = typed(node["$count"], list, "$count")
+    return tuple(range(typed(first, int, "$count"), first + reader.count_repeated(n)))
+
+
+def _read_names(node: Mapping[str, Any], path: str, reader: Reader) -> tuple[str, ...]:
+    only(node, "$names")
+    return _names(reader.count_repeated(node["$names"]))
+
+
+@lru_cache(maxsize=1)
+def _names(n: int) -> tuple[str, ...]:
+    """The names of n columns, which are in a document several times."""
+    return array_names(n)
+
+
+SHORT_FORMS: Mapping[str, Read] = {"$repeat": _read_repeat, "$count": _read_count, "$names": _read_names}
+"""Tag -> how such a tuple is read."""

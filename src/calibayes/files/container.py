@@ -1,7 +1,7 @@
 """The bytes of a model file: the safetensors format, with checksums.
 
 A file is the length of the header (8 bytes, little-endian), the header, and the bytes of the tensors one after another.
-The header is JSON: ``__metadata__`` (texts by name) and, for each tensor, its type, shape and first and last byte.
+The header is JSON: ``__metadata__`` (texts by name) and, for each tensor, its type, its shape, its first byte and the one after its last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
 from calibayes.files.errors import ModelFileError
-from calibayes.files.strict_json import parse_json
+from calibayes.files.strict_json import parse_json, require_few_values
+from calibayes.tables.text import counted
 
 TYPES: Final[Mapping[str, np.dtype[Any]]] = {
     "F64": np.dtype("<f8"),
@@ -50,12 +51,12 @@ MOST_AXES: Final = 8
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor as the header describes it; ``first`` and ``last`` count bytes after the header."""
+    """A tensor as the header describes it; ``first`` and ``end`` count bytes after the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     first: int
-    last: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -99,19 +100,21 @@ def _header(document: str, tensors: Mapping[str, Array]) -> bytes:
         "document": document,
     }
     text = json.dumps({"__metadata__": metadata, **entries}, separators=(",", ":"), ensure_ascii=False)
-    unsigned = text.encode()
-    unsigned += b" " * (-(8 + len(unsigned)) % 8)
-    if len(unsigned) > MOST_HEADER_BYTES:
+    require_few_values(text, "the header of this model")
+    content = text.encode()
+    content += b" " * (-(8 + len(content)) % 8)
+    if len(content) > MOST_HEADER_BYTES:
         raise ModelFileError(
-            f"the levels and names of this model take {len(unsigned):,} bytes, and a model file can hold "
-            f"{MOST_HEADER_BYTES:,}: pool rare levels, or leave columns of names out of the table"
+            f"the names of columns and the levels of this model take {len(content):,} bytes, and a model file can hold "
+            f"{MOST_HEADER_BYTES:,}: use shorter names, or pool rare levels"
         )
-    return _signed(unsigned)
+    return _with_checksum(content)
 
 
-def _signed(unsigned: bytes) -> bytes:
+def _with_checksum(content: bytes) -> bytes:
     """A header with the checksum of itself, computed with zeros in place of the checksum."""
-    return unsigned[: DIGITS.start] + hashlib.sha256(unsigned).hexdigest().encode() + unsigned[DIGITS.stop :]
+    zeroed = content[: DIGITS.start] + b"0" * 64 + content[DIGITS.stop :]
+    return zeroed[: DIGITS.start] + hashlib.sha256(zeroed).hexdigest().encode() + zeroed[DIGITS.stop :]
 
 
 def _bytes(array: Array) -> memoryview:
@@ -157,8 +160,7 @@ def read_header(file: BinaryIO) -> Header:
     if length < DIGITS.stop:
         raise ModelFileError(f"{name} is damaged: its header is too short")
     content = start + file.read(length - len(start))
-    zeroed = content[: DIGITS.start] + b"0" * 64 + content[DIGITS.stop :]
-    if _signed(zeroed) != content:
+    if _with_checksum(content) != content:
         raise ModelFileError(f"{name} is damaged: the checksum of its header is wrong")
     return _parsed_header(content, size, name)
 
@@ -207,11 +209,11 @@ def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:
     for key, tensor in tensors.items():
         if tensor.first != end:
             raise ModelFileError(f"{name} has a gap or an overlap before tensor {key[:80]!r}")
-        end = tensor.last
+        end = tensor.end
     if size < end:
-        raise ModelFileError(f"{name} is truncated: {end - size:,} bytes are missing")
+        raise ModelFileError(f"{name} is truncated: missing {counted(end - size, 'byte')}")
     if size > end:
-        raise ModelFileError(f"{name} has {size - end:,} bytes after its last tensor")
+        raise ModelFileError(f"{name} has {counted(size - end, 'byte')} after its last tensor")
 
 
 def read_tensors(file: BinaryIO, header: Header) -> dict[str, Array]:

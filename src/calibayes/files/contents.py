@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from calibayes.estimators.interface.kept_rows import kept_row_count
 
 
@@ -24,4 +26,5 @@ def contents_of(model: Any) -> Mapping[str, Any]:
 
 def _plain(label: Any) -> Any:
     """A label as JSON can hold it; dates as texts."""
-    return label if isinstance(label, str | bool | int | float) else str(label)
+    plain = label.item() if isinstance(label, np.generic) else label
+    return plain if type(plain) in (str, bool, int, float) else str(plain)

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from calibayes.files import container
 from calibayes.files.annotations import fits
-from calibayes.files.codec import Reader
+from calibayes.files.codec import SHORT_FORMS, Reader
 from calibayes.files.errors import ModelFileError
 from calibayes.files.model_file import read_document
-from calibayes.files.values import PLAIN
+from calibayes.files.values import PLAIN_VALUES
 from calibayes.tables.text import counted, listed, shortened
 
 CONTENTS: Final[Mapping[str, Any]] = {
@@ -190,7 +190,8 @@ def describe_file(path: str | os.PathLike[str]) -> FileDescription:
 
 def _contents(node: Any, name: str) -> Mapping[str, Any]:
     """The contents as values. Raises ModelFileError if they are not what `save` writes."""
-    contents = Reader({codec.tag: codec for codec in PLAIN.values()}, {}).read(node, "contents")
+    reads = {**SHORT_FORMS, **{codec.tag: codec.read for codec in PLAIN_VALUES.values()}}
+    contents = Reader(reads, {}).read(node, "contents")
     valid = isinstance(contents, dict) and contents.keys() == CONTENTS.keys()
     valid = valid and all(fits(contents[part], kind) for part, kind in CONTENTS.items())
     valid = valid and len(contents["columns"]) == len(contents["kinds"]) == len(contents["missing"])
@@ -211,7 +212,7 @@ def _row_tensors(node: Any, holding: bool = False) -> Iterator[str]:
 
 
 def _described(tensor: container.Tensor) -> TensorDescription:
-    return TensorDescription(container.NAMES[tensor.dtype], tensor.shape, tensor.last - tensor.first)
+    return TensorDescription(container.NAMES[tensor.dtype], tensor.shape, tensor.end - tensor.first)
 
 
 def printed(value: Any, longest: int = LONGEST_NAME) -> str:

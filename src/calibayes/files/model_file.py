@@ -14,9 +14,10 @@ from calibayes.files import container
 from calibayes.files.codec import INVALID, Reader, Writer, reason
 from calibayes.files.contents import contents_of
 from calibayes.files.errors import ModelFileError
-from calibayes.files.objects import BY_TAG, BY_TYPE, UnknownClassError
+from calibayes.files.objects import READS, WRITES, UnknownClassError
+from calibayes.files.pandas_values import pandas_writes
 from calibayes.files.registry import ESTIMATORS
-from calibayes.files.strict_json import parse_json, require_depth, require_few_values
+from calibayes.files.strict_json import parse_json, require_depth
 
 FORMAT_VERSION: Final = 1
 """Version of the format that is written. All earlier ones can be read, too."""
@@ -62,17 +63,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             f"only estimators of calibayes can be saved, got {type(model).__name__}: save its parts, or use pickle"
         )
     check_is_fitted(model)
-    writer = Writer(BY_TYPE)
+    writer = Writer({**WRITES, **pandas_writes()})
     document = {
         "format_version": FORMAT_VERSION,
         "calibayes_version": __version__,
         "contents": writer.write(contents_of(model), "contents"),
         "model": writer.write(model, type(model).__name__),
     }
-    _model_of(document, writer.tensors)  # what was written can be read
-    text = json.dumps(document, separators=(",", ":"))
-    require_few_values(text, "the document of this model")
-    container.write(path, text, writer.tensors)
+    require_depth(document, "the document of this model")
+    _model_of(document, writer.tensors, type(model).__name__)  # what is written can be read
+    container.write(path, json.dumps(document, separators=(",", ":")), writer.tensors)
 
 
 def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
@@ -92,18 +92,19 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
     ModelFileError
         If the file is no model file, damaged, truncated, too large, invalid, or of a newer version of the format.
     """
-    with container.open_file(path, most_bytes) as file:
+    name = os.fsdecode(path)
+    with container.open_file(name, most_bytes) as file:
         header = container.read_header(file)
-        document = read_document(header, os.fspath(path))
+        document = read_document(header, name)
         tensors = container.read_tensors(file, header)
     try:
         return _model_of(document, tensors)
     except UnknownClassError as error:
         raise ModelFileError(
-            f"{os.fspath(path)}: {error}; it was written by calibayes {document['calibayes_version'][:40]}, this is {__version__}"
+            f"{name}: {error}; it was written by calibayes {document['calibayes_version'][:40]}, this is {__version__}"
         ) from None
     except INVALID as error:
-        raise ModelFileError(f"{os.fspath(path)} is invalid: {reason(error)}") from error
+        raise ModelFileError(f"{name} is invalid: {reason(error)}") from error
 
 
 def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
@@ -123,18 +124,18 @@ def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
     return dict(document)
 
 
-def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
+def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any], name: str = "model") -> Any:
     """The estimator of a document. Raises ModelFileError if anything in it is invalid."""
-    reader = Reader(BY_TAG, tensors)
+    reader = Reader(READS, tensors)
     reader.read(document["contents"], "contents")
-    model = reader.read(document["model"], "model")
+    model = reader.read(document["model"], name)
     if type(model).__name__ not in ESTIMATORS or not ESTIMATORS[type(model).__name__].attributes:
         raise ModelFileError("its model is no estimator")
     check_is_fitted(model, msg="its model is not fitted")
     unused = [name for name in tensors if name not in reader.used]
     if unused:
         raise ModelFileError(f"the tensor {unused[0][:80]!r} is not part of the model")
-    if _text(document["contents"]) != _text(Writer(BY_TYPE).write(contents_of(model), "contents")):
+    if _text(document["contents"]) != _text(Writer(WRITES).write(contents_of(model), "contents")):
         raise ModelFileError("its contents are not those of its model")
     return model
 

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from calibayes.estimators.interface.parameters import adopt
 from calibayes.files import scikit_learn
 from calibayes.files.annotations import field_types, fits
-from calibayes.files.arrays import ARRAYS, TAGGED
-from calibayes.files.codec import Codec, Reader, Writer, only, typed
+from calibayes.files.arrays import ARRAYS, TENSORS
+from calibayes.files.codec import SHORT_FORMS, Codec, Read, Reader, Write, Writer, only, typed, unknown_type
 from calibayes.files.errors import ModelFileError
+from calibayes.files.pandas_values import PANDAS_VALUES
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES, EstimatorEntry
-from calibayes.files.values import PLAIN
+from calibayes.files.values import PLAIN_VALUES
 
 
 class UnknownClassError(ModelFileError):
@@ -98,7 +99,8 @@ def _check_attributes(attributes: Mapping[str, Any], entry: EstimatorEntry) -> N
 def _check_types(given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if not fits(value, annotations[name]):
-            raise ValueError(f"{name} is of the wrong type, {type(value).__name__}")
+            expected = getattr(annotations[name], "__name__", str(annotations[name])).replace("typing.", "")
+            raise ValueError(f"{name} has the wrong type {type(value).__name__}, expected {expected}")
 
 
 def _verified(value: Any) -> Any:
@@ -125,9 +127,7 @@ def _read_foreign(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
 
 def _write_function(value: Any, path: str, writer: Writer) -> dict[str, Any]:
     if value not in FUNCTIONS.values():
-        raise ModelFileError(
-            f"{path} cannot be saved: it is the function {value.__qualname__}, and a model file holds no code"
-        )
+        raise ValueError(unknown_type(value))
     return {"$function": value.__name__}
 
 
@@ -151,16 +151,21 @@ _value = Codec("$type", _write_value, _read_value)
 _estimator = Codec("$estimator", _write_estimator, _read_estimator)
 _foreign = Codec("$scikit_learn", _write_foreign, _read_foreign)
 _function = Codec("$function", _write_function, _read_function)
-_same = Codec("$same", lambda value, path, writer: {}, _read_same)
 
-BY_TYPE: Final[Mapping[Any, Codec]] = {
-    **PLAIN,
+_codecs: Mapping[Any, Codec] = {
+    **PLAIN_VALUES,
     **ARRAYS,
     **dict.fromkeys(VALUES.values(), _value),
     **dict.fromkeys((entry.cls for entry in ESTIMATORS.values()), _estimator),
     **dict.fromkeys(FOREIGN.values(), _foreign),
     type(_write_value): _function,
 }
-BY_TAG: Final[Mapping[str, Codec]] = {
-    codec.tag: codec for codec in (*BY_TYPE.values(), *TAGGED, _value, _estimator, _foreign, _function, _same)
+WRITES: Final[Mapping[Any, Write]] = {kind: codec.write for kind, codec in _codecs.items()}
+"""Type -> how its values are written."""
+READS: Final[Mapping[str, Read]] = {
+    **{codec.tag: codec.read for codec in (*_codecs.values(), *PANDAS_VALUES.values())},
+    **SHORT_FORMS,
+    **TENSORS,
+    "$same": _read_same,
 }
+"""Tag -> how such an object is read."""

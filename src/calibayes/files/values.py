@@ -6,7 +6,9 @@ import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
+from uuid import UUID
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,6 +16,7 @@ import numpy as np
 from calibayes.files.codec import Codec, Reader, Writer, only, typed
 from calibayes.files.strict_json import MOST_VALUES
 
+LONGEST_DECIMAL: Final = 1000
 FLOATS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 LIBRARIES: Final = {
     library.name: library
@@ -76,16 +79,29 @@ def _state_of(value: np.random.RandomState) -> Sequence[Any]:
     return state[1:]  # type: ignore[no-any-return]
 
 
-PLAIN: Final[Mapping[Any, Codec]] = {
+def _short(text: str) -> str:
+    if len(text) > LONGEST_DECIMAL:
+        raise ValueError(f"a decimal number of more than {LONGEST_DECIMAL} digits is not allowed")
+    return text
+
+
+PLAIN_VALUES: Final[Mapping[Any, Codec]] = {
     list: of_parts("$list", list, lambda *parts: list(parts)),
     Mapping: of_parts("$pairs", lambda value: tuple(value.items()), _mapping),
     slice: of_parts("$slice", lambda value: (value.start, value.stop, value.step), slice),
     range: of_parts("$range", lambda value: (value.start, value.stop, value.step), _range),
     np.random.RandomState: of_parts("$random_state", _state_of, _random_state),
     float: of_text("$float", repr, FLOATS.__getitem__),
-    Decimal: of_text("$decimal", str, lambda text: Decimal(text[:1000])),
+    Decimal: of_text("$decimal", str, lambda text: Decimal(_short(text))),
     bytes: of_text("$bytes", bytes.hex, bytes.fromhex),
     datetime.date: of_text("$date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.datetime: of_text("$datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.time: of_text("$time", datetime.time.isoformat, datetime.time.fromisoformat),
+    datetime.timedelta: of_parts(
+        "$timedelta", lambda value: (value.days, value.seconds, value.microseconds), datetime.timedelta
+    ),
+    Fraction: of_parts("$fraction", lambda value: (value.numerator, value.denominator), Fraction),
+    UUID: of_text("$uuid", str, UUID),
     nw.Implementation: of_text("$library", lambda value: value.name, LIBRARIES.__getitem__),
 }
 """Type -> codec."""

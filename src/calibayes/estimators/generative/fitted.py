@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from calibayes.core.verify import require, require_array, require_names, require
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
+from calibayes.estimators.interface.fitted_state import verify_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run
@@ -82,8 +82,7 @@ class Fitted:
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""
-        require_array("classes", self.classes, (None,), kinds="biufOUSM")
-        require(_are_ascending(self.classes.tolist()), "classes must be distinct, ascending and at least one")
+        verify_classes(self.classes)
         self.binding.verify()
         self.model.verify()
         self._verify_arrays()
@@ -176,14 +175,6 @@ class Fitted:
                 "the class priors of this model were replaced (with_priors): "
                 "train, merge or forget first, and replace them afterwards"
             )
-
-
-def _are_ascending(values: list[Any]) -> bool:
-    """Whether there is a value, and each is smaller than the next one."""
-    try:
-        return bool(values) and all(low < high for low, high in pairwise(values))
-    except TypeError:  # of values that cannot be compared
-        return False
 
 
 def require_same_layout(name: str, given: Layout, expected: Layout) -> None:

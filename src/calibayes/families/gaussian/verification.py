@@ -14,6 +14,10 @@ from calibayes.kernels.numbers import gaussian
 
 LARGEST_RESIDUAL = 0.5
 """Largest distance of a whitened covariance from the identity at which it is surely positive definite."""
+ROUNDINGS = 100.0
+"""How often the rounding error of one product the inverse of a nearly singular covariance may be off."""
+LEAST_EIGENVALUE = -1e-8
+"""Of a correlation matrix, beyond which a negative one is no rounding error."""
 
 
 class VerifiedShape:
@@ -127,7 +131,8 @@ def _verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) -
     """Raises ValueError unless W C W' = I for a covariance C (d, d) and its lower triangular whitener W.
 
     Columns are measured in their standard deviations. The rounding error of W C W' grows with the condition number of
-    C, at most the squared norm of W. A product near I proves that C is positive definite.
+    C, at most the squared norm of W. A product near I proves that C is positive definite. For a singular C it may be far
+    from I; its eigenvalues are then computed.
     """
     d = len(covariance)
     verify_positive(np.diagonal(covariance))
@@ -137,11 +142,19 @@ def _verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) -
         deviations = np.sqrt(np.diagonal(covariance))
         correlation = covariance / deviations / deviations[:, None]
         require_close("covariance", correlation, correlation.T, 1.0)
+        correlation = (
+            np.tril(correlation) + np.tril(correlation, -1).T
+        )  # the half that the whitener is made from
         scaled = whitener * deviations
         residual = np.abs(scaled @ correlation @ scaled.T - np.eye(d)).max(initial=0.0)
-        rounding = d * np.finfo(float).eps * np.sum(scaled**2)
-    require(
-        bool(residual <= min(1e-6 + rounding, LARGEST_RESIDUAL)), "whitener does not belong to covariance"
-    )
+        rounding = ROUNDINGS * d * np.finfo(float).eps * np.sum(scaled**2)
+    require(bool(residual <= 1e-6 + rounding), "whitener does not belong to covariance")
+    if residual > LARGEST_RESIDUAL:
+        require(_is_nearly_definite(correlation), "a covariance is not positive definite")
     expected = -2.0 * np.sum(np.log(np.diagonal(whitener)))
     require_close("log_determinant", log_determinant, expected, d + abs(expected))
+
+
+def _is_nearly_definite(correlation: Array) -> bool:
+    """Whether no eigenvalue of a correlation matrix is negative by more than rounding."""
+    return bool(np.linalg.eigvalsh(correlation).min() >= LEAST_EIGENVALUE)
