@@ -3,7 +3,9 @@
 import json
 import re
 import runpy
+from collections import Counter, OrderedDict
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -112,6 +114,14 @@ def test_examples_of_tags_are_read_and_written(tag, example):
         assert list(writer.write(value, "example")) == [tag]
     else:
         assert_part(node, writer.write(value, "model.example"))
+
+
+def test_mappings_are_read_as_dicts():
+    for kind in (OrderedDict, Counter, MappingProxyType):
+        for content in ({"b": 1, "a": 2}, {2: "b", 1: "a"}):
+            value = Reader(READS, {}).read(Writer(WRITES).write(kind(content), "mapping"), "mapping")
+            assert type(value) is dict
+            assert list(value.items()) == list(content.items())
 
 
 def test_the_types_of_tensors_and_the_limits_are_named():
