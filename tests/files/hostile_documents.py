@@ -181,6 +181,22 @@ TAGS = {
     "range as a sequence": Hostile(
         parameter({"$type": "Schedule", "lengths": {"$range": [0, 10**18, 1]}}), "range"
     ),
+    "repeated 10**12 times": Hostile(parameter({"$repeat": 0, "times": 10**12}), "not allowed"),
+    "repeated often together": Hostile(parameter([{"$repeat": 0, "times": 2**23}] * 3), "not allowed"),
+    "repeated -1 times": Hostile(parameter({"$repeat": 0, "times": -1}), "not allowed"),
+    "repeated list": Hostile(parameter({"$repeat": {"$list": []}, "times": 5}), "cannot be repeated"),
+    "count of 10**12": Hostile(parameter({"$count": [0, 10**12]}), "not allowed"),
+    "count of texts": Hostile(parameter({"$count": ["a", 3]}), "must be of type int"),
+    "names of 10**12 columns": Hostile(parameter({"$names": 10**12}), "not allowed"),
+    "interval of objects": Hostile(parameter({"$interval": [{"$list": []}, 1, "left"]}), "is invalid"),
+    "interval that is closed nowhere": Hostile(parameter({"$interval": [0, 1, "../x"]}), "is invalid"),
+    "zone by path": Hostile(
+        parameter({"$timestamp": [{"$scalar": 0, "type": "<M8[s]"}, "../../etc/passwd"]}), "no time zone"
+    ),
+    "date by text": Hostile(parameter({"$timestamp": ["now", None]}), "is invalid"),
+    "period of a long frequency": Hostile(parameter({"$period": [0, "D" * 1000]}), "no period"),
+    "fraction by zero": Hostile(parameter({"$fraction": [1, 0]}), "is invalid"),
+    "decimal of a million digits": Hostile(parameter({"$decimal": "1" * 10**6}), "not allowed"),
     "range without a step": Hostile(parameter({"$range": [0, 3, 0]}), "is invalid"),
     "range of texts": Hostile(parameter({"$range": ["a", "b", "c"]}), "is invalid"),
     "slice of one number too many": Hostile(parameter({"$slice": [0, 1, 2, 3]}), "is invalid"),
@@ -219,10 +235,10 @@ TAGS = {
     "tensor by number": Hostile(parameter({"$tensor": 0}), "there is no tensor"),
     "tensor of floats as dates": Hostile(
         fitted({"$tensor": "fitted_.data_statistics.columns.first", "type": "<M8[s]"}, "classes"),
-        "only dates",
+        "the type beside a tensor",
     ),
     "tensor as objects": Hostile(
-        fitted({"$tensor": "fitted_.classes", "type": "|O"}, "classes"), "only dates"
+        fitted({"$tensor": "fitted_.classes", "type": "|O"}, "classes"), "the type beside a tensor"
     ),
     "scalar of objects": Hostile(parameter({"$scalar": 1, "type": "|O"}), "is invalid"),
     "scalar out of range": Hostile(parameter({"$scalar": 10**30, "type": "<i8"}), "is invalid"),

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from calibayes.files.codec import Codec, Write
+import numpy as np
+
+from calibayes.files.codec import Codec, Write, typed
 from calibayes.files.values import of_parts
 from calibayes.tables.dates import is_zone
 
@@ -21,6 +23,7 @@ FREQUENCY: Final = re.compile(r"\d{0,4}[A-Za-z]{1,4}(-[A-Z]{3})?")
 def _timestamp(date: Any, zone: Any) -> Any:
     import pandas
 
+    typed(date, np.datetime64, "a date")
     if zone is None:
         return pandas.Timestamp(date)
     if not isinstance(zone, str) or not is_zone(zone):
@@ -36,7 +39,7 @@ def _timestamp_parts(value: Any) -> Sequence[Any]:
 def _timedelta(duration: Any) -> Any:
     import pandas
 
-    return pandas.Timedelta(duration)
+    return pandas.Timedelta(typed(duration, np.timedelta64, "a duration"))
 
 
 def _period(ordinal: Any, frequency: Any) -> Any:

@@ -43,11 +43,12 @@ def test_arrays_without_the_class_prior_are_refused(field):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"classes": np.array(["x", "x", "z"])}, "distinct"),
+        ({"classes": np.array(["x", "x", "z"])}, "each once"),
         ({"classes": np.array(["z", "y", "x"])}, "ascending"),
-        ({"classes": np.array([])}, "at least one"),
+        ({"classes": np.array([])}, "must be labels"),
         ({"classes": np.array([["x", "y", "z"]])}, "classes must have shape"),
-        ({"classes": np.array([1, "b", None], dtype=object)}, "ascending"),
+        ({"classes": np.array([1, "b", None], dtype=object)}, "missing"),
+        ({"classes": np.array([1, "b", "c"], dtype=object)}, "ascending"),
         ({"classes": np.array(["x", "y", "zz"])}, "other classes"),
         ({"classes": np.array(["x", "y"])}, "other classes"),
         ({"temperature": 0.0}, "temperature"),
