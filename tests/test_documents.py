@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import calibayes
+from calibayes.files import describe_file
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
@@ -54,6 +55,17 @@ def test_output_in_documents_is_true(name, number, tmp_path, capsys):
     script.write_text(code, encoding="utf-8")
     runpy.run_path(str(script))
     assert capsys.readouterr().out == shown
+
+
+def test_the_description_of_a_saved_model_is_true(tmp_path, monkeypatch):
+    """The text that starts with a file name is what `describe_file` prints, without the sizes, which vary a little."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "document.py").write_text(code_blocks("docs/saved-models.md")[0], encoding="utf-8")
+    runpy.run_path(str(tmp_path / "document.py"))
+    page = (ROOT / "docs/saved-models.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(penguins.safetensors: .*?)\n```", page, flags=re.DOTALL)[1].splitlines()
+    printed = str(describe_file("penguins.safetensors")).splitlines()
+    assert [line for line in shown if " kB" not in line] == [line for line in printed if " kB" not in line]
 
 
 @pytest.mark.parametrize("name", MODULES)

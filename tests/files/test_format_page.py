@@ -3,19 +3,25 @@
 import json
 import re
 import runpy
+from collections import Counter, OrderedDict
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
 import calibayes
 from calibayes.datasets import load_penguins
-from calibayes.encoders import Grid
+from calibayes.encoders import Dense, Grid, Levels
+from calibayes.encoders.dense_parts import AsinhScaled, Indicators
 from calibayes.families import KernelDensity
-from calibayes.files import container, model_file, strict_json
+from calibayes.files import codec, container, model_file, strict_json
 from calibayes.files.codec import Reader, Writer
 from calibayes.files.objects import READS, WRITES
+from calibayes.files.pandas_values import pandas_writes
+from calibayes.tables.read import read_frame
 from tests.files import plain_reader
 from tests.files.headers import document_of, header_of
 from tests.files.plain_reader import read
@@ -28,6 +34,7 @@ TENSORS = {
     "fitted_.parameters.columns.mean": np.ones(2),
     "wide": np.ones((2, 3)),
     "days": np.arange(3),
+    "numbers": np.ones(2),
     "key": np.arange(624, dtype=np.uint32),
 }
 """The tensors that the examples of tags name."""
@@ -99,23 +106,34 @@ def test_examples_of_tags_are_read_and_written(tag, example):
     reader, node = Reader(READS, TENSORS), json.loads(example)
     assert tag in node
     first = reader.read({"$type": "Fixed", "length": 0.1, "$id": 0}, "first")
-    value = reader.read(node, "example")
+    value, writer = reader.read(node, "example"), Writer({**WRITES, **pandas_writes()})
     if tag == "$same":
         assert value is first
-        assert Writer(WRITES).write((first, value), "values")[1] == node
+        assert writer.write((first, value), "values")[1] == node
     elif tag == "$random_state":
-        assert list(Writer(WRITES).write(value, "example")) == [tag]
+        assert list(writer.write(value, "example")) == [tag]
     else:
-        assert_part(node, Writer(WRITES).write(value, "model.example"))
+        assert_part(node, writer.write(value, "model.example"))
+
+
+def test_mappings_are_read_as_dicts():
+    for kind in (OrderedDict, Counter, MappingProxyType):
+        for content in ({"b": 1, "a": 2}, {2: "b", 1: "a"}):
+            value = Reader(READS, {}).read(Writer(WRITES).write(kind(content), "mapping"), "mapping")
+            assert type(value) is dict
+            assert list(value.items()) == list(content.items())
 
 
 def test_the_types_of_tensors_and_the_limits_are_named():
     assert all(f"`{name}`" in PAGE for name in container.TYPES)
     assert (container.DIGITS.start, container.DIGITS.stop) == (34, 98)
-    assert f"{container.MOST_HEADER_BYTES:,} bytes" in PAGE
-    assert f"{strict_json.MOST_VALUES:,} values" in PAGE
-    assert f"{strict_json.MOST_DEPTH} levels" in " ".join(PAGE.split())
-    assert f"{container.MOST_AXES} axes" in PAGE
+    text = " ".join(PAGE.split())
+    assert f"{container.MOST_HEADER_BYTES:,} bytes" in text
+    assert f"{strict_json.MOST_VALUES:,} values" in text
+    assert f"{strict_json.MOST_VALUES:,} entries" in text
+    assert f"{strict_json.MOST_DEPTH} levels" in text
+    assert f"{container.MOST_AXES} axes" in text
+    assert f"A tuple of {codec.SHORTEST:,} or more entries" in text
     assert model_file.MOST_BYTES == 2**33
     assert f"`format_version` ({model_file.FORMAT_VERSION})" in PAGE
 
@@ -136,14 +154,16 @@ def test_the_formula_of_discriminant_analysis(model, tmp_path):
     X[::3, 1] = np.nan
     fitted = read(saved(model.fit(X, y), tmp_path))
     p = fitted["parameters"]["columns"]
+    is_tied = fitted["model"]["families"]["columns"]["shape"]["$type"] == "Tied"
+    assert p["log_determinant"].shape == ((1,) if is_tied else (3,))
     log_joint = np.empty((len(X), 3))
     for n, row in enumerate(X):
         known = ~np.isnan(row)
         for c in range(3):
-            shared = min(c, len(p["covariance"]) - 1)
-            W, log_determinant = p["whitener"][shared], p["log_determinant"][shared]
+            g = 0 if is_tied else c
+            W, log_determinant = p["whitener"][g], p["log_determinant"][g]
             if not known.all():
-                part = p["covariance"][shared][np.ix_(known, known)]
+                part = p["covariance"][g][np.ix_(known, known)]
                 W, log_determinant = np.linalg.inv(np.linalg.cholesky(part)), np.linalg.slogdet(part)[1]
             distance = np.sum((W @ (row - p["mean"][c])[known]) ** 2)
             log_joint[n, c] = -0.5 * (log_determinant + known.sum() * np.log(2 * np.pi) + distance)
@@ -151,19 +171,31 @@ def test_the_formula_of_discriminant_analysis(model, tmp_path):
     assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
 
 
-def test_the_formula_of_kernel_densities_over_bins(tmp_path):
+@pytest.mark.parametrize(
+    ("model", "parameter"),
+    [
+        (calibayes.KernelNB(), "log_density"),
+        (calibayes.NaiveBayes(discretize="kmeans"), "log_probability"),
+        (calibayes.NaiveBayes(discretize="adaptive"), "log_probability"),
+    ],
+    ids=["KernelNB", "NaiveBayes, kmeans", "NaiveBayes, adaptive"],
+)
+def test_the_formula_of_bins(model, parameter, tmp_path):
     X, y = load_iris(return_X_y=True)
     X[::3, 1] = np.nan
-    model = calibayes.KernelNB().fit(X, y)
-    fitted = read(saved(model, tmp_path))
+    fitted = read(saved(model.fit(X, y), tmp_path))
     ((name, family),) = fitted["model"]["families"].items()
-    edges = fitted["binding"]["encoders"][name]["edges"]
+    encoder = fitted["binding"]["encoders"][name]
     first = np.cumsum([0, *family["layout"]["levels"]])
+    X = np.vstack([X, *(np.resize(edges, (5, 4)) for edges in encoder["edges"]), X[:1] - 99, X[:1] + 99])
     log_joint = np.tile(fitted["parameters"]["class_prior"]["log_probability"], (len(X), 1))
-    for j, column in enumerate(X.T):
-        code = np.array([np.sum(edges[j][1:-1] <= value) for value in column])
+    for j, (edges, values) in enumerate(zip(encoder["edges"], encoder["bin_values"], strict=True)):
+        distinct = np.unique(X[:150, j][~np.isnan(X[:150, j])])
+        assert np.array_equal(values, distinct) if len(distinct) == len(edges) - 1 else values is None
+        assert encoder["distinct_counts"][j] == len(distinct)
+        code = np.array([np.sum(edges[1:-1] <= value) for value in X[:, j]])
         log_joint += np.where(
-            np.isnan(column), 0, fitted["parameters"][name]["log_density"][:, first[j] + code]
+            np.isnan(X[:, j]), 0, fitted["parameters"][name][parameter][:, first[j] + code]
         ).T
     assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
 
@@ -193,11 +225,91 @@ def test_the_formula_of_kernel_densities_on_a_grid(tmp_path):
     assert np.abs(posterior(log_joint) - model.predict_proba(X)).max() < 1e-10
 
 
-def test_the_formula_of_the_kernel_classifier():
+def codes_of(levels, column):
+    """The codes of a column and their number, by the formula of levels; -1 for a level that did not occur in training."""
+    unpooled, has_other = levels.unpooled[0], len(levels.pooled[0]) > 0
+    known, are_numbers = unpooled.tolist(), unpooled.dtype.kind in "iuf" and not has_other
+    if are_numbers and all(v >= 0 and v == int(v) for v in known) and max(known) < len(known) + 1000:
+        known = list(range(max(int(max(known)) + 1, levels.at_least or 0)))
+    other = len(known) if has_other else -1
+    return np.array([known.index(v) if v in known else other for v in column]), len(known) + has_other
+
+
+@pytest.mark.parametrize(
+    "column", [[0, 5, 2, 5], [0.0, 5.0, 2.5, 2.5], [3, 1200, 4, 3], [-1, 2, 3, 3], ["a", "b", "b", "c"]]
+)
+@pytest.mark.parametrize("options", [{}, {"at_least": 9}, {"rare": 2}, {"rare": 0.5}], ids=str)
+def test_the_formula_of_levels(column, options):
+    table = read_frame(pd.DataFrame({"column": column}))
+    levels = Levels(**options).fit(table, [0], np.ones(4))
+    new = [*column, "z"] if isinstance(column[0], str) else [*column, 1, 8, 77]
+    codes, size = codes_of(levels, new)
+    assert np.array_equal(codes, levels.encode(read_frame(pd.DataFrame({"column": new})))[:, 0])
+    assert levels.layout() == {"levels": (size,)}
+
+
+def of_part(part, columns):
+    """The columns that a part of `Dense` gives."""
+    missing = np.stack([column.isna() for column in columns], axis=1)
+    if isinstance(part, AsinhScaled):
+        limit = 1e300 * np.minimum(part.scale, 1)
+        x = np.stack(columns, axis=1).astype(float)
+        return np.arcsinh(np.clip(x - part.median, -limit, limit) / part.scale)
+    if isinstance(part, Indicators):
+        codes, size = codes_of(part.levels, columns[0])
+        first = 1 if size == 2 or (part.drop_first and size > 1) else 0
+        return np.where(missing, np.nan, codes[:, None] == np.arange(first, size))
+    return missing.astype(float)
+
+
+def of_dense(encoder, frame):
+    """The rows of a data frame by the formula of `Dense`."""
+    r = np.hstack([of_part(part, [frame.iloc[:, j] for j in columns]) for columns, part in encoder.parts])
+    r[:, encoder.indicated] = np.nan_to_num(r[:, encoder.indicated], nan=0.0)
+    return (r[:, encoder.varying] - encoder.mean) / encoder.deviation
+
+
+def mixed_columns():
+    """Numbers and levels: with many and few missing values, constant, two levels, rare ones, whole numbers as levels."""
+    rng, n = np.random.default_rng(0), 400
+    frame = pd.DataFrame(
+        {
+            "plain": rng.normal(size=n),
+            "tiny": rng.normal(size=n) * 1e-250,
+            "gaps": rng.normal(size=n),
+            "one gap": rng.exponential(size=n),
+            "constant": np.ones(n),
+            "two": rng.choice(["a", "b"], n),
+            "three": rng.choice(["a", "b", "c"], n),
+            "rare": [f"level {i}" if i < 10 else "usual" for i in range(n)],
+            "codes": pd.Categorical(rng.choice([0, 2, 5], n)),
+        }
+    )
+    frame.loc[::5, ["gaps", "three"]] = None
+    frame.loc[7, ["one gap", "two"]] = None
+    return frame
+
+
+@pytest.mark.parametrize("drop_first", [False, True])
+def test_the_formula_of_mixed_columns(drop_first):
+    frame = mixed_columns()
+    encoder = Dense(drop_first).fit(read_frame(frame), range(9), np.ones(len(frame))).for_new_rows()
+    new = frame[:50].copy()
+    new.loc[0, ["two", "three", "rare"]] = ["new", "new", "level 99"]
+    new.loc[1, ["plain", "tiny"]] = [1e100, 1e100]
+    new.loc[2, :] = None
+    expected = encoder.encode(read_frame(new))
+    assert np.isnan(expected).any()
+    assert not encoder.varying.all()
+    assert np.array_equal(np.isnan(of_dense(encoder, new)), np.isnan(expected))
+    assert np.nanmax(np.abs(of_dense(encoder, new) - expected)) < 1e-12
+
+
+def test_the_formula_of_the_kernel_classifier(tmp_path):
     penguins = load_penguins()
     model = calibayes.JointKernelClassifier().fit(penguins.data, penguins.target)
-    density, centers = model.density_, model.density_.centers
-    rows = density.encoder.encode(_table(model, penguins.data)) * density.scale
+    density = calibayes.load(saved(model, tmp_path)).density_
+    rows, centers = of_dense(density.encoder, penguins.data) * density.scale, density.centers
     sums = np.add.reduceat(centers.weight, centers.ends[:-1])
     prior = sums / sums.sum()
     for row, expected in zip(rows, model.predict_proba(penguins.data), strict=True):
@@ -223,9 +335,3 @@ def test_the_formula_of_ensembles(priors):
         average = average * fitted.priors / fitted.class_frequencies
     average /= average.sum(axis=1, keepdims=True)
     assert np.abs(average - model.predict_proba(X)).max() < 1e-12
-
-
-def _table(model, X):
-    from calibayes.estimators.interface.input import new_table
-
-    return new_table(model, X)
