@@ -145,8 +145,8 @@ def line(name, results):
 
 
 def heading():
-    names = [form.name for form in formats()]
-    titles = [f"{name}, {what}" for what in ("kB", "save ms", "load ms") for name in names]
+    first, *others = [form.name for form in formats()]
+    titles = [title for what in ("kB", "save ms", "load ms") for title in (f"{what}, {first}", *others)]
     return f"| model | {' | '.join(titles)} |\n|{' --- |' * (1 + len(titles))}"
 
 

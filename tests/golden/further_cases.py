@@ -93,6 +93,7 @@ CASES = {
         cb.GaussianNB(
             training=cb.TrainingOptions(validation_fraction=0.3),
             stop=learn.ValidationLoss(learn.NoGain(), rounds=3),
+            random_state=0,
         ),
         counts,
     ),

@@ -235,7 +235,7 @@ def unknown_type(value: Any) -> str:
     """Why a value of a type that is not known cannot be saved, and what could be done."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     if callable(value) and hasattr(value, "__qualname__"):
-        return f"it is the function or class {value.__qualname__}, and a model file holds no code: set it to None"
+        return f"it is the function or class {value.__qualname__}, and a model file holds no code: give None, a list or an object of calibayes"
     if type(value) is int:
         return f"a whole number of {len(str(abs(value)))} digits is too large"
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
