@@ -107,4 +107,4 @@ def test_a_folder_and_a_truncated_file_are_errors(path, tmp_path):
     path.write_bytes(path.read_bytes()[:-5])
     result = call(path)
     assert result.exit_code == 2
-    assert "is truncated: 5 bytes are missing" in result.stderr
+    assert "is truncated: missing 5 bytes" in result.stderr
