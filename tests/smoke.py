@@ -1,4 +1,4 @@
-"""Fit and predict with every estimator, and a table of `calibayes compare`: `python check.py --oldest` runs this file.
+"""Fit and predict with every estimator, golden model files, a table of `calibayes compare`: for `check.py --oldest`.
 
 It needs nothing but the packages that calibayes requires, so no pytest. A failure ends it with a traceback.
 """
@@ -6,6 +6,7 @@ It needs nothing but the packages that calibayes requires, so no pytest. A failu
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -46,8 +47,19 @@ def check(estimator, X, y):
     print(f"{time.perf_counter() - begin:6.2f} s  {estimator}", flush=True)
 
 
+def check_golden_files():
+    """Models that were saved with other versions of the packages load, and predict the same."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from tests.golden.stored_cases import CASES, assert_predicts_the_same
+
+    for version, case in CASES:
+        assert_predicts_the_same(version, case)
+    print(f"{len(CASES)} golden model files")
+
+
 def main():
     warnings.simplefilter("ignore")
+    check_golden_files()
     iris, species = load_iris(return_X_y=True)
     penguins = load_penguins()
     for estimator in estimators():

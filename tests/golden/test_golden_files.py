@@ -6,7 +6,6 @@ The files of a version are written by `python -m tests.golden.write VERSION`, an
 import json
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,29 +18,14 @@ from calibayes.files import describe_file
 from calibayes.files.registry import ESTIMATORS, FUNCTIONS, VALUES
 from tests.files.headers import document_of
 from tests.golden import write
+from tests.golden.stored_cases import CASES, FOLDER, VERSIONS, assert_predicts_the_same, path_of, stored
 from tests.golden.stored_tables import table_from_json, table_to_json
 
-FOLDER = Path(write.__file__).parent
-VERSIONS = sorted(folder.name for folder in FOLDER.iterdir() if re.fullmatch(r"\d+\.\d+\.\d+", folder.name))
 CURRENT = re.match(r"\d+\.\d+\.\d+", calibayes.__version__)[0]
-PRECISION = {"float64": 1e-12, "float32": 1e-6}
-"""Largest accepted difference, which is that of the rounding of other processors."""
 MOST_BYTES = 2_000_000
-
-
-def stored(version, name):
-    return json.loads((FOLDER / version / name).read_text(encoding="utf-8"))
-
-
-CASES = [
-    pytest.param(version, case, id=f"{version}-{case['file']}")
-    for version in VERSIONS
-    for case in (stored(version, "cases.json"))
-]
-
-
-def path_of(version, case):
-    return FOLDER / version / f"{case['file']}.safetensors"
+every_case = pytest.mark.parametrize(
+    ("version", "case"), [pytest.param(*entry, id=f"{entry[0]}-{entry[1]['file']}") for entry in CASES]
+)
 
 
 def names_in(node, tags=("$type", "$estimator", "$function")):
@@ -53,19 +37,12 @@ def names_in(node, tags=("$type", "$estimator", "$function")):
         yield from names_in(part, tags)
 
 
-@pytest.mark.parametrize(("version", "case"), CASES)
+@every_case
 def test_a_golden_file_predicts_what_it_predicted(version, case):
-    model = calibayes.load(path_of(version, case))
-    assert type(model).__name__ == case["class"]
-    X = table_from_json(stored(version, f"{case['table']}.json"))
-    expected = np.load(path_of(version, case).with_suffix(".npy"), allow_pickle=False)
-    predicted = np.asarray(getattr(model, case["method"])(X))
-    assert predicted.dtype == expected.dtype
-    precision = PRECISION[expected.dtype.name]
-    np.testing.assert_allclose(predicted, expected, rtol=precision, atol=precision)
+    assert_predicts_the_same(version, case)
 
 
-@pytest.mark.parametrize(("version", "case"), CASES)
+@every_case
 def test_inspect_reads_a_golden_file(version, case):
     path = path_of(version, case)
     result = CliRunner().invoke(app, ["inspect", str(path)])

@@ -1,5 +1,6 @@
 """A fitted generative model whose parts do not fit together is refused."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -127,3 +128,15 @@ def test_a_model_without_any_rows_has_no_parameters():
     assert "no rows" in model.fitted_.lacking
     with pytest.raises(ValueError, match="not enough rows have been seen yet"):
         model.predict(X)
+
+
+@pytest.mark.parametrize(("error", "is_valid"), [(1e-15, True), (1e-3, False)])
+def test_the_layout_of_another_processor_is_equal_to_rounding(error, is_valid):
+    """Logarithms of the widths of bins are computed again from their edges."""
+    X, y = table(60)
+    model = cb.NaiveBayes(discretize="kmeans", rule="ml").fit(X, y).fitted_
+    (name, family), *_ = model.model.families.items()
+    layout = replace(family.layout, log_volume=family.layout.log_volume * (1 + error))
+    moved = replace(model.model, families={name: replace(family, layout=layout)})
+    with nullcontext() if is_valid else pytest.raises(ValueError, match="layout"):
+        replace(model, model=moved).verify()
