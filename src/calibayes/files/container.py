@@ -14,7 +14,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from io import BufferedReader
+from typing import Any, Final
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def _bytes(array: Array) -> memoryview:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str], most_bytes: int) -> Iterator[BinaryIO]:
+def open_file(path: str | os.PathLike[str], most_bytes: int) -> Iterator[BufferedReader]:
     """A regular file of at most so many bytes, open for reading."""
     with open(path, "rb", opener=_open_regular) as file:
         size = os.fstat(file.fileno()).st_size
@@ -142,7 +143,7 @@ def _open_regular(path: str, flags: int) -> int:
     raise ModelFileError(f"{os.fspath(path)} is not a file")
 
 
-def read_header(file: BinaryIO) -> Header:
+def read_header(file: BufferedReader) -> Header:
     """The checked header: its checksum is right, and the tensors fill the rest of the file without gap or overlap."""
     size, name = os.fstat(file.fileno()).st_size, file.name
     length = int.from_bytes(file.read(8), "little")
@@ -216,13 +217,13 @@ def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:
         raise ModelFileError(f"{name} has {counted(size - end, 'byte')} after its last tensor")
 
 
-def read_tensors(file: BinaryIO, header: Header) -> dict[str, Array]:
+def read_tensors(file: BufferedReader, header: Header) -> dict[str, Array]:
     """The tensors of a file whose header was just read. Raises ModelFileError if their checksum is wrong."""
     digest, arrays = hashlib.sha256(), {}
     for key, tensor in header.tensors.items():
         array = np.empty(tensor.shape, tensor.dtype)
         content = _bytes(array)
-        if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+        if file.readinto(content) != len(content):
             raise ModelFileError(f"{file.name} is truncated: it became shorter while it was read")
         digest.update(content)
         arrays[key] = array

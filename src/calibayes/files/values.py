@@ -76,7 +76,7 @@ def _random_state(*state: Any) -> np.random.RandomState:
 
 def _state_of(value: np.random.RandomState) -> Sequence[Any]:
     state: Any = value.get_state(legacy=True)
-    return state[1:]  # type: ignore[no-any-return]
+    return tuple(state[1:])
 
 
 def _short(text: str) -> str:

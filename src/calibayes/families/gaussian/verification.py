@@ -37,17 +37,20 @@ class FiniteFields:
     """The largest valid number."""
 
     def verify(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = np.asarray(getattr(self, field.name), dtype=np.float64)
-            require_finite(field.name, value, value.shape, least=0.0)
-            require(bool((value <= self.largest).all()), f"{field.name} is larger than {self.largest:g}")
+        for name, value in self._numbers().items():
+            require_finite(name, value, value.shape, least=0.0)
+            require(bool((value <= self.largest).all()), f"{name} is larger than {self.largest:g}")
 
     def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
         self.verify()
-        for field in fields(self):  # type: ignore[arg-type]
-            value = np.asarray(getattr(self, field.name))
+        for name, value in self._numbers().items():
             if value.size and value.ndim:
-                require_finite(field.name, value, covariance_shape[-1:], least=0.0)
+                require_finite(name, value, covariance_shape[-1:], least=0.0)
+
+    def _numbers(self) -> dict[str, Array]:
+        """The fields as arrays, by name."""
+        own: Any = self  # a dataclass
+        return {field.name: np.asarray(getattr(own, field.name), dtype=np.float64) for field in fields(own)}
 
 
 class ShareOfOne(FiniteFields):
