@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
     from calibayes.estimators.generative.cross_validation import cross_validate_closed_form
     from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
+    from calibayes.estimators.trees.classifier import CalibratedTrees
     from calibayes.estimators.log_density.classifier import (
         LogUnivariateClassifier,
         SparseLogBivariateClassifier,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "BayesClassifier": "estimators.ensemble.bayes",
+    "CalibratedTrees": "estimators.trees.classifier",
     "JointKernelClassifier": "estimators.joint_kernel.classifier",
     "LogDensityFeatures": "estimators.log_density.features",
     "LogUnivariateClassifier": "estimators.log_density.classifier",
@@ -63,6 +65,7 @@ _LATER = {
 __all__ = [
     "BayesClassifier",
     "BernoulliNB",
+    "CalibratedTrees",
     "CategoricalNB",
     "ColumnWarning",
     "ComplementNB",
