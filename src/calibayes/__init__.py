@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
     from calibayes.estimators.generative.cross_validation import cross_validate_closed_form
     from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
-    from calibayes.estimators.trees.classifier import CalibratedTrees
     from calibayes.estimators.log_density.classifier import (
         LogUnivariateClassifier,
         SparseLogBivariateClassifier,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
+    from calibayes.estimators.trees.classifier import CalibratedTrees
     from calibayes.files.errors import ModelFileError
     from calibayes.files.model_file import load, save
 
