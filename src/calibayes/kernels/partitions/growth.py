@@ -21,7 +21,13 @@ from calibayes.kernels.levels.counts import look_up, offsets
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.forest import MOST_LEAVES, Forest, forest_of, leaf_codes
 from calibayes.kernels.partitions.nodes import SplitOptions
-from calibayes.kernels.partitions.residuals import LeafSums, leaf_sums, packed_residuals, scale_of
+from calibayes.kernels.partitions.residuals import (
+    LeafSums,
+    leaf_sums,
+    packed_classes,
+    packed_residuals,
+    scale_of,
+)
 from calibayes.kernels.partitions.tree import Tree, grow_tree
 from calibayes.kernels.posterior.logspace import log_normalize
 
@@ -137,14 +143,14 @@ class Growth:
 
     def __post_init__(self) -> None:
         columns, _, weight, log_scores = self.fold.training
-        self._scale = scale_of(weight)
+        self._scale, k = scale_of(weight), log_scores.shape[1]
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
         self._options = SplitOptions(
             np.ones(columns.d, dtype=np.int8),
             self.direction,
             self.settings.prior * self._scale,
-            self.settings.least_variance * self._scale,
+            self.settings.least_variance * self._scale * packed_classes(k) / k,
         )
         self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
         self.remember()
