@@ -109,7 +109,7 @@ private:
         const Int from = left_smaller ? leaf.begin : middle, to = left_smaller ? middle : leaf.end;
         std::vector<Int> sums(cells());
         sums_.add(order_.data() + from, to - from, sums.data());
-        for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] -= sums[cell];
+        for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] = reduced(leaf.sums[cell], sums[cell]);
         if (!left_smaller) std::swap(sums, leaf.sums);  // now `sums` are those of the left child
         write_split(leaf);
         const auto bounds = child_bounds(leaf, sums.data(), leaf.sums.data());
@@ -140,7 +140,7 @@ private:
     double clipped_change(const Leaf& leaf, const Int* sums) const {
         Int total[2] = {0, 0};
         for (Int cell = 0; cell < columns_.first[1]; ++cell)
-            for (int c = 0; c < 2; ++c) total[c] += sums[cell * 2 + c];
+            for (int c = 0; c < 2; ++c) total[c] = added(total[c], sums[cell * 2 + c]);
         return leaf.bounds.clip(log_odds_change(total, options_.prior));
     }
 
@@ -179,7 +179,7 @@ private:
 struct Trees {
     const std::int32_t* column;
     const std::uint8_t* most;
-    const bool* missing_left;
+    const std::uint8_t* missing_left;  // bytes of booleans, which may have any value
     const std::int32_t* children;
     const Int* first;
     Int count;
@@ -196,7 +196,7 @@ inline void leaf_codes(const ByteColumns& columns, const Trees& trees, std::int8
                 for (Int j = trees.column[node]; j >= 0; j = trees.column[node]) {
                     const std::uint64_t word = columns.words[j / WORD * columns.n + r];
                     const std::uint8_t code = static_cast<std::uint8_t>(word >> (8 * (j % WORD)));
-                    const bool left = goes_left(code, trees.most[node], trees.missing_left[node]);
+                    const bool left = goes_left(code, trees.most[node], trees.missing_left[node] != 0);
                     node = root + trees.children[2 * node + !left];
                 }
                 out[r * trees.count + t] = static_cast<std::int8_t>(trees.children[2 * node]);

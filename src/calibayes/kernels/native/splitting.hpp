@@ -58,7 +58,7 @@ private:
         const Int codes = first_[j + 1] - first_[j];
         std::fill(total_.begin(), total_.end(), Int(0));
         for (Int v = 0; v < codes; ++v)
-            for (Int c = 0; c < k_; ++c) total_[c] += cell(j, v)[c];
+            for (Int c = 0; c < k_; ++c) total_[c] = added(total_[c], cell(j, v)[c]);
         double size = 0.0, whole = 0.0;
         bool gaps = false;
         for (Int c = 0; c < k_; ++c) {
@@ -75,11 +75,11 @@ private:
     }
 
     // Adds a cell to the left side; false if it is empty, so that this side was tried before.
-    bool add_to_left(const Int* added) {
+    bool add_to_left(const Int* numbers) {
         bool any = false;
         for (Int c = 0; c < k_; ++c) {
-            left_[c] += added[c];
-            any |= added[c] != 0;
+            left_[c] = added(left_[c], numbers[c]);
+            any |= numbers[c] != 0;
         }
         return any;
     }
@@ -93,7 +93,7 @@ private:
             if (on_left < options_.least) continue;
             if (size - on_left < options_.least) break;
             for (Int c = 0; c < k_; ++c) {
-                right_[c] = total_[c] - left_[c];
+                right_[c] = reduced(total_[c], left_[c]);
                 of_left += quality(left_[c]);
                 of_right += quality(right_[c]);
             }

@@ -72,6 +72,7 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
     const Int n = static_cast<Int>(words.shape(1)), m = static_cast<Int>(rows.shape(0));
     demand(column >= 0 && column / WORD < static_cast<Int>(words.shape(0)), "there is no such column");
     demand(most >= 0 && most < BINS, "expected a code from 0 to 255");
+    demand_aligned(words, "words");
     demand_rows(rows, n);
     demand_shape(left, "rows on the left (m,)", {m});
     demand_shape(right, "rows on the right (m,)", {m});
@@ -85,8 +86,8 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
                      Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
                      Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
     const ByteColumns columns = columns_of(words, first);
-    const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
     demand(most_leaves >= 1 && most_leaves < MOST_SIZE, "expected at least one leaf, and fewer than 2^31");
+    const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
     demand_rows(rows, columns.n);
     demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
     demand_shape(column, "columns of nodes", {size});
@@ -111,8 +112,8 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
 inline void demand_trees(const Trees& trees, Int nodes, Int d) {
     demand(trees.first[0] == 0 && trees.first[trees.count] == nodes, "trees must have all nodes");
     for (Int t = 0; t < trees.count; ++t) {
+        demand(trees.first[t + 1] > trees.first[t] && trees.first[t + 1] <= nodes, "a tree must have a node");
         const Int size = trees.first[t + 1] - trees.first[t];
-        demand(size >= 1 && trees.first[t + 1] <= nodes, "a tree must have a node");
         for (Int i = 0; i < size; ++i) {
             const Int node = trees.first[t] + i, j = trees.column[node];
             demand(j >= -1 && j < d, "there is no such column");
@@ -135,7 +136,8 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     demand_shape(missing_left, "sides of missing values", {nodes});
     demand_shape(children, "children of nodes", {nodes, 2});
     demand_shape(out, "leaves of rows (n, trees)", {columns.n, count});
-    const Trees trees{column.data(), most.data(), missing_left.data(), children.data(), first.data(), count};
+    const auto* sides = reinterpret_cast<const std::uint8_t*>(missing_left.data());
+    const Trees trees{column.data(), most.data(), sides, children.data(), first.data(), count};
     demand_trees(trees, nodes, columns.d);
     nb::gil_scoped_release free;
     calibayes::leaf_codes(columns, trees, out.data());

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import as_int64, as_type
 
 WORD = 8
 """Columns in a word."""
@@ -42,6 +43,10 @@ class ByteColumns(NamedTuple):
     def rows(self, selection: Array | slice) -> ByteColumns:
         """The columns of some rows."""
         return ByteColumns(np.ascontiguousarray(self.words[:, selection]), self.first)
+
+    def in_memory(self) -> ByteColumns:
+        """The columns in the types and the memory layout that native code reads."""
+        return ByteColumns(as_type(self.words, np.uint64), as_int64(self.first))
 
     def fractions(self) -> Array:
         """A number from 0 to 1 for each row that depends on its codes alone and looks random, (n,)."""

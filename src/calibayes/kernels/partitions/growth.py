@@ -161,7 +161,7 @@ class Growth:
             codes = leaf_codes(self.held_out.columns, forest_of([tree]))[:, 0]
             self._held_out_scores = self._held_out_scores + log_factor[codes]
         self.losses.append(self._held_out_loss())
-        if not self.losses[-1] > min(self.losses):
+        if self.losses[-1] < min(self.losses[:-1]):
             self._best_scores = self._held_out_scores
 
     def _held_out_loss(self) -> float:

@@ -14,12 +14,15 @@ from calibayes.core.protocols import Array
 
 LARGEST_SUM = 2.0**30
 """Largest sum of the weights of all rows, in units of 1 / scale."""
+SMALLEST_SUM = 2.0**-900
+"""A smaller sum of weights is taken for this one, so that the scale is finite."""
 HALF = 2**32
 
 
 def scale_of(weight: Array) -> float:
     """Units per row, a power of two, such that the sum of the weights (n,) fits into a packed number."""
-    return float(2.0 ** np.floor(np.log2(LARGEST_SUM / np.sum(weight))))
+    exponent = np.floor(np.log2(LARGEST_SUM) - np.log2(max(np.sum(weight), SMALLEST_SUM)))
+    return float(2.0**exponent)
 
 
 def variances(posterior: Array) -> Array:
