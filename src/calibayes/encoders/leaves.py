@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -14,16 +14,13 @@ from calibayes.core.verify import require, require_array, require_columns, requi
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.kernels.partitions.forest import ONE_LEAF, Forest, forest_of, leaf_codes
-from calibayes.kernels.partitions.growth import GrowthSettings, Sample, grow_forest
+from calibayes.kernels.partitions.growth import GrowthSettings, Report, Sample, fold_of, grow_forests
 from calibayes.kernels.partitions.path_terms import path_terms
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 HELD_OUT = 10
 """Of each class one row in so many is held out, to find out how many trees to grow."""
-
-Report = Callable[[int, float], bool]
-"""Called after each tree with the number of trees and the held-out log loss; a true result ends the growth."""
 
 
 def _silent(trees: int, loss: float) -> bool:
@@ -83,13 +80,9 @@ class Leaves(FixedLayout):
         if not held_out.any():
             settings = replace(settings, trees=min(settings.trees, settings.patience))
 
-        def sample(rows: Array) -> Sample:
-            begin = np.broadcast_to(log_start, (int(rows.sum()), len(log_start)))
-            return Sample(columns.rows(rows), codes[rows], weight[rows], begin)
-
-        grown = grow_forest(
-            sample(labeled & ~held_out), sample(held_out), settings, self._direction(indices), report
-        )
+        begin = np.broadcast_to(log_start, (len(codes), len(log_start)))
+        fold = fold_of(Sample(columns, codes, weight, begin).only(labeled), held_out[labeled])
+        (grown,), losses = grow_forests([fold], settings, self._direction(indices), report)
         return replace(
             self,
             indices=tuple(indices),
@@ -97,7 +90,7 @@ class Leaves(FixedLayout):
             forest=grown.forest if grown.forest.count else forest_of([ONE_LEAF]),
             log_factor=grown.log_factor if grown.forest.count else np.zeros((len(log_start), 1)),
             log_start=log_start,
-            losses=grown.losses,
+            losses=losses,
         )
 
     def _direction(self, indices: Sequence[int]) -> Array:

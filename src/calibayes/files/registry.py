@@ -18,6 +18,7 @@ from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.encoders.schema import Column
 from calibayes.estimators.ensemble.bayes import BayesClassifier
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.grown import GrownTrees
 from calibayes.estimators.ensemble.kernel_member import KernelPath
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
@@ -56,7 +57,7 @@ VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
     for cls in (
         # what is fitted
-        *(Fitted, FittedEnsemble, ColumnBinding, Layout, JointDensity, LogDensities),
+        *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable),
         # tables and encoders

@@ -10,11 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Trees
-from calibayes.encoders.leaves import Leaves, Report
+from calibayes.encoders.leaves import Leaves
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Recipe, assemble
 from calibayes.estimators.interface.input import Rows
 from calibayes.families.model import PRIOR
+from calibayes.kernels.partitions.growth import Report
 from calibayes.learn import Run, as_arrays, learn, problem_of
 from calibayes.learn.plan import stop_named
 from calibayes.learn.train import data_sums, prepared

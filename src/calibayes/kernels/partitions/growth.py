@@ -8,7 +8,7 @@ the leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
-from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.dispatch import map_items, map_row_ranges
 from calibayes.kernels.levels.counts import look_up, offsets
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.forest import MOST_LEAVES, Forest, forest_of, leaf_codes
@@ -85,6 +85,22 @@ class Sample(NamedTuple):
     weight: Array
     log_scores: Array
 
+    def only(self, rows: Array) -> Sample:
+        """The rows where ``rows`` is true."""
+        return Sample(self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows])
+
+
+class Fold(NamedTuple):
+    """Rows to grow trees on, and rows that tell how many."""
+
+    training: Sample
+    held_out: Sample
+
+
+def fold_of(sample: Sample, held_out: Array) -> Fold:
+    """The fold that holds out the rows where ``held_out`` (n,) is true."""
+    return Fold(sample.only(~held_out), sample.only(held_out))
+
 
 class GrownForest(NamedTuple):
     """Trees and the log factors of their leaves."""
@@ -92,41 +108,46 @@ class GrownForest(NamedTuple):
     forest: Forest
     log_factor: Array
     """Of each class and leaf, the leaves of all trees side by side, (k, leaves)."""
-    losses: Array
-    """Log loss of the held-out rows before the first tree, and after each, also of trees that were left out."""
     held_out_scores: Array
     """Log scores of the held-out rows, (n, k)."""
 
 
+class GrownForests(NamedTuple):
+    """The trees of each fold, and the log loss of all held-out rows together."""
+
+    forests: list[GrownForest]
+    losses: Array
+    """Before the first round, and after each, also of rounds whose trees were left out; NaN without held-out rows."""
+
+
 @dataclass
 class Growth:
-    """Trees while they are grown on a sample, and what they do to held-out rows."""
+    """Trees while they are grown on the rows of a fold."""
 
-    training: Sample
-    held_out: Sample
+    fold: Fold
     settings: GrowthSettings
     direction: Array
     trees: list[Tree] = field(default_factory=list)
     log_factors: list[Array] = field(default_factory=list)
     """Of each tree, (leaves, k)."""
-    losses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        columns, _, weight, log_scores = self.training
+        columns, _, weight, log_scores = self.fold.training
         self._scale = scale_of(weight)
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
-        allowed = np.ones(columns.d, dtype=np.int8)
-        least = self.settings.least_variance * self._scale
-        prior = self.settings.prior * self._scale
-        self._options = SplitOptions(allowed, self.direction, prior, least)
-        self._scores, self._held_out_scores = log_scores.copy(), self.held_out.log_scores.copy()
-        self._best_scores = self._held_out_scores
-        self.losses.append(self._held_out_loss())
+        self._options = SplitOptions(
+            np.ones(columns.d, dtype=np.int8),
+            self.direction,
+            self.settings.prior * self._scale,
+            self.settings.least_variance * self._scale,
+        )
+        self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
+        self.remember()
 
     def advance(self) -> bool:
         """Grow a tree and apply it; False if no split gains."""
-        columns, labels, weight, _ = self.training
+        columns, labels, weight, _ = self.fold.training
         posterior = np.exp(log_normalize(self._scores)[0])
         packed = packed_residuals(labels, posterior, weight, self._scale, self._fractions)
         grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
@@ -136,12 +157,14 @@ class Growth:
         self._scores += log_factor[grown.codes]
         self.trees.append(grown.tree)
         self.log_factors.append(log_factor)
-        self._follow_held_out(grown.tree, log_factor)
+        if self.fold.held_out.columns.n:
+            codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
+            self._held_out_scores = self._held_out_scores + log_factor[codes]
         return True
 
     def _steps(self, codes: Array, posterior: Array, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
-        _, labels, weight, _ = self.training
+        _, labels, weight, _ = self.fold.training
         leaves, k = len(bounds), posterior.shape[1]
         observed = np.bincount(codes * k + labels, weight, minlength=leaves * k).reshape(leaves, k)
         expected, variance = (
@@ -155,57 +178,65 @@ class Growth:
             steps += np.outer(excess, [-0.5, 0.5])
         return np.asarray(steps)
 
-    def _follow_held_out(self, tree: Tree, log_factor: Array) -> None:
-        """Apply a tree to the held-out rows."""
-        if self.held_out.columns.n:
-            codes = leaf_codes(self.held_out.columns, forest_of([tree]))[:, 0]
-            self._held_out_scores = self._held_out_scores + log_factor[codes]
-        self.losses.append(self._held_out_loss())
-        if self.losses[-1] < min(self.losses[:-1]):
-            self._best_scores = self._held_out_scores
-
-    def _held_out_loss(self) -> float:
-        """Held-out log loss; without held-out rows it falls forever."""
-        _, labels, weight, _ = self.held_out
-        if not weight.any():
-            return -float(len(self.trees))
+    def held_out_loss(self) -> float:
+        """Weighted sum of the log losses of the held-out rows."""
+        _, labels, weight, _ = self.fold.held_out
         log_posterior = log_normalize(self._held_out_scores)[0]
-        own = log_posterior[np.arange(len(labels)), labels]
-        return float(-np.sum(weight * own) / np.sum(weight))
+        return float(-np.sum(weight * log_posterior[np.arange(len(labels)), labels]))
 
-    def is_over(self) -> bool:
-        """Whether the last rounds have gained hardly anything on held-out rows."""
-        patience, losses = self.settings.patience, self.losses
-        if len(losses) <= patience or not self.held_out.weight.any():
-            return False
-        before, after = min(losses[:-patience]), min(losses[-patience:])
-        return after > before - LEAST_GAIN * abs(before)
+    def remember(self) -> None:
+        """Note that the trees so far are the best."""
+        self._best, self._best_scores = len(self.trees), self._held_out_scores
 
     def result(self) -> GrownForest:
-        """The trees up to the lowest held-out loss."""
-        best, k = int(np.argmin(self.losses)), self.training.log_scores.shape[1]
-        factors = [np.zeros((0, k)), *self.log_factors[:best]]
+        """The trees up to the best round."""
+        factors = [np.zeros((0, self._scores.shape[1])), *self.log_factors[: self._best]]
         log_factor = np.ascontiguousarray(np.concatenate(factors).T)
-        return GrownForest(forest_of(self.trees[:best]), log_factor, np.array(self.losses), self._best_scores)
+        return GrownForest(forest_of(self.trees[: self._best]), log_factor, self._best_scores)
 
 
-def grow_forest(
-    training: Sample,
-    held_out: Sample,
+Report = Callable[[int, float], bool]
+"""Called after each round with the number of rounds and the held-out log loss; a true result ends the growth."""
+
+
+def grow_forests(
+    folds: Sequence[Fold],
     settings: GrowthSettings,
     direction: Array | None = None,
-    report: Callable[[int, float], bool] = lambda trees, loss: False,
-) -> GrownForest:
-    """Grow trees on a sample until held-out rows gain no more, or ``report`` (number of trees, loss) returns True.
+    report: Report = lambda rounds, loss: False,
+) -> GrownForests:
+    """Grow a tree in each fold, round by round, until the held-out rows of all folds together gain no more.
 
+    So many rounds are used in every fold as are best for all held-out rows: the choice is less noisy than one by fold.
     ``direction`` (d,) is 1 or -1 for columns with which the log odds of the second class may only rise or fall.
     """
-    signs = np.zeros(training.columns.d, dtype=np.int8) if direction is None else direction
-    growth = Growth(training, held_out, settings, signs)
-    while len(growth.trees) < settings.trees and not growth.is_over() and growth.advance():
-        if report(len(growth.trees), growth.losses[-1]):
+    signs = np.zeros(folds[0].training.columns.d, dtype=np.int8) if direction is None else direction
+    growths = [Growth(fold, settings, signs) for fold in folds]
+    losses = [_mean_loss(growths)]
+    while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
+        if not any(map_items(Growth.advance, growths)):
             break
-    return growth.result()
+        losses.append(_mean_loss(growths))
+        if not losses[-1] >= min(losses[:-1]):
+            for growth in growths:
+                growth.remember()
+        if report(len(losses) - 1, losses[-1]):
+            break
+    return GrownForests([growth.result() for growth in growths], np.array(losses))
+
+
+def _mean_loss(growths: Sequence[Growth]) -> float:
+    """Log loss of all held-out rows; NaN if there are none."""
+    weight = sum(float(growth.fold.held_out.weight.sum()) for growth in growths)
+    return sum(growth.held_out_loss() for growth in growths) / weight if weight else np.nan
+
+
+def _is_over(losses: Sequence[float], patience: int) -> bool:
+    """Whether the last rounds have gained hardly anything on held-out rows."""
+    if len(losses) <= patience:
+        return False
+    before, after = min(losses[:-patience]), min(losses[-patience:])
+    return after > (1.0 - LEAST_GAIN) * before
 
 
 def forest_scores(columns: ByteColumns, forest: Forest, log_factor: Array) -> Array:
