@@ -12,9 +12,6 @@ from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.estimators.ensemble.grown import GrownTrees
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.splits import unit_weight
-from calibayes.kernels.levels.counts import offsets, weighted_counts
-from calibayes.kernels.partitions.byte_columns import ByteColumns
-from calibayes.kernels.partitions.forest import Forest, leaf_codes
 from calibayes.kernels.partitions.growth import (
     GrownForests,
     GrowthSettings,
@@ -81,7 +78,7 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     weight = _weight(task, out_of_fold)
     if weight == 0.0:
         return None
-    trees = _as_value(encoder, columns, rows, grown, weight)
+    trees = _as_value(encoder, grown, weight)
     predicted = ~np.isnan(out_of_fold).any(axis=1)
     average = np.logaddexp(
         np.log(weight) + out_of_fold[predicted],
@@ -104,24 +101,13 @@ def _weight(task: GrowthTask, out_of_fold: Array) -> float:
     return float(of_trees) if of_members >= LEAST_WEIGHT else 1.0
 
 
-def _as_value(
-    encoder: OrderedBytes, columns: ByteColumns, rows: Rows, grown: GrownForests, weight: float
-) -> GrownTrees:
+def _as_value(encoder: OrderedBytes, grown: GrownForests, weight: float) -> GrownTrees:
     return GrownTrees(
         share=SHARE,
         weight=weight,
         bytes=encoder,
         forests=tuple(part.forest for part in grown.forests),
         log_factors=tuple(part.log_factor for part in grown.forests),
-        masses=tuple(_masses(columns, part.forest, rows.weight) for part in grown.forests),
+        masses=tuple(part.mass for part in grown.forests),
         losses=grown.losses,
-    )
-
-
-def _masses(columns: ByteColumns, forest: Forest, weight: Array) -> Array:
-    """Weights of the rows in the leaves of all trees, (leaves,)."""
-    if not forest.count:
-        return np.zeros(0)
-    return np.asarray(
-        weighted_counts(leaf_codes(columns, forest), weight[:, None], offsets(forest.leaves))[0]
     )

@@ -73,13 +73,13 @@ class TableSize:
 
     n: int
     """Rows that members are trained on."""
-    rows: int
-    """Rows of the table."""
     k: int
     d: int
     """Encoded columns: numbers and indicators."""
     columns: int
     """Columns of the table."""
+    rows: int = 0
+    """Rows of the table, if these are more."""
 
     @property
     def work(self) -> float:
@@ -212,7 +212,7 @@ def _too_many_pairs(size: TableSize) -> str:
 
 
 def _has_few_rows(size: TableSize) -> bool:
-    return size.rows <= FEW_ROWS
+    return max(size.n, size.rows) <= FEW_ROWS
 
 
 STANDARD: Mapping[str, StandardMember] = {
@@ -253,7 +253,7 @@ def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
         some = np.linspace(0, n - 1, used).astype(np.intp)
         table, weight = table.rows(some), weight[some]
     encoded = Dense().fit(table, table.used, weight)
-    return TableSize(used, n, k, len(encoded.names), len(table.used))
+    return TableSize(used, k, len(encoded.names), len(table.used), n)
 
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:

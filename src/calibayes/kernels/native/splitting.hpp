@@ -117,8 +117,10 @@ private:
     Split best_;
 };
 
+// Codes from 1 to `most`, and 0 if missing values go left. Without a branch: if they go right, 0 becomes 255.
 inline bool goes_left(std::uint8_t code, std::uint8_t most, bool missing_left) {
-    return code ? code <= most : missing_left;
+    const std::uint8_t lowest = !missing_left;
+    return static_cast<std::uint8_t>(code - lowest) <= static_cast<std::uint8_t>(most - lowest);
 }
 
 // Writes the rows of both children, in order; returns the number of those on the left.

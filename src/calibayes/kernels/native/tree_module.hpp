@@ -14,10 +14,16 @@ using Words = In<std::uint64_t, 2>;
 using Rows = In<std::int32_t, 1>;
 using Signs = In<std::int8_t, 1>;
 
+// Checks that numbers of items are from 0 to `most` - 1.
+template <class Array>
+void demand_below(const Array& items, Int most, const char* message) {
+    const Int n = static_cast<Int>(items.shape(0));
+    for (Int r = 0; r < n; ++r) demand(items.data()[r] >= 0 && items.data()[r] < most, message);
+}
+
 inline void demand_rows(const Rows& rows, Int n) {
     demand_aligned(rows, "rows");
-    const Int m = static_cast<Int>(rows.shape(0));
-    for (Int r = 0; r < m; ++r) demand(rows.data()[r] >= 0 && rows.data()[r] < n, "a row is outside of the table");
+    demand_below(rows, n, "a row is outside of the table");
 }
 
 // Columns, after a check that their words exist and that they have at most 256 codes.
@@ -143,7 +149,45 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     calibayes::leaf_codes(columns, trees, out.data());
 }
 
+inline void packed_residuals(In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, double scale,
+                             In<double, 1> fractions, Out<Int, 2> packed) {
+    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
+    demand_shape(posterior, "posterior (n, k)", {n, k});
+    demand_shape(labels, "labels (n,)", {n});
+    demand_shape(weight, "weight (n,)", {n});
+    demand_shape(fractions, "fractions (n,)", {n});
+    demand_shape(packed, "the result (n, k)", {n, k});
+    demand(k >= 2, "expected two classes or more");
+    demand_below(labels, k, "a label is no class code");
+    nb::gil_scoped_release free;
+    calibayes::packed_residuals(labels.data(), posterior.data(), weight.data(), n, k, scale, fractions.data(), packed.data());
+}
+
+inline void leaf_sums(Rows codes, In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, Out<double, 2> residual,
+                      Out<double, 2> variance, Out<double, 1> mass) {
+    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
+    const Int leaves = static_cast<Int>(mass.shape(0));
+    demand_shape(posterior, "posterior (n, k)", {n, k});
+    demand_shape(codes, "leaves of rows (n,)", {n});
+    demand_shape(labels, "labels (n,)", {n});
+    demand_shape(weight, "weight (n,)", {n});
+    demand_shape(residual, "sums of residuals (leaves, k)", {leaves, k});
+    demand_shape(variance, "sums of variances (leaves, k)", {leaves, k});
+    demand_shape(mass, "sums of weights (leaves,)", {leaves});
+    demand(k >= 2, "expected two classes or more");
+    demand_below(labels, k, "a label is no class code");
+    demand_below(codes, leaves, "a row has no leaf");
+    nb::gil_scoped_release free;
+    calibayes::leaf_sums(codes.data(), labels.data(), posterior.data(), weight.data(), n, k, residual.data(), variance.data(),
+                         mass.data());
+}
+
 inline void define(nb::module_& m) {
+    m.def("packed_residuals", packed_residuals, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
+    m.def("leaf_sums", leaf_sums, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("posterior").noconvert(), nb::arg("weight").noconvert(), nb::arg("residual").noconvert(),
+          nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
     m.def("node_sums", node_sums, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", best_split, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),

@@ -21,7 +21,7 @@ from calibayes.kernels.levels.counts import look_up, offsets
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.forest import MOST_LEAVES, Forest, forest_of, leaf_codes
 from calibayes.kernels.partitions.nodes import SplitOptions
-from calibayes.kernels.partitions.residuals import packed_residuals, scale_of, variances
+from calibayes.kernels.partitions.residuals import LeafSums, leaf_sums, packed_residuals, scale_of
 from calibayes.kernels.partitions.tree import Tree, grow_tree
 from calibayes.kernels.posterior.logspace import log_normalize
 
@@ -108,6 +108,8 @@ class GrownForest(NamedTuple):
     forest: Forest
     log_factor: Array
     """Of each class and leaf, the leaves of all trees side by side, (k, leaves)."""
+    mass: Array
+    """Weights of the training rows in these leaves, (leaves,)."""
     held_out_scores: Array
     """Log scores of the held-out rows, (n, k)."""
 
@@ -130,6 +132,8 @@ class Growth:
     trees: list[Tree] = field(default_factory=list)
     log_factors: list[Array] = field(default_factory=list)
     """Of each tree, (leaves, k)."""
+    masses: list[Array] = field(default_factory=list)
+    """Weights of the training rows in the leaves of each tree, (leaves,)."""
 
     def __post_init__(self) -> None:
         columns, _, weight, log_scores = self.fold.training
@@ -153,8 +157,10 @@ class Growth:
         grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
         if len(grown.bounds) < 2:
             return False
-        log_factor = self.settings.rate * self._steps(grown.codes, posterior, grown.bounds)
+        sums = leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
+        log_factor = self.settings.rate * self._steps(sums, grown.bounds)
         self._scores += log_factor[grown.codes]
+        self.masses.append(sums.mass)
         self.trees.append(grown.tree)
         self.log_factors.append(log_factor)
         if self.fold.held_out.columns.n:
@@ -162,16 +168,9 @@ class Growth:
             self._held_out_scores = self._held_out_scores + log_factor[codes]
         return True
 
-    def _steps(self, codes: Array, posterior: Array, bounds: Array) -> Array:
+    def _steps(self, sums: LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
-        _, labels, weight, _ = self.fold.training
-        leaves, k = len(bounds), posterior.shape[1]
-        observed = np.bincount(codes * k + labels, weight, minlength=leaves * k).reshape(leaves, k)
-        expected, variance = (
-            np.stack([np.bincount(codes, weight * column, minlength=leaves) for column in columns.T], axis=1)
-            for columns in (posterior, variances(posterior))
-        )
-        steps = np.clip((observed - expected) / (variance + self.settings.prior), -LARGEST_STEP, LARGEST_STEP)
+        steps = np.clip(sums.residual / (sums.variance + self.settings.prior), -LARGEST_STEP, LARGEST_STEP)
         if self.direction.any():
             change = steps[:, 1] - steps[:, 0]
             excess = np.clip(change, *bounds.T) - change
@@ -192,7 +191,8 @@ class Growth:
         """The trees up to the best round."""
         factors = [np.zeros((0, self._scores.shape[1])), *self.log_factors[: self._best]]
         log_factor = np.ascontiguousarray(np.concatenate(factors).T)
-        return GrownForest(forest_of(self.trees[: self._best]), log_factor, self._best_scores)
+        mass = np.concatenate([np.zeros(0), *self.masses[: self._best]])
+        return GrownForest(forest_of(self.trees[: self._best]), log_factor, mass, self._best_scores)
 
 
 Report = Callable[[int, float], bool]

@@ -8,9 +8,12 @@ by a fraction of each row, so that sums of many small ones are right on average.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
 
 LARGEST_SUM = 2.0**30
 """Largest sum of the weights of all rows, in units of 1 / scale."""
@@ -31,6 +34,18 @@ def variances(posterior: Array) -> Array:
     return np.asarray(posterior * (1.0 - posterior) * (k / (k - 1)))
 
 
+def native_packed_residuals(
+    module: Any, labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array
+) -> Any:
+    if not is_matrix(posterior, "f"):
+        return NotImplemented
+    packed = np.empty(posterior.shape, dtype=np.int64)
+    arrays = (as_int64(labels), as_float64(posterior), as_float64(weight))
+    module.packed_residuals(*arrays, scale, as_float64(fractions), packed)
+    return packed
+
+
+@twin(native_packed_residuals)
 def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array) -> Array:
     """Packed weight * (1[label] - posterior) and weight * variance, (n, k).
 
@@ -41,6 +56,41 @@ def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: floa
     packed -= np.floor(posterior * units + rounding).astype(np.int64) * HALF
     packed[np.arange(len(labels)), labels] += np.floor(weight * scale + fractions).astype(np.int64) * HALF
     return packed
+
+
+class LeafSums(NamedTuple):
+    """Sums over the rows of each leaf."""
+
+    residual: Array
+    """Of weight * (1[label] - posterior), (leaves, k)."""
+    variance: Array
+    """Of weight * variance, (leaves, k)."""
+    mass: Array
+    """Of the weights, (leaves,)."""
+
+
+def native_leaf_sums(
+    module: Any, leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array
+) -> Any:
+    if not is_matrix(posterior, "f") or codes.dtype != np.int32:
+        return NotImplemented
+    sums = LeafSums(
+        np.zeros((leaves, posterior.shape[1])), np.zeros((leaves, posterior.shape[1])), np.zeros(leaves)
+    )
+    module.leaf_sums(codes, as_int64(labels), as_float64(posterior), as_float64(weight), *sums)
+    return sums
+
+
+@twin(native_leaf_sums)
+def leaf_sums(leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array) -> LeafSums:
+    """Sums over rows with leaves ``codes`` (n,), class codes ``labels`` (n,) and posteriors (n, k)."""
+    k = posterior.shape[1]
+    observed = np.bincount(codes * k + labels, weight, minlength=leaves * k).reshape(leaves, k)
+    expected, variance = (
+        np.stack([np.bincount(codes, weight * column, minlength=leaves) for column in columns.T], axis=1)
+        for columns in (posterior, variances(posterior))
+    )
+    return LeafSums(observed - expected, variance, np.bincount(codes, weight, minlength=leaves))
 
 
 def residual(packed: Array) -> Array:
