@@ -200,6 +200,8 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "grow_tree": (columns, rows, packed, options, 3),
         "divide": (columns, rows, Split(1.0, 0, 1, False)),
         "leaf_codes": (columns, forest_of([ONE_LEAF])),
+        "packed_residuals": (labels, weights, weight, 1.0, weight),
+        "leaf_sums": (2, np.zeros(n, np.int32), labels, weights, weight),
         "weighted_counts": (codes, weights, first),
         "look_up": (codes, flat, first),
         "fused_pass": (codes, flat, first, np.zeros(k), labels, *row_weights, 0.0, 0.0),

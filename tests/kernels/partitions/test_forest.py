@@ -71,6 +71,7 @@ DAMAGED = {
     "a column below -1": {"column": np.where(FOREST.column < 0, -2, FOREST.column)},
     "another type of columns": {"column": FOREST.column.astype(np.int64)},
     "another type of codes": {"most": FOREST.most.astype(np.uint16)},
+    "nothing but missing values on the left": {"most": 0 * FOREST.most},
     "sides as bytes": {"missing_left": FOREST.missing_left.astype(np.uint8)},
     "another type of children": {"children": FOREST.children.astype(np.int64)},
     "another type of first nodes": {"first": FOREST.first.astype(np.int32)},

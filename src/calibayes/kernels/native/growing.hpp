@@ -217,9 +217,10 @@ inline void packed_residuals(const Int* labels, const double* posterior, const d
         for (Int c = 0; c < k; ++c) {
             const double p = posterior[r * k + c];
             const Int expected = static_cast<Int>(p * units + fraction);  // not negative: rounded down
-            packed[r * k + c] = static_cast<Int>(variance_at(p, ratio) * units + fraction) - (expected << 32);
+            packed[r * k + c] = reduced(static_cast<Int>(variance_at(p, ratio) * units + fraction), shifted(expected));
         }
-        packed[r * k + labels[r]] += static_cast<Int>(units + fraction) << 32;
+        Int& own = packed[r * k + labels[r]];
+        own = added(own, shifted(static_cast<Int>(units + fraction)));
     }
 }
 

@@ -77,7 +77,7 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
                   Out<std::int32_t, 1> right) {
     const Int n = static_cast<Int>(words.shape(1)), m = static_cast<Int>(rows.shape(0));
     demand(column >= 0 && column / WORD < static_cast<Int>(words.shape(0)), "there is no such column");
-    demand(most >= 0 && most < BINS, "expected a code from 0 to 255");
+    demand(most >= 1 && most < BINS, "expected a code from 1 to 255");
     demand_aligned(words, "words");
     demand_rows(rows, n);
     demand_shape(left, "rows on the left (m,)", {m});
@@ -123,6 +123,7 @@ inline void demand_trees(const Trees& trees, Int nodes, Int d) {
         for (Int i = 0; i < size; ++i) {
             const Int node = trees.first[t] + i, j = trees.column[node];
             demand(j >= -1 && j < d, "there is no such column");
+            demand(j < 0 || trees.most[node] >= 1, "expected a code from 1 to 255");
             for (int side = 0; side < 2; ++side) {
                 const Int child = trees.children[2 * node + side];
                 demand(j < 0 ? child >= 0 && child < 128 : child > i && child < size, "a node leads to no later node");

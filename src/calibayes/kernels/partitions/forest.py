@@ -57,6 +57,7 @@ class Forest:
         )
         require(bool(is_partition), "first must be the first nodes of the trees")
         require(bool((self.column >= -1).all()), "column must be -1 for a leaf")
+        require(bool((self.most[self.column >= 0] >= 1).all()), "most must be a code from 1 on")
         for tree in self.trees():
             _verify_tree(tree)
 

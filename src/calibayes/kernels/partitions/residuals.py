@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, twin
 
 LARGEST_SUM = 2.0**30
 """Largest sum of the weights of all rows, in units of 1 / scale."""
@@ -31,6 +31,8 @@ def scale_of(weight: Array) -> float:
 def variances(posterior: Array) -> Array:
     """P (1 - P) of posteriors (n, k), times k / (k - 1): the second derivative of the log loss if all classes may move."""
     k = posterior.shape[1]
+    if k < 2:
+        raise ValueError(f"residuals need two classes, got {k}")
     return np.asarray(posterior * (1.0 - posterior) * (k / (k - 1)))
 
 
@@ -72,12 +74,13 @@ class LeafSums(NamedTuple):
 def native_leaf_sums(
     module: Any, leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array
 ) -> Any:
-    if not is_matrix(posterior, "f") or codes.dtype != np.int32:
+    if not is_matrix(posterior, "f"):
         return NotImplemented
     sums = LeafSums(
         np.zeros((leaves, posterior.shape[1])), np.zeros((leaves, posterior.shape[1])), np.zeros(leaves)
     )
-    module.leaf_sums(codes, as_int64(labels), as_float64(posterior), as_float64(weight), *sums)
+    arrays = (as_type(codes, np.int32), as_int64(labels), as_float64(posterior), as_float64(weight))
+    module.leaf_sums(*arrays, *sums)
     return sums
 
 
