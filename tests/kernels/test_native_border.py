@@ -193,7 +193,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
     ends = (*range(k), d) if d >= k else (0,)
     columns, rows = byte_columns(np.ones((n, d), np.uint8), np.full(d, 2)), np.arange(n, dtype=np.int32)
     packed, sides = np.full((n, k), HALF), np.ones(d, np.int8)
-    options = SplitOptions(sides, 0 * sides, 1.0, 1.0)
+    options = SplitOptions(np.arange(d, dtype=np.int32), 0 * sides, 1.0, 1.0)
     return {
         "node_sums": (columns, rows, packed),
         "best_split": (np.full((2 * d, k), HALF + 1), first, options),

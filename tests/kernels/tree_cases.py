@@ -26,9 +26,9 @@ def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tu
 
 
 def split_options(rng: np.random.Generator, d: int, k: int) -> nodes.SplitOptions:
-    """Most columns allowed, and columns with a direction if there are two classes."""
+    """Most columns, in any order, and with directions if there are two classes."""
     direction = rng.integers(-1, 2, size=d) if k == 2 else np.zeros(d)
-    allowed = (rng.random(d) < 0.9).astype(np.int8)
+    allowed = rng.permutation(np.flatnonzero(rng.random(d) < 0.9)).astype(np.int32)
     return nodes.SplitOptions(allowed, direction.astype(np.int8), 2.0 ** rng.uniform(-9, 22), 2.0**19)
 
 

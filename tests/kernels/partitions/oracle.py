@@ -44,7 +44,7 @@ def random_rows(rng: np.random.Generator, n: int, sizes: list[int], k: int, miss
 
 def options(d: int, prior: float = 50.0, least: float = 300.0, direction: Any = None) -> SplitOptions:
     signs = np.zeros(d, np.int8) if direction is None else np.array(direction, np.int8)
-    return SplitOptions(np.ones(d, np.int8), signs, prior, least)
+    return SplitOptions(np.arange(d, dtype=np.int32), signs, prior, least)
 
 
 def is_on_left(codes: Any, split: Split) -> Any:
@@ -68,7 +68,7 @@ def gain(rows: Rows, chosen: Any, split: Split, given: SplitOptions, bounds: Any
     """Gain of a split of some rows; minus infinity if it is not possible."""
     left = is_on_left(rows.codes[chosen, split.column], split)
     sides = chosen[left], chosen[~left]
-    if not given.allowed[split.column] or min(rows.variance[side].sum() for side in sides) < given.least:
+    if split.column not in given.columns or min(rows.variance[side].sum() for side in sides) < given.least:
         return -np.inf
     if sign := given.direction[split.column]:
         of_left, of_right = (change(rows, side, given.prior, bounds) for side in sides)

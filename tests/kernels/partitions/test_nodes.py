@@ -75,6 +75,8 @@ def test_of_equal_gains_the_first_column_and_code_are_taken():
     found = best_split(sums, twice.columns.first, options(2))
     assert found.column == 0
     assert found.most <= 3
+    backwards = options(2)._replace(columns=np.array([1, 0], np.int32))
+    assert best_split(sums, twice.columns.first, backwards) == found._replace(column=1)
 
 
 @pytest.mark.parametrize("is_native", [True, False])
@@ -82,7 +84,7 @@ def test_nothing_is_gained_by_constant_columns_zero_variance_and_forbidden_colum
     rows = random_rows(generator(6), 40, [5, 1], 2)
     none = rows._replace(residual=0 * rows.residual, variance=0 * rows.variance)
     constant = rows._replace(codes=np.minimum(rows.codes, 0), sizes=np.array([1, 1]))
-    forbidden = options(2)._replace(allowed=np.zeros(2, np.int8))
+    forbidden = options(2)._replace(columns=np.zeros(0, np.int32))
     cases = ((none, options(2)), (constant, options(2)), (rows, forbidden), (rows, options(2, least=1e9)))
     for table_, given in cases:
         args = node_sums(table_.columns, table_.everyone(), table_.packed), table_.columns.first, given

@@ -98,7 +98,7 @@ def test_bounds_of_leaves_do_not_overlap_along_a_column_with_a_direction():
     # Residuals of the second class rise with the first column, so that it is split several times.
     rows.residual[:, 1] += 200 * rows.codes[:, 0].astype(int)
     rows.residual[:, 0] = -rows.residual[:, 1]
-    given = options(2, direction=[1, 0])._replace(allowed=np.array([1, 0], np.int8))
+    given = options(2, direction=[1, 0])._replace(columns=np.array([0], np.int32))
     grown = tree.grow_tree(rows.columns, rows.everyone(), rows.packed, given, 8)
     order = sorted(range(len(grown.bounds)), key=lambda leaf: rows.codes[grown.codes == leaf, 0].min())
     limits = [*chain(*grown.bounds[order])]

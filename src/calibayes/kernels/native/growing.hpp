@@ -65,7 +65,7 @@ class TreeGrowth {
 public:
     TreeGrowth(const ByteColumns& columns, const Int* packed, Int k, const SplitOptions& options, TreeArrays tree)
         : columns_(columns), k_(k), options_(options), tree_(tree), sums_(columns, packed, k),
-          search_(columns.first, columns.d, k, options) {}
+          search_(columns.first, k, options) {}
 
     // Returns the number of nodes, or -1 if a code is beyond those of its column.
     Int grow(const std::int32_t* rows, Int m, Int most_leaves) {

@@ -21,9 +21,12 @@ struct Bounds {
     double clip(double change) const { return std::min(std::max(change, low), high); }
 };
 
-// Which splits are possible: arrays over the d columns.
+// Which splits are possible: the columns that may be split, of which the first is taken if gains are equal, and directions
+// of all d columns.
 struct SplitOptions {
-    const std::int8_t *allowed, *direction;
+    const std::int32_t* columns;
+    Int count;
+    const std::int8_t* direction;
     double prior, least;
 };
 
@@ -38,16 +41,18 @@ inline double log_odds_change(const Int* packed, double prior) {
 
 class SplitSearch {
 public:
-    SplitSearch(const Int* first, Int d, Int k, const SplitOptions& options)
-        : first_(first), d_(d), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
+    SplitSearch(const Int* first, Int k, const SplitOptions& options)
+        : first_(first), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
           left_(static_cast<std::size_t>(k)), right_(static_cast<std::size_t>(k)) {}
 
     Split best(const Int* sums, Bounds bounds) {
         sums_ = sums;
         bounds_ = bounds;
         best_ = Split();
-        for (Int j = 0; j < d_; ++j)
-            if (options_.allowed[j] && first_[j + 1] - first_[j] >= 2) try_column(j);
+        for (Int i = 0; i < options_.count; ++i) {
+            const Int j = options_.columns[i];
+            if (first_[j + 1] - first_[j] >= 2) try_column(j);
+        }
         return best_;
     }
 
@@ -110,7 +115,7 @@ private:
     }
 
     const Int *sums_ = nullptr, *first_;
-    Int d_, k_;
+    Int k_;
     SplitOptions options_;
     Bounds bounds_{0.0, 0.0};
     std::vector<Int> total_, left_, right_;

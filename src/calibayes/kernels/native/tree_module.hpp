@@ -35,13 +35,14 @@ inline ByteColumns columns_of(const Words& words, const In<Int, 1>& first) {
     return {words.data(), static_cast<Int>(words.shape(1)), d, first.data()};
 }
 
-inline SplitOptions options_of(const Signs& allowed, const Signs& direction, double prior, double least, Int d, Int k) {
-    demand_shape(allowed, "allowed columns (d,)", {d});
+inline SplitOptions options_of(const Rows& columns, const Signs& direction, double prior, double least, Int d, Int k) {
+    demand_aligned(columns, "columns");
+    demand_below(columns, d, "there is no such column");
     demand_shape(direction, "directions of columns (d,)", {d});
     const bool any = std::any_of(direction.data(), direction.data() + d, [](std::int8_t sign) { return sign != 0; });
     demand(prior >= 0.0 && least > 0.0, "the prior must not be negative, and the least variance positive");
     demand(!any || k == 2, "columns can have a direction if there are two classes");
-    return {allowed.data(), direction.data(), prior, least};
+    return {columns.data(), static_cast<Int>(columns.shape(0)), direction.data(), prior, least};
 }
 
 inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Out<Int, 2> out) {
@@ -58,17 +59,17 @@ inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> firs
     demand(!beyond, "a code is beyond the codes of its column");
 }
 
-inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Signs allowed, Signs direction, double prior, double least,
+inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Rows columns, Signs direction, double prior, double least,
                             double low, double high) {
-    const Int d = static_cast<Int>(allowed.shape(0)), k = classes_of(sums, 1);
+    const Int d = static_cast<Int>(direction.shape(0)), k = classes_of(sums, 1);
     demand(d >= 1, "expected at least one column");
     levels_of(first, d);
     demand_shape(sums, "sums (cells, k)", {first.data()[d], k});
-    const SplitOptions options = options_of(allowed, direction, prior, least, d, k);
+    const SplitOptions options = options_of(columns, direction, prior, least, d, k);
     Split found;
     {
         nb::gil_scoped_release free;
-        found = SplitSearch(first.data(), d, k, options).best(sums.data(), {low, high});
+        found = SplitSearch(first.data(), k, options).best(sums.data(), {low, high});
     }
     return nb::make_tuple(found.gain, found.column, found.most, found.missing_left);
 }
@@ -87,7 +88,7 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
                              static_cast<std::uint8_t>(most), missing_left, left.data(), right.data());
 }
 
-inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Signs allowed, Signs direction,
+inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Rows order, Signs direction,
                      double prior, double least, Int most_leaves, Out<std::int32_t, 1> column,
                      Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
                      Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
@@ -102,7 +103,7 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
     demand_shape(children, "children of nodes", {size, 2});
     demand_shape(codes, "leaves of rows (n,)", {columns.n});
     demand_shape(bounds, "bounds of leaves", {most_leaves, 2});
-    const SplitOptions options = options_of(allowed, direction, prior, least, columns.d, k);
+    const SplitOptions options = options_of(order, direction, prior, least, columns.d, k);
     const TreeArrays arrays{column.data(), most.data(), missing_left.data(), children.data(), codes.data(), bounds.data()};
     Int nodes = 0;
     {
@@ -192,12 +193,12 @@ inline void define(nb::module_& m) {
     m.def("node_sums", node_sums, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", best_split, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
-          nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
+          nb::arg("columns").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
           nb::arg("low"), nb::arg("high"));
     m.def("divide", divide, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
           nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
     m.def("grow_tree", grow_tree, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
-          nb::arg("first").noconvert(), nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("order").noconvert(), nb::arg("direction").noconvert(),
           nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("column").noconvert(),
           nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());

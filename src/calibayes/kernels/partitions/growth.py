@@ -141,7 +141,7 @@ class Growth:
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
         self._options = SplitOptions(
-            np.ones(columns.d, dtype=np.int8),
+            columns.order(),
             self.direction,
             self.settings.prior * self._scale,
             self.settings.least_variance * self._scale,

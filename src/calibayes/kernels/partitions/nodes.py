@@ -29,8 +29,8 @@ NO_SPLIT = Split(0.0, -1, 0, False)
 class SplitOptions(NamedTuple):
     """Which splits are possible. Sums are in units of 1 / scale, see `calibayes.kernels.partitions.residuals`."""
 
-    allowed: Array
-    """Whether columns may be split, (d,) int8."""
+    columns: Array
+    """The columns that may be split, (m,) int32: of equal gains the first of them is taken."""
     direction: Array
     """1 (-1) if the log odds of the second class may only rise (fall) with a column, else 0, (d,) int8."""
     prior: float
@@ -40,8 +40,8 @@ class SplitOptions(NamedTuple):
 
     def in_memory(self) -> SplitOptions:
         """The options in the types and the memory layout that native code reads."""
-        allowed, direction = (as_type(signs, np.int8) for signs in (self.allowed, self.direction))
-        return SplitOptions(allowed, direction, self.prior, self.least)
+        columns, direction = as_type(self.columns, np.int32), as_type(self.direction, np.int8)
+        return SplitOptions(columns, direction, self.prior, self.least)
 
 
 class Bounds(NamedTuple):
@@ -89,7 +89,7 @@ def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
 def native_best_split(
     module: Any, sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED
 ) -> Any:
-    if not len(options.allowed) or not sums.shape[1]:
+    if not len(options.direction) or not sums.shape[1]:
         return NotImplemented
     return Split(*module.best_split(as_int64(sums), as_int64(first), *options.in_memory(), *bounds))
 
@@ -98,12 +98,12 @@ def native_best_split(
 def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
     """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
 
-    ``sums`` (cells, k) are packed. Of equal gains the first is taken: by column, then missing values to the right before
+    ``sums`` (cells, k) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to the right before
     those to the left, then by code. Where no value of the column is missing in the node, missing ones go to the larger
     side.
     """
     best = NO_SPLIT
-    for j in np.flatnonzero(options.allowed):
+    for j in options.columns:
         column = sums[first[j] : first[j + 1]]
         for missing_left in (False, True) if column[0].any() else (False,):
             gain, most, larger_left = _best_of_column(
