@@ -33,8 +33,8 @@ class Leaves(FixedLayout):
 
     One tree for all classes is grown at a time, where the residuals Y - P of the trees before it can still be told apart
     (see `calibayes.kernels.partitions.growth`). A tenth of the rows of each class, evenly spaced, is held out: growth ends
-    when their log loss falls no more. If no split gains, there is one tree with one leaf. With fewer than five rows in every class none is held out, and at most
-    ``settings.patience`` trees are grown.
+    when their log loss falls no more. If no split gains, there is one tree with one leaf. With fewer than five rows in
+    every class none is held out, and at most ``settings.patience`` trees are grown.
 
     A missing value goes to the side where it gains; where none was missing in a node, to the side with more training rows.
     Decoding is not possible.
@@ -73,11 +73,13 @@ class Leaves(FixedLayout):
             raise ValueError("Leaves needs the class codes of the rows")
         encoder = OrderedBytes().fit(table, indices, weight)
         columns, labeled = encoder.encode(table), codes >= 0
-        mass = np.bincount(codes[labeled], weight[labeled])
+        mass = np.bincount(codes[labeled], weight[labeled], minlength=1)
+        if len(mass) < 2:
+            raise ValueError("Leaves needs rows of two classes")
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
         held_out = labeled & _evenly_spaced(codes)
         settings = self.settings
-        if not held_out.any():
+        if not weight[held_out].any():
             settings = replace(settings, trees=min(settings.trees, settings.patience))
 
         begin = np.broadcast_to(log_start, (len(codes), len(log_start)))
@@ -137,12 +139,17 @@ class Leaves(FixedLayout):
         ``mass`` (leaves,) are the weights of the training rows in each leaf: p(leaf | class) is their share times the
         factor of the leaf, normalized; what normalizes it belongs to the class.
         """
+        return self.normalized(
+            self.log_factor + np.log(np.maximum(mass, np.finfo(np.float64).tiny)), self.log_start
+        )
+
+    def normalized(self, log_leaf: Array, log_class: Array) -> tuple[Array, Array]:
+        """Log p(leaf | class) (k, leaves) and log p(class) (k,) in proportion to numbers that do not sum to 1."""
         first = np.concatenate([[0], np.cumsum(self.forest.leaves)]).astype(np.intp)
-        log_joint = self.log_factor + np.log(np.maximum(mass, np.finfo(np.float64).tiny))
-        trees = [log_normalize(log_joint[:, a:b]) for a, b in pairwise(first)]
+        trees = [log_normalize(log_leaf[:, a:b]) for a, b in pairwise(first)]
         log_probability = np.concatenate([probability for probability, _ in trees], axis=1)
         shifts = np.sum([evidence for _, evidence in trees], axis=0)
-        return log_probability, log_normalize((self.log_start + shifts)[None])[0][0]
+        return log_probability, log_normalize((log_class + shifts)[None])[0][0]
 
 
 def _evenly_spaced(codes: Array) -> Array:

@@ -68,7 +68,7 @@ class ByteColumns(NamedTuple):
 
 
 def _digest(array: Array) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(array), digest_size=8).digest()
+    return hashlib.blake2b(array.tobytes(), digest_size=8).digest()
 
 
 def _mixed(numbers: Array) -> Array:
