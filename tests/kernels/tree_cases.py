@@ -26,15 +26,15 @@ def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tu
 
 
 def split_options(rng: np.random.Generator, d: int, k: int) -> nodes.SplitOptions:
-    """Most columns, in any order, and with directions if there are two classes."""
-    direction = rng.integers(-1, 2, size=d) if k == 2 else np.zeros(d)
+    """Most columns, in any order, and with directions if one of two classes is packed."""
+    direction = rng.integers(-1, 2, size=d) if k == 1 else np.zeros(d)
     allowed = rng.permutation(np.flatnonzero(rng.random(d) < 0.9)).astype(np.int32)
     return nodes.SplitOptions(allowed, direction.astype(np.int8), 2.0 ** rng.uniform(-9, 22), 2.0**19)
 
 
 def best_split_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
-    """As many classes as given, and two, for which columns may have a direction."""
-    for classes in (k, 2):
+    """As many classes as given, and one of two, for which columns may have a direction."""
+    for classes in (k, 1):
         for columns, rows, packed in tree_tables(rng, n, d, classes):
             sums, options = (
                 nodes.node_sums.numpy(columns, rows, packed),
@@ -52,7 +52,7 @@ def divide_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterat
 
 
 def grow_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
-    for classes in (k, 2):
+    for classes in (k, 1):
         for columns, rows, packed in tree_tables(rng, n, d, classes):
             yield columns, rows, packed, split_options(rng, columns.d, classes), int(rng.integers(1, 8))
 

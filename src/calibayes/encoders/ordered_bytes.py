@@ -26,6 +26,9 @@ from calibayes.tables.table import Table
 MOST_BINS = MOST_CODES - 2
 """Largest number of bins or levels of a column; one more code is for missing values, one for pooled levels."""
 
+MOST_ROWS = 100_000
+"""Number of rows, evenly spaced, that bins and frequencies are found in."""
+
 
 def _bins_and_levels() -> ByColumnType:
     return ByColumnType(QuantileBins(most=MOST_BINS), Levels(most=MOST_BINS - 1))
@@ -38,6 +41,8 @@ class OrderedBytes:
     The most frequent level comes first; of equally frequent ones the first in sorted order. Rare levels, and beyond 253
     levels all others, are neighbors, so that few splits separate frequent levels from them. The order does not depend on
     the classes: an order by the share of a class would show the label of a row through a level that few rows have.
+
+    Bins and frequencies are found in at most 100,000 rows, evenly spaced.
 
     A missing value is 0, and so is a level that did not occur in training, unless levels were pooled: then it is pooled
     too.
@@ -55,8 +60,11 @@ class OrderedBytes:
         places = tuple(place for place, j in enumerate(indices) if not table.missing_mask(j).all())
         if not places:
             return replace(self, indices=tuple(indices), places=(), orders=())
+        some = np.linspace(0, table.n - 1, min(table.n, MOST_ROWS)).astype(np.intp)
+        table, weight = (table, weight) if len(some) == table.n else (table.rows(some), weight[some])
         inner = self.inner.fit(table, [indices[place] for place in places], weight)
-        codes, layout = inner.encode(table), inner.layout()
+        layout = inner.layout()
+        codes = np.zeros((0, len(places)), dtype=np.intp) if all(layout["ordered"]) else inner.encode(table)
         orders = tuple(
             _as_they_are(levels) if ordered else _by_frequency(column, weight, levels)
             for column, levels, ordered in zip(codes.T, layout["levels"], layout["ordered"], strict=True)

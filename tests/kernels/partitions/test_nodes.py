@@ -57,7 +57,7 @@ def test_no_split_gains_more_than_the_best(name, seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_columns_with_a_direction_are_split_in_it(seed):
     rng = generator([77, seed])
-    rows = random_rows(rng, 60, [6, 9, 4], 2)
+    rows = random_rows(rng, 60, [6, 9, 4], 1)
     given = options(3, direction=[1, -1, 0])
     bounds = Bounds(*sorted(rng.normal(scale=2.0, size=2)))
     for limits in (Bounds(), bounds):

@@ -38,8 +38,10 @@ def test_the_scale_of_hardly_any_weight_is_finite(total):
 def test_each_number_is_off_by_less_than_one_unit(k):
     posterior, labels, weight, scale, packed = example(500, k)
     expected = weight[:, None] * (np.eye(k)[labels] - posterior) * scale
-    assert np.abs(residual(packed) - expected).max() < 2.0
-    assert np.abs(variance(packed) - weight[:, None] * variances(posterior) * scale).max() < 1.0
+    spread = weight[:, None] * variances(posterior) * scale
+    last = slice(1, 2) if k == 2 else slice(None)
+    assert np.abs(residual(packed) - expected[:, last]).max() < 2.0
+    assert np.abs(variance(packed) - spread[:, last]).max() < 1.0
 
 
 @pytest.mark.parametrize("k", [2, 3, 12])
@@ -75,7 +77,7 @@ def test_one_heavy_row_does_not_overflow():
     posterior = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
     packed = packed_residuals(np.array([1, 0, 1]), posterior, weight, scale_of(weight), np.full(3, 0.5))
     total = packed.sum(axis=0)
-    assert residual(total)[1] == pytest.approx(1e12 * scale_of(weight), abs=3)
+    assert residual(total)[0] == pytest.approx(1e12 * scale_of(weight), abs=3)
     assert (variance(total) >= 0).all()
 
 

@@ -62,7 +62,8 @@ class CalibratedTrees(GenerativeEstimator):
     max_leaves : int, default=31
         Largest number of leaves of a tree, from 2 to 127.
     rate : float, default=0.1
-        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees.
+        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees. After each hundred
+        trees it grows by a half, up to three times.
     prior : float, default=5
         Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of P (1 - P),
         which is at most half the number of rows in the leaf.

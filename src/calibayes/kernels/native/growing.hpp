@@ -138,9 +138,8 @@ private:
 
     // The sums over the cells of one column are those of the node.
     double clipped_change(const Leaf& leaf, const Int* sums) const {
-        Int total[2] = {0, 0};
-        for (Int cell = 0; cell < columns_.first[1]; ++cell)
-            for (int c = 0; c < 2; ++c) total[c] = added(total[c], sums[cell * 2 + c]);
+        Int total = 0;
+        for (Int cell = 0; cell < columns_.first[1]; ++cell) total = added(total, sums[cell]);
         return leaf.bounds.clip(log_odds_change(total, options_.prior));
     }
 
@@ -208,19 +207,22 @@ inline void leaf_codes(const ByteColumns& columns, const Trees& trees, std::int8
 // P (1 - P) k / (k - 1), with the operations of the NumPy version.
 inline double variance_at(double posterior, double ratio) { return posterior * (1.0 - posterior) * ratio; }
 
-// Packed residuals and variances, (n, k), rounded by a fraction of each row.
+// Packed residuals and variances of the last `packed_classes` of k classes, rounded by a fraction of each row.
 inline void packed_residuals(const Int* labels, const double* posterior, const double* weight, Int n, Int k, double scale,
-                             const double* fractions, Int* packed) {
+                             const double* fractions, Int packed_classes, Int* packed) {
     const double ratio = static_cast<double>(k) / static_cast<double>(k - 1);
+    const Int skipped = k - packed_classes;
     for (Int r = 0; r < n; ++r) {
         const double units = weight[r] * scale, fraction = fractions[r];
-        for (Int c = 0; c < k; ++c) {
-            const double p = posterior[r * k + c];
+        Int* own = packed + r * packed_classes;
+        for (Int c = 0; c < packed_classes; ++c) {
+            const double p = posterior[r * k + skipped + c];
             const Int expected = static_cast<Int>(p * units + fraction);  // not negative: rounded down
-            packed[r * k + c] = reduced(static_cast<Int>(variance_at(p, ratio) * units + fraction), shifted(expected));
+            own[c] = reduced(static_cast<Int>(variance_at(p, ratio) * units + fraction), shifted(expected));
         }
-        Int& own = packed[r * k + labels[r]];
-        own = added(own, shifted(static_cast<Int>(units + fraction)));
+        if (labels[r] < skipped) continue;
+        Int& of_label = own[labels[r] - skipped];
+        of_label = added(of_label, shifted(static_cast<Int>(units + fraction)));
     }
 }
 

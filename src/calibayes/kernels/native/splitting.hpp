@@ -34,10 +34,8 @@ struct SplitOptions {
 inline double variance_of(Int packed) { return static_cast<double>(packed & 0xffffffffll); }
 inline double residual_of(Int packed) { return static_cast<double>((packed - (packed & 0xffffffffll)) / 4294967296ll); }
 
-// A full step of the log odds of the second of two classes.
-inline double log_odds_change(const Int* packed, double prior) {
-    return residual_of(packed[1]) / (variance_of(packed[1]) + prior) - residual_of(packed[0]) / (variance_of(packed[0]) + prior);
-}
+// A full step of the log odds of the second of two classes, of which it alone is packed.
+inline double log_odds_change(Int packed, double prior) { return 2.0 * (residual_of(packed) / (variance_of(packed) + prior)); }
 
 class SplitSearch {
 public:
@@ -109,8 +107,8 @@ private:
     }
 
     bool is_ordered(std::int8_t direction) const {
-        const double of_left = bounds_.clip(log_odds_change(left_.data(), options_.prior));
-        const double of_right = bounds_.clip(log_odds_change(right_.data(), options_.prior));
+        const double of_left = bounds_.clip(log_odds_change(left_[0], options_.prior));
+        const double of_right = bounds_.clip(log_odds_change(right_[0], options_.prior));
         return direction > 0 ? of_left <= of_right : of_right <= of_left;
     }
 

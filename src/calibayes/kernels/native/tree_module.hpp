@@ -41,7 +41,7 @@ inline SplitOptions options_of(const Rows& columns, const Signs& direction, doub
     demand_shape(direction, "directions of columns (d,)", {d});
     const bool any = std::any_of(direction.data(), direction.data() + d, [](std::int8_t sign) { return sign != 0; });
     demand(prior >= 0.0 && least > 0.0, "the prior must not be negative, and the least variance positive");
-    demand(!any || k == 2, "columns can have a direction if there are two classes");
+    demand(!any || k == 1, "columns can have a direction if there are two classes");
     return {columns.data(), static_cast<Int>(columns.shape(0)), direction.data(), prior, least};
 }
 
@@ -158,11 +158,13 @@ inline void packed_residuals(In<Int, 1> labels, In<double, 2> posterior, In<doub
     demand_shape(labels, "labels (n,)", {n});
     demand_shape(weight, "weight (n,)", {n});
     demand_shape(fractions, "fractions (n,)", {n});
-    demand_shape(packed, "the result (n, k)", {n, k});
     demand(k >= 2, "expected two classes or more");
+    const Int packed_classes = k == 2 ? 1 : k;
+    demand_shape(packed, "the result (n, k), or (n, 1) for two classes", {n, packed_classes});
     demand_below(labels, k, "a label is no class code");
     nb::gil_scoped_release free;
-    calibayes::packed_residuals(labels.data(), posterior.data(), weight.data(), n, k, scale, fractions.data(), packed.data());
+    calibayes::packed_residuals(labels.data(), posterior.data(), weight.data(), n, k, scale, fractions.data(),
+                                packed_classes, packed.data());
 }
 
 inline void leaf_sums(Rows codes, In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, Out<double, 2> residual,

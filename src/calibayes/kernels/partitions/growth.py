@@ -21,12 +21,20 @@ from calibayes.kernels.levels.counts import look_up, offsets
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.forest import MOST_LEAVES, Forest, forest_of, leaf_codes
 from calibayes.kernels.partitions.nodes import SplitOptions
-from calibayes.kernels.partitions.residuals import LeafSums, leaf_sums, packed_residuals, scale_of
+from calibayes.kernels.partitions.residuals import (
+    LeafSums,
+    leaf_sums,
+    packed_classes,
+    packed_residuals,
+    scale_of,
+)
 from calibayes.kernels.partitions.tree import Tree, grow_tree
 from calibayes.kernels.posterior.logspace import log_normalize
 
 LARGEST_STEP = 4.0
 """Largest full step of a log score, before it is multiplied by the rate."""
+MANY_TREES, FASTER, FASTEST = 100, 1.5, 3.0
+"""After each hundred trees the rate grows by a half, to three times what it was at most."""
 LEAST_GAIN = 1e-3
 """Growth ends if the held-out log loss falls by a smaller share than this in as many rounds as its patience."""
 
@@ -42,7 +50,8 @@ class GrowthSettings:
     leaves : int, default=31
         Largest number of leaves of a tree, from 2 to 127.
     rate : float, default=0.1
-        Share of a full step that a tree moves the log scores.
+        Share of a full step that a tree moves the log scores; after each hundred trees it grows by a half, up to three
+        times.
     prior : float, default=5
         Precision of a normal prior, with mean 0, of the log factors of a leaf, as a sum of variances P (1 - P) of rows.
     least_variance : float, default=1
@@ -142,14 +151,14 @@ class Growth:
 
     def __post_init__(self) -> None:
         columns, _, weight, log_scores = self.fold.training
-        self._scale = scale_of(weight)
+        self._scale, k = scale_of(weight), log_scores.shape[1]
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
         self._options = SplitOptions(
             columns.order(),
             self.direction,
             self.settings.prior * self._scale,
-            self.settings.least_variance * self._scale,
+            self.settings.least_variance * self._scale * packed_classes(k) / k,
         )
         self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
         self.remember()
@@ -163,7 +172,7 @@ class Growth:
         if len(grown.bounds) < 2:
             return False
         sums = leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
-        log_factor = self.settings.rate * self._steps(sums, grown.bounds)
+        log_factor = self._rate() * self._steps(sums, grown.bounds)
         self._scores += log_factor[grown.codes]
         self.masses.append(sums.mass)
         self.trees.append(grown.tree)
@@ -172,6 +181,10 @@ class Growth:
             codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
             self._held_out_scores = self._held_out_scores + log_factor[codes]
         return True
+
+    def _rate(self) -> float:
+        """The rate of the next tree: larger after many trees, since a table that gains from so many has much to learn."""
+        return self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
 
     def _steps(self, sums: LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""

@@ -36,7 +36,7 @@ class SplitOptions(NamedTuple):
     prior: float
     """Added to variances: the precision of a prior with mean 0 of the log factors of leaves."""
     least: float
-    """Smallest variance of a side, over all classes."""
+    """Smallest variance of a side, over all classes whose numbers are packed."""
 
     def in_memory(self) -> SplitOptions:
         """The options in the types and the memory layout that native code reads."""
@@ -73,7 +73,7 @@ def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Arr
 
 @twin(native_node_sums)
 def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
-    """Sums of packed numbers (n, k) over some rows (int32) by cell, (cells, k)."""
+    """Sums of packed numbers (n, c) over some rows (int32) by cell, (cells, c)."""
     chosen = packed[rows]
     whole, part = residual(chosen), variance(chosen)
     sums = np.zeros((int(columns.first[-1]), packed.shape[1]), dtype=np.int64)
@@ -98,9 +98,9 @@ def native_best_split(
 def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
     """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
 
-    ``sums`` (cells, k) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to the right before
-    those to the left, then by code. Where no value of the column is missing in the node, missing ones go to the larger
-    side.
+    ``sums`` (cells, c) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to
+    the right before those to the left, then by code. Where no value of the column is missing in the node, missing ones go
+    to the larger side.
     """
     best = NO_SPLIT
     for j in options.columns:
@@ -118,7 +118,7 @@ def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds 
 def _best_of_column(
     column: Array, options: SplitOptions, direction: int, bounds: Bounds, *, missing_left: bool
 ) -> tuple[float, int, bool]:
-    """Gain and last code on the left of the best split of a column, (codes, k) packed sums; whether the left is larger."""
+    """Gain and last code on the left of the best split of a column, (codes, c) packed sums; whether the left is larger."""
     if len(column) < 2:
         return 0.0, 0, False
     total = column.sum(axis=0)
@@ -152,9 +152,8 @@ def _size(packed: Array) -> Array:
 
 
 def log_odds_change(packed: Array, prior: float) -> Array:
-    """A full step of the log odds of the second of two classes, (m,)."""
-    steps = residual(packed) / (variance(packed) + prior)
-    return np.asarray(steps[:, 1] - steps[:, 0])
+    """A full step of the log odds of the second of two classes, (m,): the classes move in opposite directions."""
+    return np.asarray(2.0 * (residual(packed[:, 0]) / (variance(packed[:, 0]) + prior)))
 
 
 def native_divide(module: Any, columns: ByteColumns, rows: Array, split: Split) -> Any:

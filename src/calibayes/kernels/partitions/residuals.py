@@ -3,7 +3,8 @@
 A packed number is ``residual * 2**32 + variance`` in units of 1 / scale. The scale is such that the sum of all variances
 is at most 2**30, so that neither part of any sum overflows. Sums of blocks, of threads and of machines are the same bits,
 and the sums of one child are those of its parent minus those of the other, without rounding. Numbers are rounded up or down
-by a fraction of each row, so that sums of many small ones are right on average.
+by a fraction of each row, so that sums of many small ones are right on average. Of two classes the second is enough: the
+residuals of the first are the opposite ones, and the variances the same.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def native_packed_residuals(
 ) -> Any:
     if not is_matrix(posterior, "f"):
         return NotImplemented
-    packed = np.empty(posterior.shape, dtype=np.int64)
+    packed = np.empty((len(posterior), packed_classes(posterior.shape[1])), dtype=np.int64)
     arrays = (as_int64(labels), as_float64(posterior), as_float64(weight))
     module.packed_residuals(*arrays, scale, as_float64(fractions), packed)
     return packed
@@ -49,7 +50,7 @@ def native_packed_residuals(
 
 @twin(native_packed_residuals)
 def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array) -> Array:
-    """Packed weight * (1[label] - posterior) and weight * variance, (n, k).
+    """Packed weight * (1[label] - posterior) and weight * variance, (n, k), or (n, 1) of the second of two classes.
 
     ``labels`` (n,) are class codes, ``fractions`` (n,) those by which each row is rounded.
     """
@@ -57,7 +58,12 @@ def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: floa
     packed = np.floor(variances(posterior) * units + rounding).astype(np.int64)
     packed -= np.floor(posterior * units + rounding).astype(np.int64) * HALF
     packed[np.arange(len(labels)), labels] += np.floor(weight * scale + fractions).astype(np.int64) * HALF
-    return packed
+    return packed[:, -packed_classes(posterior.shape[1]) :].copy()
+
+
+def packed_classes(k: int) -> int:
+    """Number of classes whose numbers are packed, of k."""
+    return 1 if k == 2 else k
 
 
 class LeafSums(NamedTuple):

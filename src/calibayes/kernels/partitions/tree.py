@@ -129,7 +129,7 @@ def native_grow_tree(
 def grow_tree(
     columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> GrownTree:
-    """A tree over some rows (int32), given packed residuals and variances of all rows, (n, k)."""
+    """A tree over some rows (int32), given packed residuals and variances of all rows, (n, c)."""
     growth = _Growth(columns, packed, options)
     growth.add(rows, node_sums(columns, rows, packed), UNBOUNDED)
     while len(growth.leaves) < most_leaves and growth.split_best():
