@@ -102,6 +102,7 @@ class Leaves(FixedLayout):
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("indices", self.indices)
+        require(self.forest.count >= 1, "there must be a tree")
         require(self.bytes.indices == self.indices, "the bytes are those of other columns")
         require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
         k = len(require_finite("log_start", self.log_start, (None,)))
