@@ -9,6 +9,7 @@ import pytest
 from scipy.special import log_softmax
 
 from calibayes import GenerativeClassifier, encoders, every
+from calibayes.encoders import leaves
 from calibayes.encoders.leaves import Leaves
 from calibayes.families import Categorical
 from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
@@ -62,8 +63,8 @@ def test_probabilities_give_the_posterior_of_the_grown_trees():
     np.testing.assert_allclose(log_softmax(joint, axis=1), log_softmax(grown, axis=1), atol=1e-10)
 
 
-def test_a_tenth_of_each_class_is_held_out():
-    """Other labels of the training rows alone leave the loss before the first tree as it is; of held-out rows not."""
+def test_a_tenth_of_each_class_is_held_out(monkeypatch):
+    monkeypatch.setattr(leaves, "FEW_ROWS", 0)
     first = Leaves(GrowthSettings(trees=1)).fit(TABLE, range(5), WEIGHT, CODES).losses[0]
     held_out = np.zeros(N, dtype=bool)
     for code in range(3):
@@ -72,28 +73,57 @@ def test_a_tenth_of_each_class_is_held_out():
     assert first == pytest.approx(np.average(-shares[CODES[held_out]], weights=WEIGHT[held_out]))
 
 
-def test_without_weight_of_held_out_rows_growth_ends_after_its_patience():
+def test_of_few_rows_folds_are_held_out_and_all_rows_used():
+    found = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, CODES)
+    shares = np.bincount(CODES, WEIGHT) / WEIGHT.sum()
+    assert found.losses[0] == pytest.approx(-np.sum(shares * np.log(shares)))  # of all rows
+    assert found.forest.count == np.argmin(found.losses)
+    root = found.encode(TABLE)[:, 0]
+    residual = np.eye(3)[CODES] - shares
+    spread = shares * (1 - shares) * 1.5
+    for leaf in range(found.forest.leaves[0]):
+        weight = WEIGHT[root == leaf]
+        step = weight @ residual[root == leaf] / (weight.sum() * spread + 5.0)
+        np.testing.assert_allclose(found.log_factor[:, leaf], 0.1 * step, atol=1e-9)
+
+
+def test_names_of_classes_do_not_matter():
+    other = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, np.array([2, 0, 1])[CODES])
+    assert np.array_equal(other.forest.column, LEAVES.forest.column)
+    np.testing.assert_allclose(other.log_factor[[2, 0, 1]], LEAVES.log_factor, atol=1e-12)
+
+
+def test_units_of_numbers_do_not_matter():
+    table = read_frame(FRAME.assign(x=np.exp(FRAME["x"]), gaps=1e4 * FRAME["gaps"] - 7))
+    other = Leaves(GrowthSettings(trees=8)).fit(table, range(5), WEIGHT, CODES)
+    assert np.array_equal(other.forest.column, LEAVES.forest.column)
+    assert np.array_equal(other.encode(table), LEAVES.encode(TABLE))
+    np.testing.assert_allclose(other.log_factor, LEAVES.log_factor, atol=1e-12)
+
+
+def test_without_weight_of_held_out_rows_growth_ends_after_its_patience(monkeypatch):
+    monkeypatch.setattr(leaves, "FEW_ROWS", 0)
     weight = np.ones(N)
     for code in range(3):
         weight[np.flatnonzero(code == CODES)[4::10]] = 0.0
-    leaves = Leaves(GrowthSettings(patience=3)).fit(TABLE, range(5), weight, CODES)
-    assert leaves.forest.count == 3
-    assert np.isnan(leaves.losses).all()
+    found = Leaves(GrowthSettings(patience=3)).fit(TABLE, range(5), weight, CODES)
+    assert found.forest.count == 3
+    assert np.isnan(found.losses).all()
 
 
 def test_few_rows_hold_out_none():
-    leaves = Leaves(GrowthSettings(patience=4, least_variance=0.1)).fit(
+    few = Leaves(GrowthSettings(patience=4, least_variance=0.1)).fit(
         read_frame(FRAME[:8]), range(5), np.ones(8), np.arange(8) % 2
     )
-    assert leaves.forest.count <= 4
-    assert np.isnan(leaves.losses).all()
+    assert few.forest.count <= 4
+    assert np.isnan(few.losses).all()
 
 
 def test_nothing_to_split_is_one_leaf():
-    leaves = Leaves().fit(read_frame(FRAME[["empty", "one"]]), range(2), WEIGHT, CODES)
-    leaves.verify()
-    assert leaves.forest.leaves == (1,)
-    assert not leaves.encode(read_frame(FRAME[["empty", "one"]])).any()
+    found = Leaves().fit(read_frame(FRAME[["empty", "one"]]), range(2), WEIGHT, CODES)
+    found.verify()
+    assert found.forest.leaves == (1,)
+    assert not found.encode(read_frame(FRAME[["empty", "one"]])).any()
 
 
 def test_labels_are_needed():
@@ -107,10 +137,10 @@ def test_labels_are_needed():
 
 def test_rows_without_a_label_take_no_part():
     some = np.where(np.arange(N) < 200, CODES, -1)
-    leaves = Leaves(GrowthSettings(trees=4)).fit(TABLE, range(5), WEIGHT, some)
+    found = Leaves(GrowthSettings(trees=4)).fit(TABLE, range(5), WEIGHT, some)
     alone = Leaves(GrowthSettings(trees=4)).fit(read_frame(FRAME[:200]), range(5), WEIGHT[:200], CODES[:200])
-    assert leaves.log_start.tolist() == alone.log_start.tolist()
-    assert leaves.encode(TABLE).shape == (N, leaves.forest.count)
+    assert found.log_start.tolist() == alone.log_start.tolist()
+    assert found.encode(TABLE).shape == (N, found.forest.count)
 
 
 def test_leaves_can_be_the_encoder_of_any_model():

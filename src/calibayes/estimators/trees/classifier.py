@@ -174,7 +174,8 @@ class CalibratedTrees(GenerativeEstimator):
         """Positions and directions of monotone columns."""
         given = {} if self.monotone is None else self.monotone
         if not isinstance(given, Mapping) or not all(
-            isinstance(sign, int | np.integer) and sign in (-1, 1) for sign in given.values()
+            isinstance(sign, parameters.WHOLE) and not isinstance(sign, bool) and sign in (-1, 1)
+            for sign in given.values()
         ):
             raise ValueError(f"monotone must be a mapping of columns to 1 or -1, got {self.monotone!r}")
         if given and k != 2:
