@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -57,11 +58,11 @@ class OrderedBytes:
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> OrderedBytes:
         """This encoder fitted to the columns at ``indices``, with row weights (n,)."""
+        some = np.linspace(0, table.n - 1, min(table.n, MOST_ROWS)).astype(np.intp)
+        table, weight = (table, weight) if len(some) == table.n else (table.rows(some), weight[some])
         places = tuple(place for place, j in enumerate(indices) if not table.missing_mask(j).all())
         if not places:
             return replace(self, indices=tuple(indices), places=(), orders=())
-        some = np.linspace(0, table.n - 1, min(table.n, MOST_ROWS)).astype(np.intp)
-        table, weight = (table, weight) if len(some) == table.n else (table.rows(some), weight[some])
         inner = self.inner.fit(table, [indices[place] for place in places], weight)
         layout = inner.layout()
         codes = np.zeros((0, len(places)), dtype=np.intp) if all(layout["ordered"]) else inner.encode(table)
@@ -103,16 +104,20 @@ class OrderedBytes:
 
     def same_codes(self, other: OrderedBytes) -> bool:
         """Whether another encoder gives the same bytes."""
-        is_same = (self.indices, self.places) == (other.indices, other.places)
-        if not is_same or not all(map(np.array_equal, self.orders, other.orders)):
-            return False
-        if not self.places:
-            return True
-        try:
-            _, ours, theirs = self.inner.unite(other.inner)
-        except ValueError:
-            return False
-        return ours is None and theirs is None
+        return _is_same(self, other)
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Whether nested fields and arrays are equal."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, np.ndarray):
+        return bool(np.array_equal(left, right))
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(map(_is_same, left, right))
+    if is_dataclass(left):
+        return all(_is_same(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
+    return bool(left == right)
 
 
 def _as_they_are(levels: int) -> Array:

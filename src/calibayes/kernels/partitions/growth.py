@@ -86,6 +86,11 @@ class GrowthSettings:
             require_number(name, getattr(self, name), 1e-6)
 
 
+def full_steps(sums: LeafSums, prior: float) -> Array:
+    """The full step of each leaf and class, (leaves, k)."""
+    return np.asarray(np.clip(sums.residual / (sums.variance + prior), -LARGEST_STEP, LARGEST_STEP))
+
+
 class Sample(NamedTuple):
     """Rows with labels, and the log scores (n, k) that growth begins with."""
 
@@ -150,7 +155,7 @@ class Growth:
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
         self._options = SplitOptions(
-            np.ones(columns.d, dtype=np.int8),
+            columns.order(),
             self.direction,
             self.settings.prior * self._scale,
             self.settings.least_variance * self._scale * packed_classes(k) / k,
@@ -183,7 +188,7 @@ class Growth:
 
     def _steps(self, sums: LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
-        steps = np.clip(sums.residual / (sums.variance + self.settings.prior), -LARGEST_STEP, LARGEST_STEP)
+        steps = full_steps(sums, self.settings.prior)
         if self.direction.any():
             change = steps[:, 1] - steps[:, 0]
             excess = np.clip(change, *bounds.T) - change
