@@ -81,12 +81,14 @@ def test_intervals_contain_the_rating_and_narrow_with_tables(board):
     assert share == 1.0
 
 
-def test_ratios_are_geometric_means_over_common_tables(board):
-    values = pd.DataFrame({"LightGBM": [1.0, 1.0, 1.0], "A": [2.0, 0.5, 1.0], "B": [4.0, np.nan, 1.0]})
-    ratios = board["results"].geometric_ratios(values, "LightGBM")
+def test_ratios_are_geometric_means_over_common_tables_and_folds(board):
+    lines = pd.concat(
+        [losses({"LightGBM": [1, 1, 1], "A": [2, 0.5, 1], "B": [4]}), losses({"A": [9]}, fold=1)]
+    )
+    ratios = board["results"].geometric_ratios(lines, "loss", "LightGBM")
     assert ratios["A"] == pytest.approx(1.0)
-    assert ratios["B"] == pytest.approx(2.0)
-    assert len(board["results"].geometric_ratios(values, "CatBoost")) == 0
+    assert ratios["B"] == pytest.approx(4.0)
+    assert len(board["results"].geometric_ratios(lines, "loss", "CatBoost")) == 0
 
 
 def test_the_log_survives_a_cut_line(board, tmp_path):

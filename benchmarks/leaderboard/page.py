@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from leaderboard.elo import DRAWS, has_bencheval, ratings
 from leaderboard.log import latest
 from leaderboard.models import OURS
@@ -21,6 +23,7 @@ def write_page(records, folder, models=None):
     if results.empty:
         raise SystemExit("no table has results of all models yet: measure them, or name fewer with --show")
     elo = ratings(results)
+    results = results.iloc[np.argsort(-results["model"].map(elo.points), kind="stable")]
     folder.mkdir(parents=True, exist_ok=True)
     draw_ratings(elo, folder / PICTURE)
     path = folder / PAGE
@@ -32,7 +35,12 @@ def sections(results, elo, records):
     """The parts of the page."""
     parts = ["# Leaderboard", extent(results), headline(results, elo), standings(results, elo), COLUMNS]
     parts += [f"![Elo ratings with 95 % intervals]({PICTURE})", *size_sections(results, elo)]
-    parts += ["## How it was measured", method(), tables_used(results), COMMAND, versions(results, records)]
+    parts += [
+        "## How it was measured",
+        f"{method()}\n{tables_used(results)}",
+        COMMAND,
+        versions(results, records),
+    ]
     parts.append(failures(records))
     for metric, (title, *_) in DATA_METRICS.items():
         parts += [f"## By data set: {title}", by_table(results, metric)]
@@ -49,9 +57,10 @@ def extent(results):
 
 
 def size_sections(results, elo):
-    """Ratings by the number of rows, and how often ours wins; none if there are too few tables."""
-    table = by_size(results, ratings)
-    parts = ["## By size of the table", table] if table else []
+    """Ratings and log losses by the number of rows, and how often ours wins."""
+    parts = ["## By size of the table"]
+    for title, table in by_size(results, ratings).items():
+        parts += [f"{title}:", table]
     if MODEL in elo.points:
         parts += [f"Comparisons that {MODEL} wins, in percent, by the number of rows:", wins(results, MODEL)]
     return parts
@@ -62,11 +71,13 @@ def headline(results, elo):
     others = [model for model in BOOSTED if model in elo.points]
     if MODEL not in elo.points or not others:
         return ""
-    errors, losses = 100 * means(results, "error").mean(), means(results, "log_loss")
+    errors = 100 * means(results, "error").mean()
     best = min(others, key=errors.get)
     text = f"**{MODEL}: mean error {errors[MODEL]:.2f} %, against {errors[best]:.2f} % of {best}, the best of {listed(others)}."
     ratios = [
-        f"{geometric_ratios(losses, other)[MODEL]:.3f} of {other}'s" for other in others if other != "XGBoost"
+        f"{geometric_ratios(results, 'log_loss', other)[MODEL]:.3f} of {other}'s"
+        for other in others
+        if other != "XGBoost"
     ]
     return (
         " ".join([text, f"Log loss: {' and '.join(ratios)}.", *(difference(elo, o) for o in others[-1:])])
@@ -88,8 +99,8 @@ def listed(names):
 
 COLUMNS = """\
 Error and calibration error are means over all tables, and empty for models that were not measured on all of them. The other
-columns compare two models on the tables that both were measured on: geometric means of the ratio of log losses, and of
-processor seconds (fit and predict)."""
+columns compare two models on the folds that both were measured on: geometric means over tables of the ratio of log losses,
+and of processor seconds (fit and predict)."""
 
 
 def method():

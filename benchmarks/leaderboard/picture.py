@@ -28,5 +28,5 @@ def draw_ratings(elo, path):
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    with rc_context({"svg.hashsalt": "leaderboard", "svg.fonttype": "none"}):  # the same picture every time
+    with rc_context({"svg.hashsalt": "leaderboard"}):  # the same picture every time
         figure.savefig(path, metadata={"Date": None})

@@ -16,16 +16,14 @@ SIZES = {"below 2,000": (0, 2_000), "2,000 to 10,000": (2_000, 10_001), "above 1
 def comparable(records, models=None):
     """The last results, on the folds of each table that all models have which are measured everywhere.
 
-    Models that are not measured on all tables (PARTIAL) are kept on the tables of which they have all those folds.
+    Models that are not measured everywhere (PARTIAL) are kept with those of the folds that they have.
     """
     found = latest([record for record in records if not models or record["model"] in models])
     core = {model for by_model in found.values() for model in by_model} - set(PARTIAL)
     kept = []
     for by_model in found.values():
         folds = common_folds(by_model, core)
-        for by_fold in by_model.values():
-            if folds and folds <= by_fold.keys():
-                kept += [by_fold[fold] for fold in sorted(folds)]
+        kept += [by_fold[fold] for by_fold in by_model.values() for fold in sorted(folds & by_fold.keys())]
     return pd.DataFrame([line(record) for record in kept])
 
 
@@ -43,8 +41,7 @@ def line(record):
         **{name: record[name] for name in ("table", "model", "fold", "rows", "columns", "classes")},
         **{name: scores[name] for name in ("error", "auc", "log_loss", "brier")},
         "calibration": calibration_error([scores]),
-        "fit": scores["fit_processor"],
-        "predict": scores["predict_processor"],
+        "seconds": scores["fit_processor"] + scores["predict_processor"],
         "loss": 1 - scores["auc"] if record["classes"] == 2 else scores["log_loss"],
     }
 
@@ -60,12 +57,18 @@ def of_size(results, size):
     return results[(results["rows"] >= low) & (results["rows"] < high)]
 
 
-def geometric_ratios(values, other):
-    """Model -> geometric mean over tables of its values divided by those of another model; empty without that one.
+def geometric_ratios(results, metric, other):
+    """Model -> geometric mean over tables of the ratio of a metric to that of another model; empty without that one.
 
-    Only tables on which both were measured count. Values are at least a millionth, so that a zero is no problem.
+    Both are means over the folds on which both were measured, and at least a millionth, so that a zero is no problem.
     """
-    if other not in values:
-        return pd.Series(dtype=float)
-    logs = np.log(values.clip(lower=1e-6))
-    return np.exp(logs.sub(logs[other], axis=0).mean())
+    values = results.pivot(index=["table", "fold"], columns="model", values=metric)
+    models = values.columns if other in values else []
+    return pd.Series({model: geometric_ratio(values[model], values[other]) for model in models}, dtype=float)
+
+
+def geometric_ratio(values, others):
+    """The same for two models whose values are indexed by table and fold."""
+    pair = pd.DataFrame({"values": values, "others": others}).dropna()
+    logs = np.log(pair.groupby("table").mean().clip(lower=1e-6))
+    return float(np.exp((logs["values"] - logs["others"]).mean()))

@@ -16,29 +16,30 @@ DATA_METRICS = {
 """Metric -> title, factor, number format, and which value is best."""
 
 
-def standing_columns(results, elo):
+def standing_columns(results):
     """Title -> (values by model, number format, best of the values) of the table of models."""
-    errors, losses = means(results, "error"), means(results, "log_loss")
+    errors = means(results, "error")
     everywhere = errors.columns[errors.notna().all()]
-    seconds = means(results, "fit") + means(results, "predict")
-    columns = {
+    return {
         "tables": (errors.notna().sum(), "{:.0f}", None),
         "error %": (100 * errors[everywhere].mean(), "{:.2f}", min),
-        **{f"log loss / {other}": (geometric_ratios(losses, other), "{:.3f}", min) for other in RATIO_TO},
+        **{
+            f"log loss / {other}": (geometric_ratios(results, "log_loss", other), "{:.3f}", min)
+            for other in RATIO_TO
+        },
         "calibration error %": (100 * means(results, "calibration")[everywhere].mean(), "{:.2f}", min),
-        "time / LightGBM": (geometric_ratios(seconds, "LightGBM"), "{:.1f}", min),
+        "time / LightGBM": (geometric_ratios(results, "seconds", "LightGBM"), "{:.1f}", min),
     }
-    return {"Elo": (elo.points, "{:.0f}", max), **columns}
 
 
 def standings(results, elo):
     """A line for each model, the highest rating first."""
-    columns = {title: found for title, found in standing_columns(results, elo).items() if len(found[0])}
+    columns = {title: found for title, found in standing_columns(results).items() if len(found[0])}
     lines = []
     for model in elo.points.index:
         cells = [value_cell(values, model, form, best) for values, form, best in columns.values()]
-        lines.append([model, f"{cells[0]} ({interval(elo, model)})", *cells[1:]])
-    return markdown(["model", "Elo (95 % interval)", *list(columns)[1:]], lines)
+        lines.append([model, rating_cell(elo, model), *cells])
+    return markdown(["model", "Elo (95 % interval)", *columns], lines)
 
 
 def value_cell(values, model, form, best):
@@ -53,25 +54,25 @@ def interval(elo, model):
 
 
 def by_size(results, elo_of):
-    """Elo and the ratio of log losses to LightGBM's, for each size of which there are two tables; else empty."""
+    """Two tables for the sizes of which there are two tables of data: Elo, and the log loss divided by LightGBM's."""
     parts = {size: of_size(results, size) for size in SIZES}
     parts = {size: part for size, part in parts.items() if part["table"].nunique() > 1}
+    models = results["model"].unique()
     elo = {size: elo_of(part) for size, part in parts.items()}
-    ratios = {size: geometric_ratios(means(part, "log_loss"), "LightGBM") for size, part in parts.items()}
-    lines = []
-    for model in results["model"].unique():
-        cells = []
-        for size in parts:
-            shown = f"({interval(elo[size], model)})" if model in elo[size].points else ""
-            cells.append(f"{value_cell(elo[size].points, model, '{:.0f}', max)} {shown}".strip())
-            cells.append(value_cell(ratios[size], model, "{:.3f}", min))
-        lines.append([model, *cells])
-    titles = [
-        f"{title}, {size} rows ({part['table'].nunique()} tables)"
-        for size, part in parts.items()
-        for title in ("Elo", "log loss / LightGBM")
-    ]
-    return markdown(["model", *titles], lines) if titles else ""
+    ratios = {size: geometric_ratios(part, "log_loss", "LightGBM") for size, part in parts.items()}
+    heads = [f"{size} rows ({part['table'].nunique()} tables)" for size, part in parts.items()]
+    rated = [[model, *(rating_cell(found, model) for found in elo.values())] for model in models]
+    compared = [[m, *(value_cell(found, m, "{:.3f}", min) for found in ratios.values())] for m in models]
+    return {
+        "Elo (95 % interval)": markdown(["model", *heads], rated),
+        "Log loss / LightGBM": markdown(["model", *heads], compared),
+    }
+
+
+def rating_cell(elo, model):
+    """Rating and interval; empty if the model has none."""
+    shown = value_cell(elo.points, model, "{:.0f}", max)
+    return f"{shown} ({interval(elo, model)})" if shown else ""
 
 
 def wins(results, model):
