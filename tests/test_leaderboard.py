@@ -13,9 +13,22 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def board(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    from leaderboard import columns, elo, log, measure, models, page, results, run, standings, tables, tuning
+    from leaderboard import (
+        columns,
+        curve,
+        elo,
+        log,
+        measure,
+        models,
+        page,
+        results,
+        run,
+        standings,
+        tables,
+        tuning,
+    )
 
-    modules = (columns, elo, log, measure, models, page, results, run, standings, tables, tuning)
+    modules = (columns, curve, elo, log, measure, models, page, results, run, standings, tables, tuning)
     return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 
@@ -255,3 +268,24 @@ def test_the_page_says_what_follows_from_the_log(board, tmp_path):
     assert (tmp_path / "leaderboard-elo.svg").exists()
     with pytest.raises(SystemExit, match="no table has results"):
         board["page"].write_page([], tmp_path)
+
+
+def test_learning_curves_have_nested_training_rows_and_the_same_test_rows(board):
+    table = board["curve"].made_up(5_000)
+    splits = table.folds()
+    assert [len(train) for train, _ in splits] == [1_000, 3_000, 4_500]
+    assert all(np.array_equal(splits[0][1], test) for _, test in splits)
+    assert set(splits[0][0]) < set(splits[1][0]) < set(splits[2][0])
+    assert not set(splits[2][0]) & set(splits[0][1])
+
+
+def test_a_curve_says_how_many_rows_it_was_trained_on(board, tmp_path):
+    records = [record("a", "HistGB", fold=fold, rows=5_000, error=0.4 - 0.1 * fold) for fold in range(3)]
+    for each in records:
+        each["scores"]["rows"] = 500
+    found = board["curve"].curves(records)
+    assert found["rows"].tolist() == [1_000, 3_000, 4_500]
+    text = "\n".join(board["curve"].curve_section(records, tmp_path))
+    assert "| a | 4,500 | 20.00 | 0.300 |" in text
+    assert (tmp_path / "leaderboard-curve.svg").exists()
+    assert board["curve"].curve_section([], tmp_path) == []

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from leaderboard.curve import MADE_UP, SIZES, curve_loaders
 from leaderboard.log import read_log
 from leaderboard.models import MODELS, OURS, PEERS, TUNED, is_installed
 from leaderboard.page import write_page
@@ -33,6 +34,10 @@ def parsed(arguments):
     parser.add_argument("--models", nargs="*", choices=[*SETS, *MODELS], default=["all"], help="to measure")
     parser.add_argument("--folds", nargs="+", type=int, choices=range(FOLDS), default=list(range(FOLDS)))
     parser.add_argument(
+        "--curve", action="store_true", help="measure learning curves, by default on a table that is made up"
+    )
+    parser.add_argument("--curve-log", type=Path, default=Path("build/leaderboard/curve.jsonl"))
+    parser.add_argument(
         "--pages", type=Path, help="folder of the page, such as docs; by default none is written"
     )
     parser.add_argument(
@@ -43,14 +48,24 @@ def parsed(arguments):
 
 def main(arguments):
     given = parsed(arguments)
-    named = [model for name in given.models for model in SETS.get(name, (name,))]
-    models = [model for model in dict.fromkeys(named) if is_installed(model)]
+    models = installed(given.models)
     if given.quick:
         return quick(models)
-    run(given.log, models, tables_of(given), given.folds)
+    if given.curve:
+        run(given.curve_log, models, curves_of(given), range(len(SIZES)))
+    else:
+        run(given.log, models, tables_of(given), given.folds)
     if given.pages:
-        print(write_page(read_log(given.log), given.pages, given.show))
+        print(write_page(read_log(given.log), given.pages, given.show, read_log(given.curve_log)))
     return None
+
+
+def installed(names):
+    """The models that are named, one by one or as a set; those whose package is missing are left out with a note."""
+    models = dict.fromkeys(model for name in names for model in SETS.get(name, (name,)))
+    if missing := [model for model in models if not is_installed(model)]:
+        print(f"not installed, left out: {', '.join(missing)}", flush=True)
+    return [model for model in models if model not in missing]
 
 
 def quick(models):
@@ -63,6 +78,18 @@ def quick(models):
 
 def tables_of(given):
     """Name -> function that loads the table."""
+    return chosen(found_tables(given), given.data)
+
+
+def curves_of(given):
+    """The same for learning curves."""
+    return chosen(curve_loaders(found_tables(given)), given.data or [MADE_UP])
+
+
+def found_tables(given):
+    """Loaders of all tables in the folders and, if wanted, of R packages."""
     folders = given.folder or list(filter(None, [os.environ.get("CALIBAYES_LARGE_DATA")]))
     found = {**file_loaders(folders, given.min_rows), **(r_loaders() if given.r_tables else {})}
-    return chosen(found, given.data)
+    if given.models and not (found or given.curve):
+        raise SystemExit("no tables: give --folder, set CALIBAYES_LARGE_DATA, or give --r-tables or --quick")
+    return found

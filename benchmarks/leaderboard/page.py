@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leaderboard.curve import curve_section
 from leaderboard.elo import DRAWS, has_bencheval, ratings
 from leaderboard.log import latest
 from leaderboard.models import OURS
@@ -17,8 +18,8 @@ PAGE, PICTURE = "leaderboard.md", "leaderboard-elo.svg"
 MODEL, BOOSTED = "BayesClassifier", ("LightGBM", "XGBoost", "CatBoost")
 
 
-def write_page(records, folder, models=None):
-    """Write the page and its picture into a folder; return the path of the page."""
+def write_page(records, folder, models=None, curve_records=()):
+    """Write the page and its pictures into a folder; return the path of the page."""
     results = comparable(records, models)
     if results.empty:
         raise SystemExit("no table has results of all models yet: measure them, or name fewer with --show")
@@ -27,14 +28,15 @@ def write_page(records, folder, models=None):
     folder.mkdir(parents=True, exist_ok=True)
     draw_ratings(elo, folder / PICTURE)
     path = folder / PAGE
-    path.write_text("\n\n".join(sections(results, elo, records)) + "\n", encoding="utf-8")
+    parts = sections(results, elo, records, curve_section(curve_records, folder))
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return path
 
 
-def sections(results, elo, records):
+def sections(results, elo, records, curve):
     """The parts of the page."""
     parts = ["# Leaderboard", extent(results), headline(results, elo), standings(results, elo), COLUMNS]
-    parts += [f"![Elo ratings with 95 % intervals]({PICTURE})", *size_sections(results, elo)]
+    parts += [f"![Elo ratings with 95 % intervals]({PICTURE})", *size_sections(results, elo), *curve]
     parts += [
         "## How it was measured",
         f"{method()}\n{tables_used(results)}",
@@ -150,7 +152,7 @@ python benchmarks/accuracy.py leaderboard --log LOG --folder FOLDER --r-tables -
 ```
 
 with FOLDER a folder of files NAME.csv.gz (last column: the class). `--models ours`, `--models LightGBM CatBoost`, `--data NAME`
-and `--folds 0` measure a part, `--models` without names nothing. Khiops needs an environment of its own, which must be activated."""
+and `--folds 0` measure a part, `--models` without names nothing; `--curve` measures learning curves. Khiops needs an environment of its own, which must be activated."""
 
 
 def versions(results, records):

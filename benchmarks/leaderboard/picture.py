@@ -21,6 +21,7 @@ def draw_ratings(elo, path):
         axes.plot(elo.interval(model), [height, height], color=color, linewidth=2)
         axes.plot([elo.points[model]], [height], "o", color=color)
     axes.set_yticks(np.arange(len(models)), models)
+    axes.set_ylim(-0.7, len(models) - 0.3)
     for label in axes.get_yticklabels():
         label.set_color(ACCENT if label.get_text() in OURS else INK)
     axes.set_xlabel("Elo rating, with 95 % interval (RandomForest = 1000)")
