@@ -137,11 +137,11 @@ def test_a_result_in_the_log_is_not_computed_again(board, tmp_path, monkeypatch)
         return record()["scores"]
 
     monkeypatch.setattr(board["run"], "measure", measure)
-    data = pd.DataFrame({"x": np.arange(30.0), "target": np.arange(30) % 2})
+    data = pd.DataFrame({"x": np.arange(60.0), "target": np.arange(60) % 2})
     loaders = {"small": lambda: board["tables"].table_of("small", data)}
     board["run"].run(path, ["HistGB"], loaders, [0])
     board["run"].run(path, ["HistGB"], loaders, [0, 1])
-    assert measured == [("small", 10)] * 2
+    assert measured == [("small", 20)] * 2
     assert [r["fold"] for r in map(json.loads, path.read_text().splitlines())] == [0, 1]
 
 
@@ -149,8 +149,8 @@ def test_large_tables_have_one_fold_and_rare_classes_are_left_out(board):
     many = board["tables"].ONE_FOLD + 1
     data = pd.DataFrame({"x": np.zeros(many), "target": np.arange(many) % 2})
     assert len(board["tables"].table_of("large", data).folds()) == 1
-    data = pd.DataFrame({"x": np.zeros(12), "target": ["a"] * 5 + ["b"] * 5 + ["c"] * 2})
-    assert board["tables"].table_of("small", data).size == (10, 1, 2)
+    data = pd.DataFrame({"x": np.zeros(59), "target": ["a"] * 20 + ["b"] * 20 + ["c"] * 19})
+    assert board["tables"].table_of("small", data).size == (40, 1, 2)
 
 
 def test_some_models_are_for_smaller_tables_only(board):

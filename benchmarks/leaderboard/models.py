@@ -72,12 +72,13 @@ def random_forest(frame, **options):
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.preprocessing import OrdinalEncoder
 
-    numbers, levels = split_columns(frame)
+    numbers, levels = split_columns(Renamed().fit_transform(frame))
     codes = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
     )
     columns = make_column_transformer(("passthrough", numbers), (codes, levels))
-    return make_pipeline(columns, RandomForestClassifier(random_state=SEED, n_jobs=1, **options))
+    model = RandomForestClassifier(random_state=SEED, n_jobs=1, **options)
+    return make_pipeline(Renamed(), TextColumns(), columns, model)
 
 
 def logistic_regression(frame, **options):
@@ -86,10 +87,10 @@ def logistic_regression(frame, **options):
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    numbers, levels = split_columns(frame)
+    numbers, levels = split_columns(Renamed().fit_transform(frame))
     numeric = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     columns = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), levels))
-    return make_pipeline(columns, LogisticRegression(max_iter=1000, **options))
+    return make_pipeline(Renamed(), TextColumns(), columns, LogisticRegression(max_iter=1000, **options))
 
 
 def explainable_boosting(frame, **options):

@@ -12,7 +12,7 @@ from leaderboard.picture import draw_ratings
 from leaderboard.r_tables import KNOWN
 from leaderboard.results import comparable, geometric_ratios, means
 from leaderboard.standings import DATA_METRICS, by_size, by_table, standings, wins
-from leaderboard.tables import DEVELOPMENT
+from leaderboard.tables import DEVELOPMENT, MIN_CLASS_ROWS
 
 PAGE, PICTURE = "leaderboard.md", "leaderboard-elo.svg"
 MODEL, BOOSTED = "BayesClassifier", ("LightGBM", "XGBoost", "CatBoost")
@@ -111,7 +111,8 @@ def method():
         "the package `bencheval`" if has_bencheval() else "our own code, because `bencheval` is not installed"
     )
     return f"""\
-- Three stratified folds (shuffled, seed 0), above 50,000 rows only the first one. Classes with fewer than 3 rows are left out.
+- Three stratified folds (shuffled, seed 0), above 50,000 rows only the first one. Classes with fewer than {MIN_CLASS_ROWS} rows
+  are left out.
 - Settings are the defaults of each package, with one thread, seed 0, and at most 1,000 iterations for LogisticRegression.
   Models called "tuned" have the best of 25 random settings, at most 10 minutes, by the log loss of three inner folds.
 - Text columns are passed as levels to all models that take levels (LightGBM, CatBoost, XGBoost, HistGB, EBM, Khiops and
