@@ -102,7 +102,7 @@ def listed(names):
 COLUMNS = """\
 Error and calibration error are means over all tables, and empty for models that were not measured on all of them. The other
 columns compare two models on the folds that both were measured on: geometric means over tables of the ratio of log losses,
-and of processor seconds (fit and predict)."""
+and of processor seconds."""
 
 
 def method():

@@ -41,6 +41,8 @@ def line(record):
         **{name: record[name] for name in ("table", "model", "fold", "rows", "columns", "classes")},
         **{name: scores[name] for name in ("error", "auc", "log_loss", "brier")},
         "calibration": calibration_error([scores]),
+        "fit": scores["fit_processor"],
+        "predict": scores["predict_processor"],
         "seconds": scores["fit_processor"] + scores["predict_processor"],
         "loss": 1 - scores["auc"] if record["classes"] == 2 else scores["log_loss"],
     }

@@ -28,7 +28,8 @@ def standing_columns(results):
             for other in RATIO_TO
         },
         "calibration error %": (100 * means(results, "calibration")[everywhere].mean(), "{:.2f}", min),
-        "time / LightGBM": (geometric_ratios(results, "seconds", "LightGBM"), "{:.1f}", min),
+        "fit time / LightGBM": (geometric_ratios(results, "fit", "LightGBM"), "{:.1f}", min),
+        "predict time / LightGBM": (geometric_ratios(results, "predict", "LightGBM"), "{:.1f}", min),
     }
 
 
@@ -54,19 +55,25 @@ def interval(elo, model):
 
 
 def by_size(results, elo_of):
-    """Two tables for the sizes of which there are two tables of data: Elo, and the log loss divided by LightGBM's."""
+    """Title -> table with a column for each size of which there are two tables of data."""
     parts = {size: of_size(results, size) for size in SIZES}
     parts = {size: part for size, part in parts.items() if part["table"].nunique() > 1}
-    models = results["model"].unique()
-    elo = {size: elo_of(part) for size, part in parts.items()}
-    ratios = {size: geometric_ratios(part, "log_loss", "LightGBM") for size, part in parts.items()}
-    heads = [f"{size} rows ({part['table'].nunique()} tables)" for size, part in parts.items()]
+    models, elo = results["model"].unique(), {size: elo_of(part) for size, part in parts.items()}
+    heads = ["model", *(f"{size} rows ({part['table'].nunique()} tables)" for size, part in parts.items())]
     rated = [[model, *(rating_cell(found, model) for found in elo.values())] for model in models]
-    compared = [[m, *(value_cell(found, m, "{:.3f}", min) for found in ratios.values())] for m in models]
     return {
-        "Elo (95 % interval)": markdown(["model", *heads], rated),
-        "Log loss / LightGBM": markdown(["model", *heads], compared),
+        "Elo (95 % interval)": markdown(heads, rated),
+        "Log loss / LightGBM": markdown(heads, ratio_lines(parts, models, "log_loss", "{:.3f}")),
+        "Time of fit and predict / LightGBM": markdown(
+            heads, ratio_lines(parts, models, "seconds", "{:.1f}")
+        ),
     }
+
+
+def ratio_lines(parts, models, metric, form):
+    """For each model its ratio to LightGBM in each part."""
+    ratios = [geometric_ratios(part, metric, "LightGBM") for part in parts.values()]
+    return [[model, *(value_cell(found, model, form, min) for found in ratios)] for model in models]
 
 
 def rating_cell(elo, model):
