@@ -42,18 +42,18 @@ def losses(by_model, fold=0):
 
 
 def record(table="a", model="HistGB", fold=0, rows=3_000, classes=2, digest=None, **scores):
-    bins = {"bin_rows": [0, 10], "bin_sure": [0.0, 9.0], "bin_right": [0.0, 8.0]}
     given = {
         "error": 0.1,
         "auc": 0.9,
         "log_loss": 0.3,
         "brier": 0.2,
+        "calibration": 0.1,
         "fit_processor": 1.0,
         "predict_processor": 0.5,
     }
     label = {"table": table, "model": model, "fold": fold, "rows": rows, "columns": 5, "classes": classes}
     source = {"digest": digest, "commit": "c"} if digest else {}
-    return {**label, "version": "1", **source, "scores": {**given, **bins, **scores}}
+    return {**label, "version": "1", **source, "scores": {**given, **scores}}
 
 
 def test_three_wins_to_one_are_the_odds_of_the_ratings(board):
@@ -192,6 +192,7 @@ def test_scores_of_a_posterior(board):
     found = board["measure"].scores(posterior, np.array([0, 1, 0, 1]))
     assert found["error"] == 0.5
     assert found["auc"] == 0.5
+    assert found["calibration"] == pytest.approx((0.1 + 0.4 + 0.7 + 0.8) / 4)
     three = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     assert board["measure"].scores(three, np.arange(3))["auc"] == 1.0
 

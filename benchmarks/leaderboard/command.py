@@ -16,15 +16,16 @@ from leaderboard.tables import FOLDS, chosen, file_loaders, penguins, r_loaders
 
 SETS = {"ours": tuple(OURS), "peers": tuple(PEERS), "tuned": tuple(TUNED), "all": (*PEERS, *OURS)}
 
+LOGS = Path(__file__).parents[2] / "docs" / "lab"
+"""Where the logs are, to which new results are appended."""
+
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="the penguins only, with the models that are installed"
     )
-    parser.add_argument(
-        "--log", type=Path, default=Path("build/leaderboard/log.jsonl"), help="log of results"
-    )
+    parser.add_argument("--log", type=Path, default=LOGS / "leaderboard.jsonl", help="log of results")
     parser.add_argument(
         "--folder", nargs="+", help="folders of tables; by default that in CALIBAYES_LARGE_DATA"
     )
@@ -36,7 +37,7 @@ def parsed(arguments):
     parser.add_argument(
         "--curve", action="store_true", help="measure learning curves, by default on a table that is made up"
     )
-    parser.add_argument("--curve-log", type=Path, default=Path("build/leaderboard/curve.jsonl"))
+    parser.add_argument("--curve-log", type=Path, default=LOGS / "leaderboard-curve.jsonl")
     parser.add_argument(
         "--pages", type=Path, help="folder of the page, such as docs; by default none is written"
     )

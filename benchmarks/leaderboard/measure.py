@@ -8,8 +8,12 @@ import warnings
 
 import numpy as np
 from accuracy_scores import posterior_scores
+from accuracy_tables import calibration_error
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
+
+DIGITS = 8
+"""Significant digits in the log."""
 
 
 def clocks():
@@ -29,22 +33,24 @@ def measure(make, table, split):
         posterior = np.asarray(model.predict_proba(table.frame.iloc[test]), dtype=float)
         end = clocks()
     order = np.argsort(np.asarray(model.classes_).astype(int))
-    return {
+    found = {
         **scores(posterior[:, order], table.target[test]),
-        **dict(zip(("fit", "fit_processor"), (fitted - begin).tolist(), strict=True)),
-        **dict(zip(("predict", "predict_processor"), (end - fitted).tolist(), strict=True)),
+        **dict(zip(("fit", "fit_processor"), fitted - begin, strict=True)),
+        **dict(zip(("predict", "predict_processor"), end - fitted, strict=True)),
     }
+    return {"rows": len(test), **{name: float(f"{value:.{DIGITS}g}") for name, value in found.items()}}
 
 
 def scores(posterior, truth):
-    """Rows, error, AUC (one against the rest for more than two classes) and the scores of the posterior."""
+    """Error, AUC (one against the rest for more than two classes), log loss, Brier score, calibration error."""
     two = posterior.shape[1] == 2
     auc = roc_auc_score(truth, posterior[:, 1]) if two else one_against_rest(posterior, truth)
+    found = posterior_scores(posterior, truth)
     return {
-        "rows": len(truth),
-        "error": float(np.mean(posterior.argmax(axis=1) != truth)),
-        "auc": float(auc),
-        **posterior_scores(posterior, truth),
+        "error": np.mean(posterior.argmax(axis=1) != truth),
+        "auc": auc,
+        **{name: found[name] for name in ("log_loss", "brier")},
+        "calibration": calibration_error([found]),
     }
 
 

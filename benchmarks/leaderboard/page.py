@@ -146,10 +146,11 @@ def tables_used(results):
 
 
 COMMAND = """\
-The page is written from an append-only log of results. The same command measures what is not in the log yet:
+The page is written from [the log of results](lab/leaderboard.jsonl), to which lines are only appended. The same command
+measures what is not in the log yet:
 
 ```bash
-python benchmarks/accuracy.py leaderboard --log LOG --folder FOLDER --r-tables --pages docs
+python benchmarks/accuracy.py leaderboard --folder FOLDER --r-tables --pages docs
 ```
 
 with FOLDER a folder of files NAME.csv.gz (last column: the class). `--models ours`, `--models LightGBM CatBoost`, `--data NAME`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from accuracy_tables import calibration_error
 
 from leaderboard.log import latest
 from leaderboard.models import PARTIAL
@@ -39,8 +38,7 @@ def line(record):
     scores = record["scores"]
     return {
         **{name: record[name] for name in ("table", "model", "fold", "rows", "columns", "classes")},
-        **{name: scores[name] for name in ("error", "auc", "log_loss", "brier")},
-        "calibration": calibration_error([scores]),
+        **{name: scores[name] for name in ("error", "auc", "log_loss", "brier", "calibration")},
         "fit": scores["fit_processor"],
         "predict": scores["predict_processor"],
         "seconds": scores["fit_processor"] + scores["predict_processor"],
