@@ -265,6 +265,7 @@ def test_the_page_says_what_follows_from_the_log(board, tmp_path):
     assert "BayesClassifier: mean error 10.00 %, against 20.00 % of LightGBM" in text
     assert "0.500 of LightGBM's and 0.333 of CatBoost's" in text
     assert "Failures: EBM on one." in text
+    assert "Folds: 2 in all. On 2 of the tables not all three folds were measured." in text
     assert "commit c, source d" in text
     assert (tmp_path / "leaderboard-elo.svg").exists()
     with pytest.raises(SystemExit, match="no table has results"):

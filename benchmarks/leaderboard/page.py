@@ -12,7 +12,7 @@ from leaderboard.picture import draw_ratings
 from leaderboard.r_tables import KNOWN
 from leaderboard.results import comparable, geometric_ratios, means
 from leaderboard.standings import DATA_METRICS, by_size, by_table, standings, wins
-from leaderboard.tables import DEVELOPMENT, MIN_CLASS_ROWS
+from leaderboard.tables import DEVELOPMENT, FOLDS, MIN_CLASS_ROWS, ONE_FOLD
 
 PAGE, PICTURE = "leaderboard.md", "leaderboard-elo.svg"
 MODEL, BOOSTED = "BayesClassifier", ("LightGBM", "XGBoost", "CatBoost")
@@ -51,10 +51,13 @@ def sections(results, elo, records, curve):
 
 def extent(results):
     """How many models, tables and folds are compared."""
-    folds, rows = len(results[["table", "fold"]].drop_duplicates()), results["rows"]
+    rows = results["rows"]
+    folds = results.groupby("table").agg(rows=("rows", "first"), number=("fold", "nunique"))
+    fewer = int(((folds["rows"] <= ONE_FOLD) & (folds["number"] < FOLDS)).sum())
+    note = f" On {fewer} of the tables not all three folds were measured." if fewer else ""
     return (
-        f"{results['model'].nunique()} classifiers with the default settings of their packages. Tables: "
-        f"{results['table'].nunique()}, of {rows.min():,} to {rows.max():,} rows. Folds: {folds} in all."
+        f"{results['model'].nunique()} classifiers with the default settings of their packages. Tables: {len(folds)}, "
+        f"of {rows.min():,} to {rows.max():,} rows. Folds: {folds['number'].sum()} in all.{note}"
     )
 
 
@@ -111,8 +114,8 @@ def method():
         "the package `bencheval`" if has_bencheval() else "our own code, because `bencheval` is not installed"
     )
     return f"""\
-- Three stratified folds (shuffled, seed 0), above 50,000 rows only the first one. Classes with fewer than {MIN_CLASS_ROWS} rows
-  are left out.
+- Three stratified folds (shuffled, seed 0), above 50,000 rows only the first one. On each table the folds count that all
+  models have, EBM, Khiops and tuned models apart. Classes with fewer than {MIN_CLASS_ROWS} rows are left out.
 - Settings are the defaults of each package, with one thread, seed 0, and at most 1,000 iterations for LogisticRegression.
   Models called "tuned" have the best of 25 random settings, at most 10 minutes, by the log loss of three inner folds.
 - Text columns are passed as levels to all models that take levels (LightGBM, CatBoost, XGBoost, HistGB, EBM, Khiops and
