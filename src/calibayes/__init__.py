@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
+    from calibayes.estimators.trees.classifier import CalibratedTrees
     from calibayes.files.errors import ModelFileError
     from calibayes.files.model_file import load, save
 
 _LATER = {
     "BayesClassifier": "estimators.ensemble.bayes",
+    "CalibratedTrees": "estimators.trees.classifier",
     "JointKernelClassifier": "estimators.joint_kernel.classifier",
     "LogDensityFeatures": "estimators.log_density.features",
     "LogUnivariateClassifier": "estimators.log_density.classifier",
@@ -63,6 +65,7 @@ _LATER = {
 __all__ = [
     "BayesClassifier",
     "BernoulliNB",
+    "CalibratedTrees",
     "CategoricalNB",
     "ColumnWarning",
     "ComplementNB",
