@@ -94,6 +94,17 @@ def test_intervals_contain_the_rating_and_narrow_with_tables(board):
     assert share == 1.0
 
 
+def test_ratings_without_bounds_are_not_shown_as_numbers(board):
+    found = board["elo"].ratings(losses({"A": [1, 1], "RandomForest": [2, 2], "B": [3, 3]}))
+    cells = [board["standings"].rating_cell(found, model) for model in ("A", "RandomForest", "B", "C")]
+    assert cells == [
+        "**above 3000** (above 3000 to above 3000)",
+        "1000 (1000 to 1000)",
+        "below 0 (below 0 to below 0)",
+        "",
+    ]
+
+
 def test_ratios_are_geometric_means_over_common_tables_and_folds(board):
     lines = pd.concat(
         [losses({"LightGBM": [1, 1, 1], "A": [2, 0.5, 1], "B": [4]}), losses({"A": [9]}, fold=1)]

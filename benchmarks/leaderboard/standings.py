@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from accuracy_tables import cell, markdown
 
-from leaderboard.results import SIZES, geometric_ratios, means, of_size
+from leaderboard.results import by_size, geometric_ratios, means
 
+LOWEST, HIGHEST = 0, 3000
+"""Ratings beyond these are not shown as numbers."""
 RATIO_TO = ("LightGBM", "CatBoost")
 DATA_METRICS = {
     "error": ("error %", 100.0, "{:.2f}", min),
@@ -49,17 +51,11 @@ def value_cell(values, model, form, best):
     return cell(value, form, best is not None and value == best(values.dropna(), default=np.nan))
 
 
-def interval(elo, model):
-    low, high = elo.interval(model)
-    return f"{low:.0f} to {high:.0f}"
-
-
-def by_size(results, elo_of):
-    """Title -> table with a column for each size of which there are two tables of data."""
-    parts = {size: of_size(results, size) for size in SIZES}
-    parts = {size: part for size, part in parts.items() if part["table"].nunique() > 1}
-    models, elo = results["model"].unique(), {size: elo_of(part) for size, part in parts.items()}
-    heads = ["model", *(f"{size} rows ({part['table'].nunique()} tables)" for size, part in parts.items())]
+def by_part(results, parts, elo_of):
+    """Title -> table with a column for each part of the results that has two tables of data or more."""
+    parts = {title: part for title, part in parts.items() if part["table"].nunique() > 1}
+    models, elo = results["model"].unique(), {title: elo_of(part) for title, part in parts.items()}
+    heads = ["model", *(f"{title} ({part['table'].nunique()} tables)" for title, part in parts.items())]
     rated = [[model, *(rating_cell(found, model) for found in elo.values())] for model in models]
     return {
         "Elo (95 % interval)": markdown(heads, rated),
@@ -77,14 +73,24 @@ def ratio_lines(parts, models, metric, form):
 
 
 def rating_cell(elo, model):
-    """Rating and interval; empty if the model has none."""
-    shown = value_cell(elo.points, model, "{:.0f}", max)
-    return f"{shown} ({interval(elo, model)})" if shown else ""
+    """Rating and interval, the highest rating in bold; empty if the model has none."""
+    if model not in elo.points:
+        return ""
+    rating, (low, high) = elo.points[model], elo.interval(model)
+    text = f"**{bounded(rating)}**" if rating == elo.points.max() else bounded(rating)
+    return f"{text} ({bounded(low)} to {bounded(high)})"
+
+
+def bounded(rating):
+    """A rating as text. A model that loses or wins all comparisons has no finite one."""
+    if rating < LOWEST:
+        return f"below {LOWEST}"
+    return f"above {HIGHEST}" if rating > HIGHEST else f"{rating:.0f}"
 
 
 def wins(results, model):
     """Share of the comparisons that a model wins against each other one, in percent, by size of the table."""
-    parts = {"all": results, **{size: of_size(results, size) for size in SIZES}}
+    parts = {"all": results, **by_size(results)}
     others = [other for other in results["model"].unique() if other != model]
     lines = [
         [other, *(cell(100 * win_share(part, model, other), "{:.0f}") for part in parts.values())]
