@@ -16,7 +16,7 @@ from calibayes.core.resolve import resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
-from calibayes.kernels.levels.counts import code_type
+from calibayes.kernels.levels.bin_codes import bin_codes
 from calibayes.kernels.numbers import kmeans
 from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
 from calibayes.tables.text import counted
@@ -54,12 +54,12 @@ class Bins(FixedLayout, ABC):
         """
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
-        columns = numeric_matrix(table, indices).astype(np.float64)
-        known = ~np.isnan(columns)
-        refuse_all_missing(table, indices, ~known)
+        columns = numeric_matrix(table, indices)
+        missing = np.isnan(columns)
+        refuse_all_missing(table, indices, missing)
         pairs = []
-        for column, mask in zip(columns.T, known.T, strict=True):
-            values, positions = np.unique(column[mask], return_inverse=True)
+        for column, mask in zip(columns.T, ~missing.T, strict=True):
+            values, positions = np.unique(column[mask].astype(np.float64), return_inverse=True)
             class_codes = None if codes is None else codes[mask]
             pairs.append((values, self.inner_edges(values, positions, weight[mask], class_codes)))
         return replace(
@@ -89,12 +89,7 @@ class Bins(FixedLayout, ABC):
                 )
 
     def encode(self, table: Table) -> Array:
-        columns = numeric_matrix(table, self.indices)
-        dtype = code_type(max((len(edges) for edges in self.edges), default=1))
-        codes = np.empty(columns.shape, dtype=dtype)
-        for j, (edges, column) in enumerate(zip(self.edges, columns.T, strict=True)):
-            codes[:, j] = np.where(np.isnan(column), -1, np.searchsorted(edges[1:-1], column, side="right"))
-        return codes
+        return bin_codes(numeric_matrix(table, self.indices), [edges[1:-1] for edges in self.edges])
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         shares = np.full(encoded.shape, 0.5) if rng is None else rng.random(encoded.shape)
