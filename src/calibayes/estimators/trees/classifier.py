@@ -22,7 +22,7 @@ from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import expand_counts
+from calibayes.estimators.interface.splits import expand_counts, unit_weight
 from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
@@ -167,7 +167,7 @@ class CalibratedTrees(GenerativeEstimator):
             progress.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / self.max_trees)
             return False
 
-        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report))
+        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
         return Specification([family], self.class_prior_for(len(classes)))
 
     def _directions(self, table: Table, k: int) -> tuple[tuple[int, int], ...]:
