@@ -183,9 +183,9 @@ def _grown(
 
 def _by_first_row(codes: Array, k: int) -> Array:
     """The classes in the order of their first rows, (k,): sums over classes do not depend on their names."""
-    return np.argsort(
-        [np.argmax(codes == code) if (codes == code).any() else len(codes) for code in range(k)]
-    )
+    first = np.full(k, len(codes))
+    np.minimum.at(first, codes, np.arange(len(codes)))
+    return np.asarray(np.argsort(first))
 
 
 def _best_round(losses: Array) -> int:
