@@ -112,6 +112,8 @@ def test_ratios_are_geometric_means_over_common_tables_and_folds(board):
     ratios = board["results"].geometric_ratios(lines, "loss", "LightGBM")
     assert ratios["A"] == pytest.approx(1.0)
     assert ratios["B"] == pytest.approx(4.0)
+    solved = losses({"LightGBM": [1e-6], "A": [2e-3]})
+    assert board["results"].geometric_ratios(solved, "loss", "LightGBM")["A"] == pytest.approx(2.0)
     assert len(board["results"].geometric_ratios(lines, "loss", "CatBoost")) == 0
 
 

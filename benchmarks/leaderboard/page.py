@@ -110,7 +110,7 @@ def listed(names):
 COLUMNS = """\
 Error and calibration error are means over all tables, and empty for models that were not measured on all of them. The other
 columns compare two models on the folds that both were measured on: geometric means over tables of the ratio of log losses,
-and of processor seconds."""
+and of processor seconds. In ratios, log losses and seconds are at least 0.001."""
 
 
 ORIGINS = """\

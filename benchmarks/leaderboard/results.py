@@ -12,6 +12,9 @@ from leaderboard.r_tables import FRESH, KNOWN
 SIZES = {"below 2,000": (0, 2_000), "2,000 to 10,000": (2_000, 10_001), "above 10,000": (10_001, np.inf)}
 """Title -> least number of rows, and the first one that is too many."""
 
+FLOOR = 1e-3
+"""Log losses and seconds below this count as this in ratios."""
+
 
 def comparable(records, models=None):
     """The last results, on the folds of each table that all models have which are measured everywhere.
@@ -71,7 +74,8 @@ def by_origin(results):
 def geometric_ratios(results, metric, other):
     """Model -> geometric mean over tables of the ratio of a metric to that of another model; empty without that one.
 
-    Both are means over the folds on which both were measured, and at least a millionth, so that a zero is no problem.
+    Both are means over the folds on which both were measured, and at least FLOOR, so that tables that all models predict
+    without an error do not decide.
     """
     values = results.pivot(index=["table", "fold"], columns="model", values=metric)
     models = values.columns if other in values else []
@@ -81,5 +85,5 @@ def geometric_ratios(results, metric, other):
 def geometric_ratio(values, others):
     """The same for two models whose values are indexed by table and fold."""
     pair = pd.DataFrame({"values": values, "others": others}).dropna()
-    logs = np.log(pair.groupby("table").mean().clip(lower=1e-6))
+    logs = np.log(pair.groupby("table").mean().clip(lower=FLOOR))
     return float(np.exp((logs["values"] - logs["others"]).mean()))
