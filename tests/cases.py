@@ -9,6 +9,7 @@ from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.encoders import AdaptiveBins, Grid
 from calibayes.families import (
+    AveragedOneDependence,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -18,6 +19,7 @@ from calibayes.families import (
     Gaussian,
     InCells,
     InformativeEdges,
+    KDependence,
     KernelDensity,
     KernelPair,
     Mixture,
@@ -110,6 +112,21 @@ def tree(scale_free=False, **options):
     layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
     support = (_everything(levels), 1.0)
     return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+
+
+def k_dependence(scale_free=False, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels)
+    family = KDependence(**options).bind(layout)
+    return FamilyCase(family, _branching(), K, (_everything(levels), 1.0), scale_free)
+
+
+def one_dependence(scale_free=False, pairs=6, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels)
+    family = AveragedOneDependence(**options).bind(layout)
+    support, counted = (_everything(levels), 1.0), np.full(N, len(levels) + pairs)
+    return FamilyCase(family, _branching(), K, support, scale_free, counted, maximizes_likelihood=False)
 
 
 def bernoulli(**options):
@@ -246,6 +263,17 @@ FAMILIES = {
     "tree-test": tree(search=PerClass(SignificantEdges()), alpha=1.0),
     "tree-without-pairs": tree(max_cells=1),
     "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), maximizes_likelihood=False),
+    "k-dependence-1": k_dependence(max_parents=1, scale_free=True),
+    "k-dependence-2": k_dependence(scale_free=True),
+    "k-dependence-2-dirichlet": k_dependence(prior=Dirichlet(4.0)),
+    "k-dependence-2-back-off": k_dependence(alpha=0.5, back_off=5.0),
+    "k-dependence-2-test": k_dependence(edges=SignificantEdges(), alpha=1.0),
+    "k-dependence-without-triples": k_dependence(max_cells=12, alpha=0.5),
+    "one-dependence": one_dependence(scale_free=True),
+    "one-dependence-dirichlet": one_dependence(prior=Dirichlet(4.0)),
+    "one-dependence-back-off": one_dependence(alpha=0.5, back_off=5.0),
+    "one-dependence-least-rows": one_dependence(least_rows=35.0, scale_free=True),
+    "one-dependence-few-pairs": one_dependence(max_cells=6, pairs=4, alpha=0.5),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),

@@ -19,28 +19,22 @@ from calibayes.families.kernel.bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree.structures import Parents, topological_order
 from calibayes.kernels.levels import counts, trees
 from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
+from calibayes.kernels.posterior import simplex
 
 
-@dataclass(frozen=True)
-class TreeTables:
-    """Positions of the cells of all tables of a tree, side by side in one array.
+class ConditionalTables(ABC):
+    """Positions of the cells of the tables of all columns, side by side in one array.
 
-    The table of a column has one row for each level of its parent (one row for a root) and one column for each of its
-    levels: level b given level a of the parent is cell a * levels + b.
+    The table of a column has one row for each combination of levels of its parents (one row without parents) and one
+    column for each of its levels.
     """
 
-    parents: Parents
     levels: tuple[int, ...]
 
-    @cached_property
-    def order(self) -> tuple[int, ...]:
-        """The columns, parents before children."""
-        return topological_order(self.parents)
-
-    @cached_property
+    @property
+    @abstractmethod
     def parent_levels(self) -> tuple[int, ...]:
-        """Number of levels of each column's parent, 1 for a root."""
-        return tuple(1 if parent < 0 else self.levels[parent] for parent in self.parents)
+        """Number of combinations of levels of each column's parents, 1 without parents."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -54,13 +48,49 @@ class TreeTables:
 
     @cached_property
     def _distributions(self) -> Array:
-        """Number of cells of each conditional distribution: a column's levels given one level of its parent."""
+        """Number of cells of each conditional distribution: a column's levels given one row of its table."""
         return np.repeat(self.levels, self.parent_levels)
 
     def distribution_sums(self, table: Array) -> Array:
         """The sum over each conditional distribution, repeated for each of its cells, (k, cells)."""
         starts = np.concatenate([[0], np.cumsum(self._distributions)[:-1]])
         return np.repeat(np.add.reduceat(table, starts, axis=1), self._distributions, axis=1)
+
+    def split(self, table: Array) -> list[Array]:
+        """The table of each column, (k, levels of the parents, levels), from all cells (k, cells)."""
+        parts = np.split(table, self.first[1:-1], axis=1)
+        return [
+            part.reshape(len(table), *shape)
+            for part, shape in zip(parts, zip(self.parent_levels, self.levels, strict=True), strict=True)
+        ]
+
+    def join(self, tables: Sequence[Array]) -> Array:
+        """All cells side by side, (k, cells), from the table of each column."""
+        return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+
+    def projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
+        tables = self.split(log_probability)
+        flat = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
+        return self.join([part.reshape(table.shape) for part, table in zip(flat, tables, strict=True)])
+
+
+@dataclass(frozen=True)
+class TreeTables(ConditionalTables):
+    """The tables of a tree: level b given level a of the parent is cell a * levels + b."""
+
+    parents: Parents
+    levels: tuple[int, ...]
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The columns, parents before children."""
+        return topological_order(self.parents)
+
+    @cached_property
+    def parent_levels(self) -> tuple[int, ...]:
+        """Number of levels of each column's parent, 1 for a root."""
+        return tuple(1 if parent < 0 else self.levels[parent] for parent in self.parents)
 
     @cached_property
     def _parents_and_strides(self) -> tuple[Array, Array]:
@@ -77,18 +107,6 @@ class TreeTables:
         if np.min(columns, initial=0) < 0:
             cells[((parent_codes < 0) & (strides > 0)) | (columns < 0)] = -1
         return cells
-
-    def split(self, table: Array) -> list[Array]:
-        """The table of each column, (k, levels of the parent, levels), from all cells (k, cells)."""
-        parts = np.split(table, self.first[1:-1], axis=1)
-        return [
-            part.reshape(len(table), *shape)
-            for part, shape in zip(parts, zip(self.parent_levels, self.levels, strict=True), strict=True)
-        ]
-
-    def join(self, tables: Sequence[Array]) -> Array:
-        """All cells side by side, (k, cells), from the table of each column."""
-        return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
 
 
 class ClassTree(NamedTuple):
@@ -120,15 +138,15 @@ def pseudo_counts(
     for parent, parent_levels, alpha, count in zip(
         tables.parents, tables.parent_levels, per_level, column_counts, strict=True
     ):
-        rows = back_off * _shares(count + alpha) if parent >= 0 else np.zeros(count.shape)
+        rows = back_off * shares(count + alpha) if parent >= 0 else np.zeros(count.shape)
         parts.append(np.repeat(alpha / parent_levels + rows[:, None, :], parent_levels, axis=1))
     return tables.join(parts)
 
 
-def _shares(count: Array) -> Array:
-    """Each row divided by its sum; equal shares where the sum is 0."""
-    total = count.sum(axis=1, keepdims=True)
-    return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[1])
+def shares(count: Array) -> Array:
+    """Each distribution, along the last axis, divided by its sum; equal shares where the sum is 0."""
+    total = count.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[-1])
 
 
 def bandwidths_in_cells(rule: Bandwidth, layout: Layout, column_counts: Sequence[Array]) -> Array:
@@ -173,6 +191,13 @@ def smooth(count: Array, tables: TreeTables, smoothing: Sequence[Array | None]) 
     return tables.join(parts)
 
 
+def log_volume(columns: Array, layout: Layout) -> Array:
+    """Log of the volume of the known cells of each row, (n, 1)."""
+    if not np.any(layout.log_volume):
+        return np.zeros((len(columns), 1))
+    return counts.look_up(columns, layout.log_volume[None], counts.offsets(layout.levels))
+
+
 class TreeInference(ABC):
     """Rows of codes, negative where missing, under one tree for all classes or one for each class."""
 
@@ -189,8 +214,8 @@ class TreeInference(ABC):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         if np.min(columns, initial=0) < 0:
-            return self._of_any_rows(columns, parameters) - self._log_volume(columns)
-        return self._of_complete_rows(columns, parameters) - self._log_volume(columns)
+            return self._of_any_rows(columns, parameters) - log_volume(columns, self.layout)
+        return self._of_complete_rows(columns, parameters) - log_volume(columns, self.layout)
 
     def _of_complete_rows(self, columns: Array, parameters: Arrays) -> Array:
         """Log probability of the cells of rows without missing values, (n, k)."""
@@ -209,12 +234,6 @@ class TreeInference(ABC):
             marginal = upward_pass(columns[~complete], tree.with_probabilities(parameters)).total.T
             log_probability[np.ix_(~complete, tree.classes)] = marginal
         return log_probability
-
-    def _log_volume(self, columns: Array) -> Array:
-        """Log of the volume of the known cells of each row, (n, 1)."""
-        if not np.any(self.layout.log_volume):
-            return np.zeros((len(columns), 1))
-        return counts.look_up(columns, self.layout.log_volume[None], counts.offsets(self.layout.levels))
 
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None

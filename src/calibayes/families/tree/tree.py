@@ -34,7 +34,6 @@ from calibayes.families.tree.tables import (
 )
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.pairs import pair_table
-from calibayes.kernels.posterior import simplex
 
 
 @dataclass(frozen=True)
@@ -257,10 +256,7 @@ class Tree(TreeInference, PairCounts):
 
         def of_tree(tree: ClassTree) -> Array:
             moved = parameters["log_probability"] + rate * direction["count"]
-            tables = tree.tables.split(tree.select(moved))
-            projected = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
-            pairs = zip(projected, tables, strict=True)
-            return tree.tables.join([flat.reshape(table.shape) for flat, table in pairs])
+            return tree.tables.projected(tree.select(moved))
 
         return GradientStep({"log_probability": self._over_trees(of_tree)}, None)
 
