@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
 from typing import Any, ClassVar
 
 from calibayes.core.protocols import Array
@@ -26,18 +25,15 @@ from calibayes.estimators.presets.kinds import KindChoices
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.estimators.presets.tree import Edge
-from calibayes.estimators.presets.tree_columns import most_relevant_columns, tree_columns
+from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns, tree_columns
 from calibayes.families import KDependence, SignificantEdges
-from calibayes.families.tree.k_dependence import cells_of_triples
-from calibayes.families.tree.structures import Edges
+from calibayes.families.tree.structures import LARGEST_TABLES, Edges
 from calibayes.tables.table import Table
 
 NETWORK = "network"
 """Name of the family over the columns of the network."""
-MOST_IN_NETWORK = (64, 48, 32, 24, 16, 12, 8, 4)
-"""Numbers of columns that are tried in turn, if the tables of all triples are too large."""
-LARGEST_TRIPLES = 2**24
-"""Most cells in the tables of all triples and classes: 128 megabytes."""
+MOST_IN_NETWORK = (64, 32, 16)
+"""Numbers of columns of a network of triples that are tried in turn, if all columns are too many."""
 
 
 @estimator
@@ -47,9 +43,10 @@ class KDependenceBayes(TabularNB):
     The columns are taken by decreasing mutual information with the class; the parents of each are those of the columns
     before it with the largest mutual information given the class (Sahami 1996), the second given the first. A second
     parent is itself joined to the first one, so that missing values can be summed out exactly. All is found in one pass
-    over the rows. Where the tables of all triples of columns would need more than 128 megabytes, only the columns that
-    depend on the class most (64 or fewer) are part of the network; the others are independent of all columns given the
-    class. With more columns than rows log probabilities have a temperature, as in `NaiveBayes`.
+    over the rows. Of more than 64 columns only the 64 that depend on the class most are part of the network; the others are
+    independent of all columns given the class. Where the tables of all triples of columns would need more than 128
+    megabytes, the largest are left out: these columns have one parent. With more columns than rows log probabilities have a
+    temperature, as in `NaiveBayes`.
 
     Parameters
     ----------
@@ -125,7 +122,7 @@ class KDependenceBayes(TabularNB):
         def network_columns(positions: Sequence[int], encoder: Encoder) -> list[int] | None:
             if family.max_parents == 1:
                 return tree_columns(positions, encoder, rows, k, family.max_cells)
-            if comb(len(positions), 3) * family.max_cells * k <= LARGEST_TRIPLES:
+            if len(positions) <= MOST_IN_NETWORK[0]:
                 return None
             return most_relevant_columns(
                 positions,
@@ -133,7 +130,9 @@ class KDependenceBayes(TabularNB):
                 rows,
                 k,
                 MOST_IN_NETWORK,
-                lambda levels: triples_fit(levels, k, family.max_cells),
+                lambda levels: (
+                    len(levels) <= MOST_IN_NETWORK[0] and fits(levels, k, family.max_cells, LARGEST_TABLES)
+                ),
             )
 
         return with_most_relevant(specification, rows.table, network_columns)
@@ -155,9 +154,3 @@ class KDependenceBayes(TabularNB):
             for parent, child, nats in family.edges_with_information(fitted.data_statistics[NETWORK])
         ]
         return sorted(edges, key=lambda edge: -edge.information)
-
-
-def triples_fit(levels: Sequence[int], k: int, max_cells: int) -> bool:
-    """Whether the tables of all triples of columns with these numbers of levels are few and small enough."""
-    few = len(levels) <= MOST_IN_NETWORK[0]
-    return few and k * cells_of_triples(levels, max_cells) <= LARGEST_TRIPLES

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations_with_replacement
-from math import comb, prod
 from typing import Self
 
 import numpy as np
@@ -30,14 +28,15 @@ from calibayes.families.tree.network_tables import (
     network_pseudo_counts,
     verify_parent_sets,
 )
-from calibayes.families.tree.structures import LARGEST_TABLES, AllEdges, Edges, PairCounts
+from calibayes.families.tree.structures import AllEdges, Edges
 from calibayes.families.tree.tables import log_volume
-from calibayes.kernels.levels import counts, networks, pairs, triples
+from calibayes.families.tree.triple_counts import TripleCounts
+from calibayes.kernels.levels import counts, networks
 from calibayes.kernels.levels.pairs import PairInformation
 
 
 @dataclass(frozen=True)
-class KDependence(PairCounts):
+class KDependence(TripleCounts):
     """The probability of each level of a column given the class and the levels of the column's parents (Sahami 1996).
 
     `prepare` learns the structure, the same for all classes, from the counts of all pairs (and triples) of columns;
@@ -52,7 +51,8 @@ class KDependence(PairCounts):
     prior : Dirichlet, optional
         Prior by equivalent sample size, the same for each column's table, instead of ``alpha``.
     max_cells : int, default=10000
-        Pairs and triples of columns with more combinations of levels are not counted.
+        Pairs and triples of columns with more combinations of levels are not counted, and so cannot be in one table. The
+        largest triples are left out, too, where the tables of all would need more than 128 megabytes.
     max_parents : {1, 2}, default=2
         Largest number of parents of a column beside the class. The second parent of a column is joined to its first one
         by an edge, which bounds the tables of three columns that missing values are summed out in.
@@ -97,84 +97,40 @@ class KDependence(PairCounts):
         """The parents of each column."""
         return self.parents
 
+    @property
+    def counts_triples(self) -> bool:
+        return self.max_parents == 2
+
     @cached_property
     def tables(self) -> NetworkTables:
         """The tables of the network; one without edges before `prepare`."""
         return NetworkTables(self.parents or ((),) * len(self.layout.columns), self.layout.levels)
-
-    @property
-    def triples(self) -> triples.Triples:
-        """The triples of columns that are counted. Raises ValueError if their tables do not fit into memory."""
-        levels = self.layout.levels
-        cells = len(self.layout.classes) * cells_of_triples(levels, self.max_cells)
-        if cells > LARGEST_TABLES:
-            raise ValueError(
-                f"the tables of all triples of {len(levels)} columns have {cells:.3g} cells over all classes, more than "
-                f"{LARGEST_TABLES:.3g}: max_parents=1, fewer bins, pooled levels or a smaller max_cells help"
-            )
-        return triples.column_triples(levels, self.max_cells)
-
-    def structure_statistics(self, columns: Array, weights: Array) -> Arrays:
-        """Counts of levels of each column and of all pairs and triples of columns, (k, cells) each."""
-        sums = super().structure_statistics(columns, weights)
-        if self.max_parents == 1:
-            return sums
-        return {
-            **sums,
-            "triple": triples.weighted_triples(columns, weights, self.layout.levels, self.triples),
-        }
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the structure and pseudo-counts learned from structure statistics."""
         order = parent_search.relevance_order(self.column_counts(start))
 
         def further(column: int, first: int, others: Sequence[int]) -> PairInformation:
-            tables = [self._count_of(start, (first, other, column)) for other in others]
+            tables = [self.count_of(start, (first, other, column)) for other in others]
             return parent_search.conditional_information(tables)
 
         parents = parent_search.ordered_parents(
-            order, self.candidates(start), self.edges, further if self.max_parents == 2 else None
+            order, self.candidates(start), self.edges, further if self.counts_triples else None
         )
         structured = replace(self, parents=parents)
         return replace(structured, prepared_pseudo_counts=structured._count_prior(start))
 
-    def _count_of(self, structure_statistics: Arrays, columns: tuple[int, ...]) -> Array:
-        """The counts of one, two or three columns, (k, levels of each); of a triple that is not counted, one cell of 0."""
-        levels = self.layout.levels
-        if len(columns) == 1:
-            return self.column_counts(structure_statistics)[columns[0]]
-        if len(columns) == 2:
-            return pairs.pair_table(structure_statistics["pair"], self.pairs, levels, *columns)
-        if self.triples.position(columns) < 0:
-            return np.zeros((len(self.layout.classes), 1, 1, 1))
-        return triples.triple_table(structure_statistics["triple"], self.triples, levels, columns)
-
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         parts = [
-            self._count_of(structure_statistics, (*parents, j))
+            self.count_of(structure_statistics, (*parents, j))
             for j, parents in enumerate(self.tables.parents)
         ]
         return {"count": self.tables.join(parts)}
 
-    def recode(self, structure_statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
-        """A pair or triple that now has too many cells is dropped; one that was not counted before has counts of 0."""
-        recoded = super().recode(structure_statistics, codes, levels)
-        if self.max_parents == 1:
-            return recoded
-        new = triples.column_triples(tuple(levels), self.max_cells)
-        moved = np.zeros((len(recoded["pair"]), int(new.first[-1])))
-        for number, columns in enumerate(map(tuple, new.columns.tolist())):
-            if self.triples.position(columns) >= 0:
-                table = self._count_of(structure_statistics, columns)
-                sizes = [levels[j] for j in columns]
-                cells = counts.recode_table(table, [codes[j] for j in columns], sizes)
-                moved[:, new.first[number] : new.first[number + 1]] = cells.reshape(len(moved), -1)
-        return {**recoded, "triple": moved}
-
     def edges_with_information(self, structure_statistics: Arrays) -> list[tuple[int, int, float]]:
         """Parent, child and mutual information in nats given the class (for a second parent, and the first) of each edge."""
         tables = [
-            (parent, child, self._count_of(structure_statistics, (*parents[:place], parent, child)))
+            (parent, child, self.count_of(structure_statistics, (*parents[:place], parent, child)))
             for child, parents in enumerate(self.tables.parents)
             for place, parent in enumerate(parents)
         ]
@@ -199,15 +155,6 @@ class KDependence(PairCounts):
         verify_parent_sets(self.parents or (), levels, self.max_parents, self.max_cells)
         cells = sum(self.tables.sizes)
         require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, cells), 0.0)
-
-    def verify_structure_statistics(self, structure_statistics: Arrays) -> None:
-        if self.max_parents == 1:
-            return super().verify_structure_statistics(structure_statistics)
-        shape = len(self.layout.classes), cells_of_triples(self.layout.levels, self.max_cells)
-        triple = {name: value for name, value in structure_statistics.items() if name == "triple"}
-        require_arrays("structure statistics", triple, {"triple": shape}, least=0.0)
-        others = {name: value for name, value in structure_statistics.items() if name != "triple"}
-        return super().verify_structure_statistics(others)
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), sum(self.tables.sizes)
@@ -242,7 +189,7 @@ class KDependence(PairCounts):
         def count_of(columns: tuple[int, ...]) -> Array:
             if structure_statistics is None:
                 return np.ones((k, *(levels[j] for j in columns)))
-            return np.maximum(self._count_of(structure_statistics, columns), 0.0)
+            return np.maximum(self.count_of(structure_statistics, columns), 0.0)
 
         per_level = self.pseudo_counts(levels)
         return network_pseudo_counts(self.tables, per_level, count_of, self.back_off)
@@ -298,14 +245,3 @@ class KDependence(PairCounts):
         ):
             filled[rows, j] = np.argmax(np.einsum("nk,nkl->nl", posterior[rows], belief), axis=1)
         return filled
-
-
-def cells_of_triples(levels: Sequence[int], most: int) -> int:
-    """Number of cells of all triples of columns with at most ``most`` each, without listing the triples."""
-    sizes = sorted(set(levels))
-    number = {size: list(levels).count(size) for size in sizes}
-    cells = 0
-    for shape in combinations_with_replacement(sizes, 3):
-        ways = prod(comb(number[size], shape.count(size)) for size in set(shape))
-        cells += prod(shape) * ways if prod(shape) <= most else 0
-    return cells

@@ -6,8 +6,9 @@ The tables lie side by side: levels a, b and c of the columns h < i < j share ce
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,22 +24,23 @@ class Triples(NamedTuple):
     """The columns of each triple, ascending, (triples, 3)."""
     first: Array
     """First cell of the table of each triple and the total number of cells at the end, (triples + 1,)."""
+    positions: Mapping[tuple[int, ...], int]
+    """Columns of a triple, ascending -> its position."""
 
     def position(self, columns: tuple[int, ...]) -> int:
         """The position of the triple of these columns, in any order; -1 if it is not counted."""
-        places = np.flatnonzero((self.columns == sorted(columns)).all(axis=1))
-        return int(places[0]) if len(places) else -1
+        return self.positions.get(tuple(sorted(columns)), -1)
 
 
 @lru_cache(maxsize=64)
 def column_triples(levels: tuple[int, ...], most: int) -> Triples:
     """All triples of columns whose table has at most ``most`` cells."""
-    listed = list(combinations(range(len(levels)), 3))
-    columns = np.array(listed, dtype=np.intp).reshape(-1, 3)
+    columns = np.array(list(combinations(range(len(levels)), 3)), dtype=np.intp).reshape(-1, 3)
     sizes = np.asarray(levels, dtype=np.float64)[columns].prod(axis=1)
     small = sizes <= most
     first = np.concatenate([[0], np.cumsum(sizes[small].astype(np.intp))]).astype(np.intp)
-    return Triples(columns[small], first)
+    counted = columns[small]
+    return Triples(counted, first, {tuple(triple): number for number, triple in enumerate(counted.tolist())})
 
 
 def weighted_triples(codes: Array, weights: Array, levels: tuple[int, ...], triples: Triples) -> Array:
@@ -46,8 +48,7 @@ def weighted_triples(codes: Array, weights: Array, levels: tuple[int, ...], trip
     sums = np.empty((weights.shape[1], int(triples.first[-1])))
     columns = codes.astype(np.int32)
     numbers = triples.columns[:, 0] * len(levels) + triples.columns[:, 1]
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(numbers)], strict=True):
+    for start, stop in pairwise([*np.flatnonzero(np.diff(numbers, prepend=-1)), len(numbers)]):
         left, middle = triples.columns[start, :2]
         thirds = triples.columns[start:stop, 2]
         sizes = tuple(levels[left] * levels[middle] * levels[third] for third in thirds)
