@@ -115,15 +115,25 @@ def tree(scale_free=False, **options):
 
 
 def k_dependence(scale_free=False, **options):
-    levels = (2, 4, 3, 1)
-    layout = Layout(CLASSES, _names(4), levels=levels)
+    """A column depends on three others, so that two parents cannot describe the rows exactly.
+
+    There are more rows than elsewhere: tables of three columns have many cells, and those of a single row would depend on
+    rounding.
+    """
+    rng, n, levels = generator(10), 5 * N, (2, 4, 3, 1, 2)
+    a, c = np.arange(n) % K, rng.integers(0, 4, n)
+    b = np.where(rng.random(n) < 0.6, c % 2, rng.integers(0, 2, n))
+    e = np.where(rng.random(n) < 0.5, (a + b + c) % 3, rng.integers(0, 3, n))
+    f = np.where(rng.random(n) < 0.5, (b + c + e) % 2, rng.integers(0, 2, n))
+    columns = np.stack([b, c, e, np.zeros(n, dtype=int), f], axis=1)
+    layout = Layout(CLASSES, _names(5), levels=levels, ordered=(0, 4, 3, 0, 0))
     family = KDependence(**options).bind(layout)
-    return FamilyCase(family, _branching(), K, (_everything(levels), 1.0), scale_free)
+    return FamilyCase(family, columns, K, (_everything(levels), 1.0), scale_free)
 
 
 def one_dependence(scale_free=False, pairs=6, **options):
     levels = (2, 4, 3, 1)
-    layout = Layout(CLASSES, _names(4), levels=levels)
+    layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
     family = AveragedOneDependence(**options).bind(layout)
     support, counted = (_everything(levels), 1.0), np.full(N, len(levels) + pairs)
     return FamilyCase(family, _branching(), K, support, scale_free, counted, maximizes_likelihood=False)
@@ -269,10 +279,14 @@ FAMILIES = {
     "k-dependence-2-back-off": k_dependence(alpha=0.5, back_off=5.0),
     "k-dependence-2-test": k_dependence(edges=SignificantEdges(), alpha=1.0),
     "k-dependence-without-triples": k_dependence(max_cells=12, alpha=0.5),
+    "k-dependence-2-smoothed": replace(
+        k_dependence(bandwidth=InCells(0.8), alpha=0.1), maximizes_likelihood=False
+    ),
     "one-dependence": one_dependence(scale_free=True),
     "one-dependence-dirichlet": one_dependence(prior=Dirichlet(4.0)),
     "one-dependence-back-off": one_dependence(alpha=0.5, back_off=5.0),
     "one-dependence-least-rows": one_dependence(least_rows=35.0, scale_free=True),
+    "one-dependence-smoothed": one_dependence(bandwidth=InCells(0.8), alpha=0.1),
     "one-dependence-few-pairs": one_dependence(max_cells=6, pairs=4, alpha=0.5),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),

@@ -118,6 +118,9 @@ def test_columns_whose_pairs_are_not_counted_are_independent_given_the_class():
     x_given_y = probability(codes, labels, 0, row[0], 0, (1, row[1]))
     expected = (x * y_given_x * z + y * x_given_y * z + z * x * y) / 3
     assert np.exp(family.log_density(codes[:1], parameters))[0, 0] == pytest.approx(expected)
+    family, parameters, codes, labels = fitted(max_cells=0)
+    assert family.super_parents == (0,)
+    assert np.exp(family.log_density(codes[:1], parameters))[0, 0] == pytest.approx(x * y * z)
 
 
 def test_tables_that_need_too_much_memory_are_refused(monkeypatch):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.bins import InformedBins
+from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.attributes import fitted_of
@@ -25,14 +25,15 @@ from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns
 from calibayes.families import AveragedOneDependence
+from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.tables.table import Table
 
 STARS = "stars"
 """Name of the family over the columns that are averaged over."""
 MOST_AVERAGED = (128, 64, 32, 16)
 """Numbers of columns that are tried in turn, if all columns are too many."""
-LARGEST_PAIRS = 2**23
-"""Most cells in the tables of all pairs and classes: 64 megabytes."""
+LARGEST_PAIRS = 2**24
+"""Most cells in the tables of all pairs and classes: 128 megabytes."""
 
 
 @estimator
@@ -42,23 +43,25 @@ class AODE(TabularNB):
     p(x | class) is the mean over the super-parents (Webb, Boughton and Wang 2005). Nothing is searched for, and one pass
     over the rows is enough for maximum likelihood; calibration moves the counts of pairs, which all super-parents share.
     Numbers are binned, the rest is categorical. Time grows with the square of the number of columns: only the 128 columns
-    that depend on the class most (fewer, if the tables of their pairs would need more than 64 megabytes) take part; the
+    that depend on the class most (fewer, if the tables of their pairs would need more than 128 megabytes) take part; the
     others are independent of all columns given the class. With more columns than rows log probabilities have a temperature,
     as in `NaiveBayes`.
 
     Parameters
     ----------
-    least_rows : float, default=30
-        Rows per level that a column must have on average to be a super-parent; if none has as many, the one with the most
-        is.
+    least_rows : float, default=2
+        Rows per level that a column must have on average to be a super-parent; if none has as many, those with the most
+        are. It keeps columns out whose levels hardly repeat.
     back_off : float, default=5
         Pseudo-rows that smooth a column's distribution, under each level of the super-parent, towards its distribution in
         the class.
+    bandwidth : {"bins", "normal", "silverman", "sheather_jones"}, 0 or rule of `calibayes.families`, optional
+        Width of the kernel that smooths the tables along binned numbers, as in `TreeAugmentedNB`.
     max_cells : int, default=10000
         Two columns whose joint table has more cells than this do not depend on each other.
     discretize, n_bins
-        How numbers are binned; see `NaiveBayes`. By default coarsely, with edges where the class frequencies change
-        (`InformedBins`).
+        How numbers are binned; see `NaiveBayes`. By default into at most 32 bins (`PairBins`), and ``bandwidth`` smooths
+        over the bins.
     kinds : mapping, optional
         Column, by name or position, -> "binned" or "categorical" for columns that are to have another kind than by
         default, or another kind of `GenerativeClassifier`, which is then independent of these columns given the class.
@@ -88,8 +91,9 @@ class AODE(TabularNB):
     True
     """
 
-    least_rows: float = 30.0
+    least_rows: float = 2.0
     back_off: float = 5.0
+    bandwidth: str | float | Bandwidth | None = None
     max_cells: int = 10_000
     discretize: str | Encoder | None = None
     n_bins: int | None = None
@@ -97,7 +101,7 @@ class AODE(TabularNB):
     numeric_kind: ClassVar[str] = "binned"
 
     def choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, InformedBins(few=16, parts=4))
+        bins = chosen_bins(self.discretize, self.n_bins, PairBins(few=32, parts=16, budget=2**20))
         return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -105,6 +109,7 @@ class AODE(TabularNB):
             **smoothing_of(self.alpha, self.prior),
             least_rows=number("least_rows", self.least_rows, 0.0, 1e300),
             back_off=number("back_off", self.back_off, 0.0, 1e300),
+            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
             max_cells=whole_number("max_cells", self.max_cells, 1),
         )
         return joint_specifications(STARS, family, self.kinds, self.choices())
@@ -115,7 +120,8 @@ class AODE(TabularNB):
         most_cells = specification.families[0][1].max_cells
 
         def star_columns(positions: Sequence[int], encoder: Encoder) -> list[int] | None:
-            if len(positions) ** 2 * most_cells * k <= 2 * LARGEST_PAIRS:
+            is_small = len(positions) ** 2 * most_cells * k <= 2 * LARGEST_PAIRS
+            if is_small and len(positions) <= MOST_AVERAGED[0]:
                 return None
             return most_relevant_columns(
                 positions, encoder, rows, k, MOST_AVERAGED, lambda levels: pairs_fit(levels, k, most_cells)

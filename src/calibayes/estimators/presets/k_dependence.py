@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.bins import InformedBins
+from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.attributes import fitted_of
@@ -27,6 +27,7 @@ from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.estimators.presets.tree import Edge
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns, tree_columns
 from calibayes.families import KDependence, SignificantEdges
+from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import LARGEST_TABLES, Edges
 from calibayes.tables.table import Table
 
@@ -57,11 +58,13 @@ class KDependenceBayes(TabularNB):
     back_off : float, default=5
         Pseudo-rows that smooth a column's distribution, under each combination of levels of its parents, towards that with
         one parent fewer.
+    bandwidth : {"bins", "normal", "silverman", "sheather_jones"}, 0 or rule of `calibayes.families`, optional
+        Width of the kernel that smooths the tables along binned numbers, as in `TreeAugmentedNB`.
     max_cells : int, default=10000
         Columns whose joint table has more cells than this are not joined.
     discretize, n_bins
-        How numbers are binned; see `NaiveBayes`. By default coarsely, with edges where the class frequencies change
-        (`InformedBins`).
+        How numbers are binned; see `NaiveBayes`. By default into at most 16 bins, or finely if ``max_parents`` is 1
+        (`PairBins`), and ``bandwidth`` smooths over the bins.
     kinds : mapping, optional
         Column, by name or position, -> "binned" or "categorical" for columns that are to have another kind than by
         default, or another kind of `GenerativeClassifier`, which is then independent of the network given the class.
@@ -94,6 +97,7 @@ class KDependenceBayes(TabularNB):
     max_parents: int = 2
     edges: Edges | None = None
     back_off: float = 5.0
+    bandwidth: str | float | Bandwidth | None = None
     max_cells: int = 10_000
     discretize: str | Encoder | None = None
     n_bins: int | None = None
@@ -101,7 +105,8 @@ class KDependenceBayes(TabularNB):
     numeric_kind: ClassVar[str] = "binned"
 
     def choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, InformedBins(few=16, parts=4))
+        fine = PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
+        bins = chosen_bins(self.discretize, self.n_bins, fine)
         return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -110,6 +115,7 @@ class KDependenceBayes(TabularNB):
             max_parents=whole_number("max_parents", self.max_parents, 1),
             edges=checked_edges(self.edges, SignificantEdges()),
             back_off=number("back_off", self.back_off, 0.0, 1e300),
+            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
             max_cells=whole_number("max_cells", self.max_cells, 1),
         )
         return joint_specifications(NETWORK, family, self.kinds, self.choices())

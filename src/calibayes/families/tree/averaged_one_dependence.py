@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -21,10 +22,18 @@ from calibayes.core.verify import (
     require_sums_of_one,
 )
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
+from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
 from calibayes.families.tree.stars import Stars
 from calibayes.families.tree.structures import LARGEST_TABLES, PairCounts, cells_of_pairs
-from calibayes.families.tree.tables import log_volume, pseudo_counts
+from calibayes.families.tree.tables import (
+    bandwidths_in_cells,
+    log_volume,
+    pseudo_counts,
+    smooth_axes,
+    smoothing_matrices,
+    verify_widths,
+)
 from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.counts import draw
 from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
@@ -51,18 +60,23 @@ class AveragedOneDependence(PairCounts):
     max_cells : int, default=10000
         Pairs of columns with more combinations of levels are not counted: these columns do not depend on each other.
     least_rows : float, default=0
-        Rows per level that a column must have on average to be a super-parent; if no column has as many, the one with the
-        most is the only super-parent.
+        Rows per level that a column must have on average to be a super-parent; if no column has as many, those with the
+        most are super-parents.
     back_off : float, default=0
         Pseudo-rows added to each conditional distribution of a column, distributed as the column is in the class.
+    bandwidth : Bandwidth, default=InCells(0)
+        Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
     """
 
     least_rows: float = 0.0
     back_off: float = 0.0
+    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     super_parents: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
     """The columns that others depend on, set by `prepare`."""
     prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
     """Pseudo-counts of all cells (k, cells), set by `prepare`."""
+    widths: Array | None = field(default=None, repr=False, compare=False)
+    """Bandwidths in cells (k, d), set by `prepare`."""
 
     reads = "levels"
 
@@ -71,9 +85,10 @@ class AveragedOneDependence(PairCounts):
         for name in ("least_rows", "back_off"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be finite and must not be negative, got {getattr(self, name)}")
+        check_bandwidth(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, super_parents=None, prepared_pseudo_counts=None)
+        return replace(self, layout=layout, super_parents=None, prepared_pseudo_counts=None, widths=None)
 
     def conjugate(self) -> Self:
         has_prior = np.any(self.alpha) or self.prior or self.back_off
@@ -109,14 +124,20 @@ class AveragedOneDependence(PairCounts):
         """This family with the super-parents and pseudo-counts that follow from the counts."""
         column_counts = self.column_counts(start)
         prepared = replace(self, super_parents=self._chosen(column_counts))
-        return replace(prepared, prepared_pseudo_counts=prepared._count_prior(column_counts))
+        return replace(
+            prepared,
+            prepared_pseudo_counts=prepared._count_prior(column_counts),
+            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts),
+        )
 
     def _chosen(self, column_counts: Sequence[Array]) -> tuple[int, ...]:
-        """The columns with several levels and enough rows per level."""
-        several = [j for j, size in enumerate(self.layout.levels) if size > 1] or [0]
-        rows = {j: float(column_counts[j].sum()) / self.layout.levels[j] for j in several}
-        enough = tuple(j for j in several if rows[j] >= self.least_rows)
-        return enough or (max(several, key=lambda j: rows[j]),)
+        """The columns with several levels, enough rows per level and pairs that are counted; one column if none has."""
+        levels, counted = self.layout.levels, self.pairs
+        paired = set(counted.left.tolist()) | set(counted.right.tolist())
+        several = [j for j in sorted(paired) if levels[j] > 1] or [0]
+        rows = {j: float(column_counts[j].sum()) / levels[j] for j in several}
+        least = min(self.least_rows, max(rows.values()))
+        return tuple(j for j in several if rows[j] >= least)
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         return structure_statistics
@@ -127,13 +148,15 @@ class AveragedOneDependence(PairCounts):
         super().verify()
         k, d = len(self.layout.classes), len(self.layout.columns)
         require_length("levels", self.layout.levels, d)
-        if not k or (self.super_parents is None and self.prepared_pseudo_counts is None):
+        prepared = (self.super_parents, self.prepared_pseudo_counts, self.widths)
+        if not k or all(part is None for part in prepared):
             return
         require(bool(self.super_parents), "super_parents is missing")
         require_columns("super_parents", self.super_parents or ())
         require_positions("super_parents", self.super_parents or (), d)
         cells = int(self.stars.first[-1])
         require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, cells), 0.0)
+        verify_widths(self.widths, self.layout)
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), int(self.stars.first[-1])
@@ -159,9 +182,34 @@ class AveragedOneDependence(PairCounts):
 
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo = self._pseudo_counts
-        count = self.cells(statistics)[:, self._sources] + pseudo
+        count = self._smoothed(statistics)[:, self._sources] + pseudo
         count = floored(count, self.stars.distribution_sums(count), pseudo)
         return {"log_probability": np.log(count) - np.log(self.stars.distribution_sums(count))}
+
+    def _smoothed(self, statistics: Arrays) -> Array:
+        """All counts, (k, cells), smoothed along the columns with ordered cells."""
+        if self.widths is None or not self.widths.any():
+            return self.cells(statistics)
+        levels, counted, matrices = self.layout.levels, self.pairs, self._smoothing
+        singles = [
+            smooth_axes(count, [matrix])
+            for count, matrix in zip(self.column_counts(statistics), matrices, strict=True)
+        ]
+        columns = zip(counted.left.tolist(), counted.right.tolist(), pairwise(counted.first), strict=True)
+        joint = [
+            smooth_axes(
+                statistics["pair"][:, start:stop].reshape(-1, levels[i], levels[j]),
+                [matrices[i], matrices[j]],
+            )
+            for i, j, (start, stop) in columns
+        ]
+        return np.concatenate([table.reshape(len(table), -1) for table in (*singles, *joint)], axis=1)
+
+    @cached_property
+    def _smoothing(self) -> list[Array | None]:
+        """The smoothing matrix of each column."""
+        widths = np.zeros((0, 0)) if self.widths is None else self.widths
+        return smoothing_matrices(self.layout.levels, widths, self.layout.ordered)
 
     def _count_prior(self, column_counts: Sequence[Array] | None) -> Array:
         """Pseudo-counts of all cells; back-off is to equal shares where no counts of columns are given."""

@@ -20,6 +20,7 @@ from calibayes.core.verify import (
     require_sums_of_one,
 )
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
+from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
 from calibayes.families.tree import parent_search
 from calibayes.families.tree.network_tables import (
@@ -29,7 +30,13 @@ from calibayes.families.tree.network_tables import (
     verify_parent_sets,
 )
 from calibayes.families.tree.structures import AllEdges, Edges
-from calibayes.families.tree.tables import log_volume
+from calibayes.families.tree.tables import (
+    bandwidths_in_cells,
+    log_volume,
+    smooth_axes,
+    smoothing_matrices,
+    verify_widths,
+)
 from calibayes.families.tree.triple_counts import TripleCounts
 from calibayes.kernels.levels import counts, networks
 from calibayes.kernels.levels.pairs import PairInformation
@@ -62,15 +69,20 @@ class KDependence(TripleCounts):
     back_off : float, default=0
         Pseudo-rows added to each conditional distribution of a column, distributed as the column is given the class and
         one parent fewer.
+    bandwidth : Bandwidth, default=InCells(0)
+        Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
     """
 
     max_parents: int = 2
     edges: Edges = field(default_factory=AllEdges)
     back_off: float = 0.0
+    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     parents: ParentSets | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parents of each column."""
     prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
     """Pseudo-counts of all cells (k, cells), set by `prepare`."""
+    widths: Array | None = field(default=None, repr=False, compare=False)
+    """Bandwidths in cells (k, d), set by `prepare`."""
 
     reads = "levels"
 
@@ -82,9 +94,10 @@ class KDependence(TripleCounts):
             )
         if not 0 <= self.back_off < np.inf:
             raise ValueError(f"back_off must be finite and must not be negative, got {self.back_off}")
+        check_bandwidth(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, parents=None, prepared_pseudo_counts=None)
+        return replace(self, layout=layout, parents=None, prepared_pseudo_counts=None, widths=None)
 
     def conjugate(self) -> Self:
         has_prior = np.any(self.alpha) or self.prior or self.back_off
@@ -118,7 +131,12 @@ class KDependence(TripleCounts):
             order, self.candidates(start), self.edges, further if self.counts_triples else None
         )
         structured = replace(self, parents=parents)
-        return replace(structured, prepared_pseudo_counts=structured._count_prior(start))
+        column_counts, dimension = self.column_counts(start), 1 + self.max_parents
+        return replace(
+            structured,
+            prepared_pseudo_counts=structured._count_prior(start),
+            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts, dimension),
+        )
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         parts = [
@@ -149,12 +167,14 @@ class KDependence(TripleCounts):
         super().verify()
         k, levels = len(self.layout.classes), self.layout.levels
         require_length("levels", levels, len(self.layout.columns))
-        if not k or (self.parents is None and self.prepared_pseudo_counts is None):
+        prepared = (self.parents, self.prepared_pseudo_counts, self.widths)
+        if not k or all(part is None for part in prepared):
             return
         require(self.parents is not None, "parents is missing")
         verify_parent_sets(self.parents or (), levels, self.max_parents, self.max_cells)
         cells = sum(self.tables.sizes)
         require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, cells), 0.0)
+        verify_widths(self.widths, self.layout)
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), sum(self.tables.sizes)
@@ -178,9 +198,21 @@ class KDependence(TripleCounts):
 
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo = self._pseudo_counts
-        count = statistics["count"] + pseudo
+        count = self._smoothed(statistics["count"]) + pseudo
         count = floored(count, self.tables.distribution_sums(count), pseudo)
         return {"log_probability": np.log(count) - np.log(self.tables.distribution_sums(count))}
+
+    def _smoothed(self, count: Array) -> Array:
+        """Counts (k, cells), smoothed along the columns with ordered cells."""
+        if self.widths is None or not self.widths.any():
+            return count
+        matrices = smoothing_matrices(self.layout.levels, self.widths, self.layout.ordered)
+        tables = zip(self.tables.parents, self.tables.arrays(count), strict=True)
+        parts = [
+            smooth_axes(table, [matrices[i] for i in (*parents, j)])
+            for j, (parents, table) in enumerate(tables)
+        ]
+        return self.tables.join(parts)
 
     def _count_prior(self, structure_statistics: Arrays | None) -> Array:
         """Pseudo-counts of all cells; back-off is to equal shares where no structure statistics are given."""

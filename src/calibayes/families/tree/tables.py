@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require, require_finite
 from calibayes.families.kernel.bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree.structures import Parents, topological_order
 from calibayes.kernels.levels import counts, trees
@@ -149,26 +150,33 @@ def shares(count: Array) -> Array:
     return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[-1])
 
 
-def bandwidths_in_cells(rule: Bandwidth, layout: Layout, column_counts: Sequence[Array]) -> Array:
-    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells."""
+def bandwidths_in_cells(
+    rule: Bandwidth, layout: Layout, column_counts: Sequence[Array], dimension: int = 2
+) -> Array:
+    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells.
+
+    ``dimension`` is the number of columns of a table.
+    """
     widths = np.zeros((len(layout.classes), len(layout.columns)))
     first = counts.offsets(layout.levels)
     for j, cells in enumerate(layout.ordered):
         if cells >= FEWEST_CELLS:
             log_volume = layout.log_volume[first[j] : first[j] + cells]
             count = np.maximum(column_counts[j][:, :cells], 0.0)
-            widths[:, j] = rule.width_in_cells(count, log_volume, 2)
+            widths[:, j] = rule.width_in_cells(count, log_volume, dimension)
     return widths
 
 
-def smoothing_matrices(tables: TreeTables, bandwidths: Array, ordered: Sequence[int]) -> list[Array | None]:
+def smoothing_matrices(
+    levels: Sequence[int], bandwidths: Array, ordered: Sequence[int]
+) -> list[Array | None]:
     """For each column, the share of each level's count that every level receives, (k, levels, levels).
 
     Unordered levels keep their counts. None for a column whose bandwidths, a column of (k, d), are all 0.
     """
     return [
         _smoothing_matrix(widths, cells, levels) if widths.any() else None
-        for widths, cells, levels in zip(bandwidths.T, ordered, tables.levels, strict=True)
+        for widths, cells, levels in zip(bandwidths.T, ordered, levels, strict=True)
     ]
 
 
@@ -176,6 +184,24 @@ def _smoothing_matrix(widths: Array, cells: int, levels: int) -> Array:
     matrix = np.repeat(np.eye(levels)[None], len(widths), axis=0)
     matrix[:, :cells, :cells] = counts.smoothing_matrices(widths, np.full(len(widths), cells))
     return matrix
+
+
+def smooth_axes(table: Array, matrices: Sequence[Array | None]) -> Array:
+    """Counts (k, levels of each column), smoothed along each column by its matrix (k, levels, levels), if it has one."""
+    for axis, matrix in enumerate(matrices, start=1):
+        if matrix is not None:
+            last = np.moveaxis(table, axis, -1)
+            smoothed = np.matmul(last.reshape(len(table), -1, last.shape[-1]), matrix)
+            table = np.moveaxis(smoothed.reshape(last.shape), -1, axis)
+    return table
+
+
+def verify_widths(widths: Array | None, layout: Layout) -> None:
+    """Raises ValueError unless these are bandwidths (k, d) of columns with ordered cells."""
+    d = len(layout.columns)
+    array = require_finite("widths", widths, (len(layout.classes), d), 0.0)
+    is_ordered = np.array(layout.ordered or (0,) * d) > 0
+    require(not array[:, ~is_ordered].any(), "widths contains a width of unordered levels")
 
 
 def smooth(count: Array, tables: TreeTables, smoothing: Sequence[Array | None]) -> Array:

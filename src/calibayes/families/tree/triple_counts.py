@@ -53,7 +53,8 @@ class TripleCounts(PairCounts):
         """The counts of one, two or three columns, (k, levels of each); of a triple that is not counted, one cell of 0."""
         levels = self.layout.levels
         if len(columns) == 1:
-            return self.column_counts(structure_statistics)[columns[0]]
+            first = counts.offsets(levels)[columns[0]]
+            return np.asarray(structure_statistics["single"][:, first : first + levels[columns[0]]])
         if len(columns) == 2:
             return pairs.pair_table(structure_statistics["pair"], self.pairs, levels, *columns)
         if self.triples.position(columns) < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations, pairwise
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,9 @@ class Triples(NamedTuple):
 @lru_cache(maxsize=64)
 def column_triples(levels: tuple[int, ...], most: int) -> Triples:
     """All triples of columns whose table has at most ``most`` cells."""
-    columns = np.array(list(combinations(range(len(levels)), 3)), dtype=np.intp).reshape(-1, 3)
+    smallest = prod(sorted(levels)[:2])
+    usable = [j for j, size in enumerate(levels) if size * smallest <= most]  # so that few triples are listed
+    columns = np.array(list(combinations(usable, 3)), dtype=np.intp).reshape(-1, 3)
     sizes = np.asarray(levels, dtype=np.float64)[columns].prod(axis=1)
     small = sizes <= most
     first = np.concatenate([[0], np.cumsum(sizes[small].astype(np.intp))]).astype(np.intp)
