@@ -131,12 +131,12 @@ def k_dependence(scale_free=False, **options):
     return FamilyCase(family, columns, K, (_everything(levels), 1.0), scale_free)
 
 
-def one_dependence(scale_free=False, pairs=6, **options):
+def one_dependence(scale_free=False, stars=3, likeliest=False, **options):
     levels = (2, 4, 3, 1)
     layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
-    family = AveragedOneDependence(**options).bind(layout)
-    support, counted = (_everything(levels), 1.0), np.full(N, len(levels) + pairs)
-    return FamilyCase(family, _branching(), K, support, scale_free, counted, maximizes_likelihood=False)
+    family, support = AveragedOneDependence(**options).bind(layout), (_everything(levels), 1.0)
+    counts_per_row = np.full(N, stars * len(levels))
+    return FamilyCase(family, _branching(), K, support, scale_free, counts_per_row, likeliest)
 
 
 def bernoulli(**options):
@@ -285,9 +285,14 @@ FAMILIES = {
     "one-dependence": one_dependence(scale_free=True),
     "one-dependence-dirichlet": one_dependence(prior=Dirichlet(4.0)),
     "one-dependence-back-off": one_dependence(alpha=0.5, back_off=5.0),
-    "one-dependence-least-rows": one_dependence(least_rows=35.0, scale_free=True),
+    "one-dependence-least-rows": one_dependence(least_rows=35.0, stars=2, scale_free=True),
     "one-dependence-smoothed": one_dependence(bandwidth=InCells(0.8), alpha=0.1),
-    "one-dependence-few-pairs": one_dependence(max_cells=6, pairs=4, alpha=0.5),
+    "one-dependence-few-pairs": one_dependence(max_cells=6, alpha=0.5),
+    "one-dependence-divided": one_dependence(divides_rows=True, scale_free=True, likeliest=True),
+    "one-dependence-divided-back-off": one_dependence(
+        divides_rows=True, alpha=0.5, back_off=5.0, likeliest=True
+    ),
+    "one-dependence-divided-smoothed": one_dependence(divides_rows=True, bandwidth=InCells(0.8), alpha=0.1),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),

@@ -33,7 +33,7 @@ ONE_MAXIMUM = [
 ]
 """Those whose likelihood is highest at the closed form. An average of densities, each of maximum likelihood, has not
 maximum likelihood itself: steps that may only raise it end elsewhere."""
-HIDDEN = [name for name, case in FAMILIES.items() if case.has_hidden]
+HIDDEN = [name for name, case in FAMILIES.items() if case.has_hidden and case.maximizes_likelihood]
 COUNTING = [name for name, case in FAMILIES.items() if isinstance(case.family, CountStatistics)]
 
 
@@ -149,7 +149,9 @@ def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
     valid_solution = run_.model.keep_valid(end, solution)[0]
     assert largest_difference(valid_solution, end) < 1e-3
     if largest_difference(valid_solution, solution) > 1e-8:
-        assert not case.scale_free, "a solution without a prior has no negative counts"
+        # Where rows are divided among densities, a count may vanish in the limit only.
+        vanishes = case.has_hidden and isinstance(case.family, CountStatistics)
+        assert vanishes or not case.scale_free, "a solution without a prior has no negative counts"
         return
     assert_allclose(sums["class_prior"]["count"], 0.7 * end["class_prior"]["count"], rtol=1e-4)
 

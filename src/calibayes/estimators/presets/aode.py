@@ -26,6 +26,7 @@ from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns
 from calibayes.families import AveragedOneDependence
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
+from calibayes.rules import rule_named
 from calibayes.tables.table import Table
 
 STARS = "stars"
@@ -40,8 +41,9 @@ LARGEST_PAIRS = 2**24
 class AODE(TabularNB):
     """Averaged one-dependence estimators (AODE): all columns depend on one, the super-parent, each column in turn.
 
-    p(x | class) is the mean over the super-parents (Webb, Boughton and Wang 2005). Nothing is searched for, and one pass
-    over the rows is enough for maximum likelihood; calibration moves the counts of pairs, which all super-parents share.
+    p(x | class) is the mean over the super-parents (Webb, Boughton and Wang 2005). Under "ml" and "map" each super-parent
+    counts all rows, as in the paper, in one pass; nothing is searched for. Under rules with steps the weight of a row is
+    divided among the super-parents by their posterior, as among the components of a mixture.
     Numbers are binned, the rest is categorical. Time grows with the square of the number of columns: only the 128 columns
     that depend on the class most (fewer, if the tables of their pairs would need more than 128 megabytes) take part; the
     others are independent of all columns given the class. With more columns than rows log probabilities have a temperature,
@@ -70,7 +72,7 @@ class AODE(TabularNB):
     alpha : float, default=1
         Pseudo-count per level, divided by the number of levels of the super-parent.
     rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
-        See `GenerativeClassifier`. The average has no natural parameters, which "gd" would need.
+        See `GenerativeClassifier`.
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class AODE(TabularNB):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         family = AveragedOneDependence(
             **smoothing_of(self.alpha, self.prior),
+            divides_rows=not rule_named(self.rule).is_closed_form,
             least_rows=number("least_rows", self.least_rows, 0.0, 1e300),
             back_off=number("back_off", self.back_off, 0.0, 1e300),
             bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
+from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.core.verify import (
     probabilities_of,
@@ -30,7 +30,7 @@ from calibayes.families.tree.tables import (
     bandwidths_in_cells,
     log_volume,
     pseudo_counts,
-    smooth_axes,
+    smooth,
     smoothing_matrices,
     verify_widths,
 )
@@ -40,6 +40,8 @@ from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
 
 COPIES = 4
 """Tables of all pairs that are in memory at a time: counts, and both directions of probabilities and pseudo-counts."""
+SHARES_AT_A_TIME = 2**22
+"""Posteriors of super-parents, over rows and classes, that are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class AveragedOneDependence(PairCounts):
     """p(x | class) is the mean, over super-parents, of densities in which all columns depend on the super-parent.
 
     Each of these is p(super-parent | class) times the product of p(column | super-parent, class) over the other columns
-    (Webb, Boughton and Wang 2005). The statistics are the counts of all columns and pairs of columns, which all
-    super-parents share, so that every closed form remains one and calibration moves the counts. Of a row with missing
-    values each density is that of the known cells: a missing super-parent is summed out.
+    (Webb, Boughton and Wang 2005). The statistics are counts of pairs, for each super-parent: those of all rows, or of rows
+    that are divided among the super-parents. Of a row with missing values each density is that of the known cells: a missing
+    super-parent is summed out.
 
     Parameters
     ----------
@@ -59,6 +61,10 @@ class AveragedOneDependence(PairCounts):
         Prior by equivalent sample size, the same for each column's table, instead of ``alpha``.
     max_cells : int, default=10000
         Pairs of columns with more combinations of levels are not counted: these columns do not depend on each other.
+    divides_rows : bool, default=False
+        Whether the weight of a row is divided among the super-parents by their posterior, as among the components of a
+        mixture. This is what rules with steps need: statistics with the weights Y - P are then the gradient of the
+        conditional likelihood. If not, a row counts in full for each super-parent: the closed form of the paper.
     least_rows : float, default=0
         Rows per level that a column must have on average to be a super-parent; if no column has as many, those with the
         most are super-parents.
@@ -68,6 +74,7 @@ class AveragedOneDependence(PairCounts):
         Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
     """
 
+    divides_rows: bool = False
     least_rows: float = 0.0
     back_off: float = 0.0
     bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
@@ -140,7 +147,9 @@ class AveragedOneDependence(PairCounts):
         return tuple(j for j in several if rows[j] >= least)
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
-        return structure_statistics
+        """The counts of all stars, in which each row counts in full."""
+        count = np.concatenate([structure_statistics["single"], structure_statistics["pair"]], axis=1)
+        return {"count": count[:, self.stars.sources(self.pairs)]}
 
     # -- verification --------------------------------------------------------------------------------------------
 
@@ -165,45 +174,46 @@ class AveragedOneDependence(PairCounts):
         require_sums_of_one("log_probability", self.stars.distribution_sums(probability))
 
     def verify_statistics(self, statistics: Arrays) -> None:
-        self.verify_structure_statistics(statistics)
+        shape = len(self.layout.classes), int(self.stars.first[-1])
+        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
     def has_hidden(self, columns: Array) -> bool:
-        # All super-parents share the counts of all rows, so the statistics do not depend on the parameters.
-        return False
+        return self.divides_rows and len(self.stars.tables) > 1
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return self.structure_statistics(columns, weights)
+        """Counts of the cells of all stars, (k, cells), in which a row counts once for each star on average."""
+        if parameters is None or not self.has_hidden(columns):
+            return self.statistics_of(self.structure_statistics(columns, weights))
+        rows = max(SHARES_AT_A_TIME // (len(self.stars.tables) * weights.shape[1]), 1)
+        parts = [
+            self._divided(columns[start : start + rows], weights[start : start + rows], parameters)
+            for start in range(0, max(len(columns), 1), rows)
+        ]
+        return {"count": reduce(np.add, parts)}
 
-    @cached_property
-    def _sources(self) -> Array:
-        return self.stars.sources(self.pairs)
+    def _divided(self, columns: Array, weights: Array, parameters: Arrays) -> Array:
+        """Counts of all stars, for rows that are divided among them by their posterior."""
+        stars = zip(self.stars.tables, self._shares(columns, parameters), strict=True)
+        parts = [
+            counts.weighted_counts(tables.cell_codes(columns), weights * share, tables.first)
+            for tables, share in stars
+        ]
+        return len(parts) * np.concatenate(parts, axis=1)
 
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo = self._pseudo_counts
-        count = self._smoothed(statistics)[:, self._sources] + pseudo
+        count = self._smoothed(statistics["count"]) + pseudo
         count = floored(count, self.stars.distribution_sums(count), pseudo)
         return {"log_probability": np.log(count) - np.log(self.stars.distribution_sums(count))}
 
-    def _smoothed(self, statistics: Arrays) -> Array:
-        """All counts, (k, cells), smoothed along the columns with ordered cells."""
+    def _smoothed(self, count: Array) -> Array:
+        """Counts (k, cells), smoothed along the columns with ordered cells."""
         if self.widths is None or not self.widths.any():
-            return self.cells(statistics)
-        levels, counted, matrices = self.layout.levels, self.pairs, self._smoothing
-        singles = [
-            smooth_axes(count, [matrix])
-            for count, matrix in zip(self.column_counts(statistics), matrices, strict=True)
-        ]
-        columns = zip(counted.left.tolist(), counted.right.tolist(), pairwise(counted.first), strict=True)
-        joint = [
-            smooth_axes(
-                statistics["pair"][:, start:stop].reshape(-1, levels[i], levels[j]),
-                [matrices[i], matrices[j]],
-            )
-            for i, j, (start, stop) in columns
-        ]
-        return np.concatenate([table.reshape(len(table), -1) for table in (*singles, *joint)], axis=1)
+            return count
+        stars = zip(self.stars.tables, self.stars.split(count), strict=True)
+        return np.concatenate([smooth(part, tables, self._smoothing) for tables, part in stars], axis=1)
 
     @cached_property
     def _smoothing(self) -> list[Array | None]:
@@ -230,10 +240,20 @@ class AveragedOneDependence(PairCounts):
         return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
-        return np.concatenate([statistics["single"], statistics["pair"]], axis=1)
+        return np.asarray(statistics["count"])
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        """Gradient step on the log probabilities; of a row with missing values, pairs that are known contribute."""
+        stars = self.stars.tables
+        moved = parameters["log_probability"] + rate / len(stars) * direction["count"]
+        parts = [tables.projected(part) for tables, part in zip(stars, self.stars.split(moved), strict=True)]
+        return GradientStep({"log_probability": np.concatenate(parts, axis=1)}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
+        # The counts are those of as many rows as there are stars, for each row.
+        return float(np.sum(self._pseudo_counts * parameters["log_probability"])) / len(self.stars.tables)
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
