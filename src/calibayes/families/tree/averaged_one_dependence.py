@@ -24,7 +24,7 @@ from calibayes.core.verify import (
 from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
 from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.priors import Dirichlet
-from calibayes.families.tree.stars import Stars
+from calibayes.families.tree.stars import Stars, log_sum_over_center
 from calibayes.families.tree.structures import LARGEST_TABLES, PairCounts, cells_of_pairs
 from calibayes.families.tree.tables import (
     bandwidths_in_cells,
@@ -36,7 +36,7 @@ from calibayes.families.tree.tables import (
 )
 from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.counts import draw
-from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
+from calibayes.kernels.levels.trees import beliefs, draw_missing
 
 COPIES = 4
 """Tables of all pairs that are in memory at a time: counts, and both directions of probabilities and pseudo-counts."""
@@ -263,18 +263,18 @@ class AveragedOneDependence(PairCounts):
 
     def _log_parts(self, columns: Array, parameters: Arrays) -> Iterator[Array]:
         """Log probability of the known cells of each row in each star, (n, k)."""
-        is_complete = (columns >= 0).all(axis=1)
-        complete, incomplete = columns[is_complete], columns[~is_complete]
         by_star = zip(
+            self.stars.super_parents,
             self.stars.tables,
             self.stars.split(parameters["log_probability"]),
-            self.stars.with_probabilities(parameters),
             strict=True,
         )
-        for tables, table, tree in by_star:
-            part = np.empty((len(columns), len(table)))
-            part[is_complete] = counts.look_up(tables.cell_codes(complete), table, tables.first)
-            part[~is_complete] = upward_pass(incomplete, tree).total.T
+        for center, tables, table in by_star:
+            # Given the super-parent the other columns are independent, so that missing ones are skipped.
+            part = counts.look_up(tables.cell_codes(columns), table, tables.first)
+            missing = np.flatnonzero(columns[:, center] < 0)
+            if len(missing):
+                part[missing] = log_sum_over_center(columns[missing], tables, center, table)
             yield part
 
     def _shares(self, columns: Array, parameters: Arrays) -> Array:

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import logsumexp
 
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.tree.tables import TreeTables
 from calibayes.kernels.levels import counts, trees
 from calibayes.kernels.levels.pairs import Pairs
+
+CELLS_AT_A_TIME = 2**22
+"""Log probabilities by rows, classes and levels that are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +84,24 @@ class Stars:
             trees.TreeTables(star.parents, star.order, star.split(part))
             for star, part in zip(self.tables, parts, strict=True)
         ]
+
+
+def log_sum_over_center(columns: Array, star: TreeTables, center: int, table: Array) -> Array:
+    """Log probability (n, k) of the known cells of rows whose super-parent is missing, from the cells (k, cells) of its star.
+
+    The other columns are independent given each level of the super-parent, over which the sum is.
+    """
+    tables, k, levels = star.split(table), len(table), star.levels[center]
+    log_center, tables[center] = tables[center].reshape(k, levels), np.zeros((1, 1, levels))
+    given_level = [np.broadcast_to(part, (k, levels, part.shape[2])) for part in tables]
+    by_level = np.concatenate(given_level, axis=2).reshape(k * levels, -1)
+    first, rows = counts.offsets(star.levels), max(CELLS_AT_A_TIME // (k * levels), 1)
+    sums = [
+        logsumexp(
+            counts.look_up(columns[start : start + rows], by_level, first).reshape(-1, k, levels)
+            + log_center,
+            axis=2,
+        )
+        for start in range(0, len(columns), rows)
+    ]
+    return np.concatenate(sums)
