@@ -40,12 +40,14 @@ if TYPE_CHECKING:
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
+    from calibayes.estimators.trees.classifier import CalibratedTrees
     from calibayes.files.errors import ModelFileError
     from calibayes.files.model_file import load, save
 
 _LATER = {
     "AODE": "estimators.presets.aode",
     "BayesClassifier": "estimators.ensemble.bayes",
+    "CalibratedTrees": "estimators.trees.classifier",
     "JointKernelClassifier": "estimators.joint_kernel.classifier",
     "KDependenceBayes": "estimators.presets.k_dependence",
     "LogDensityFeatures": "estimators.log_density.features",
@@ -68,6 +70,7 @@ __all__ = [
     "AODE",
     "BayesClassifier",
     "BernoulliNB",
+    "CalibratedTrees",
     "CategoricalNB",
     "ColumnWarning",
     "ComplementNB",

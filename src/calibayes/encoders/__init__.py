@@ -13,6 +13,7 @@ from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.clusters import Clusters
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.grid import Grid
+from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.missing_as_level import MissingAsLevel
 from calibayes.encoders.numbers import Flags, Numbers
@@ -28,6 +29,7 @@ __all__ = [
     "Grid",
     "InformedBins",
     "KMeansBins",
+    "Leaves",
     "Levels",
     "MDLBins",
     "MissingAsLevel",

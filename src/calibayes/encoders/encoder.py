@@ -107,6 +107,18 @@ class MixesColumns(Protocol):
         """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
 
 
+@runtime_checkable
+class SplitsColumns(Protocol):
+    """An encoder whose codes are leaves of trees over the columns of the table."""
+
+    def path_terms(self, table: Table, values: Array, mass: Array) -> tuple[Array, Array]:
+        """What each column contributes, on the paths of the rows, to the sum of their leaves' values, (n, k, d).
+
+        ``values`` (k, leaves) are averaged over the leaves of a node by ``mass`` (leaves,). Also returns the value of no
+        column, (k,).
+        """
+
+
 def verify_nested(inner: Encoder, indices: Sequence[int], *, is_codes: bool) -> Mapping[str, Any]:
     """The layout of a verified encoder inside of another one.
 

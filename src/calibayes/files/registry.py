@@ -14,9 +14,11 @@ from calibayes.core.protocols import Layout
 from calibayes.encoders.by_column_type import numeric_columns
 from calibayes.encoders.dense_parts import AsinhScaled, Indicators, MissingIndicator
 from calibayes.encoders.numbers import Counts
+from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.encoders.schema import Column
 from calibayes.estimators.ensemble.bayes import BayesClassifier
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.grown import GrownTrees
 from calibayes.estimators.ensemble.kernel_member import KernelPath
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
@@ -37,6 +39,7 @@ from calibayes.estimators.presets.kinds import OfKind
 from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.presets.trade_off import TradeOffCV
 from calibayes.estimators.presets.tree import TreeAugmentedNB
+from calibayes.estimators.trees.classifier import CalibratedTrees
 from calibayes.families.gaussian.mean_shrinkage import AsEstimated
 from calibayes.families.gaussian.shapes import Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
@@ -44,6 +47,8 @@ from calibayes.families.priors import ResolvedPrior
 from calibayes.kernels.density.joint_kernel import KernelRows
 from calibayes.kernels.density.normal_scores import NormalScores
 from calibayes.kernels.density.product_kernel import ProductKernel
+from calibayes.kernels.partitions.forest import Forest
+from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.date_columns import Dates, Durations
 from calibayes.tables.date_text import DateFormat
@@ -54,7 +59,7 @@ VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
     for cls in (
         # what is fitted
-        *(Fitted, FittedEnsemble, ColumnBinding, Layout, JointDensity, LogDensities),
+        *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable),
         # tables and encoders
@@ -63,6 +68,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.PairBins, encoders.QuantileBins, encoders.UniformBins, encoders.Grid),
         *(encoders.ByColumnType, encoders.Clusters, encoders.Dense, encoders.Flags, Counts, encoders.Numbers),
         *(encoders.Levels, encoders.MissingAsLevel, encoders.PrincipalComponents),
+        *(encoders.Leaves, OrderedBytes, Forest, GrowthSettings),
         *(AsinhScaled, Indicators, MissingIndicator, OfKind),
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
@@ -131,7 +137,7 @@ _ENTRIES = (
     *(
         EstimatorEntry(cls, _GENERATIVE, _NAMES)
         for cls in (
-            *(GenerativeClassifier, MixtureDiscriminantAnalysis, TreeAugmentedNB),
+            *(GenerativeClassifier, MixtureDiscriminantAnalysis, TreeAugmentedNB, CalibratedTrees),
             *(AODE, KDependenceBayes),
             *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB),
             *(

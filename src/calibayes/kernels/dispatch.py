@@ -242,6 +242,11 @@ def thread_pool(number: int) -> Iterator[Executor]:
         yield pools[number]
 
 
+def most_threads() -> int:
+    """Number of threads that a loop may use here."""
+    return _jobs.get()
+
+
 def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``function(item)`` for each item, in the order of the items, in parallel within `thread_limit`."""
     return list(ordered_map(function, items))

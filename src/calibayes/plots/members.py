@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.estimators.ensemble.estimator import PosteriorAverage
-from calibayes.estimators.ensemble.fitted import FREQUENCIES
+from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES
 from calibayes.plots.axes import axes_or_new
 
 
@@ -21,7 +21,8 @@ def plot_members(model: PosteriorAverage, X: Any, *, ax: Any = None) -> Any:
     means = np.stack([shares[predicted == code].mean(axis=0) for code in present])
     axes = axes_or_new(ax, 1.5 + 0.35 * len(present))
     heights, left = np.arange(len(present))[::-1], np.zeros(len(present))
-    for number, name in enumerate((*model.models_, FREQUENCIES)):
+    trees = () if model.fitted_.grown is None else (TREES,)
+    for number, name in enumerate((*model.models_, FREQUENCIES, *trees)):
         axes.barh(heights, means[:, number], left=left, color=f"C{number % 10}", label=name)
         left = left + means[:, number]
     labels = [f"{model.classes_[code]} ({np.sum(predicted == code)})" for code in present]

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.estimator import PosteriorAverage
-from calibayes.estimators.ensemble.fit import EnsembleTraining
-from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.fit import MEMBER_ROWS, EnsembleTraining
+from calibayes.estimators.ensemble.fitted import TREES, FittedEnsemble
 from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.ensemble.path_member import PathMember
 from calibayes.estimators.ensemble.standard_members import (
@@ -24,8 +24,11 @@ from calibayes.estimators.ensemble.standard_members import (
 from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import estimator
+from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.origin import like_frame
 
+ROWS_FOR_TREES = 1000
+"""Rows from which on trees are grown by default."""
 DENSITY = "kernel"
 """The default member for densities: it models every column in its own units, and can be sampled."""
 
@@ -134,27 +137,35 @@ class BayesClassifier(PosteriorAverage):
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        k = len(classes)
+        k, most = len(classes), None if self.growth(rows) is None else MEMBER_ROWS
         if self.families is None:
-            return standard_members(None, rows, k, self.keep_rows)
+            return standard_members(None, rows, k, self.keep_rows, most)
         if isinstance(self.families, str):
             raise ValueError(
                 f"families must be a list, got {self.families!r}; for example [{self.families!r}]"
             )
-        names = [entry for entry in self.families if isinstance(entry, str)]
+        names = [entry for entry in self.families if isinstance(entry, str) and entry != TREES]
         unknown = [name for name in names if name not in STANDARD]
         if unknown:
-            raise ValueError(f"unknown member {unknown[0]!r}; the members are {', '.join(STANDARD)}")
+            raise ValueError(
+                f"unknown member {unknown[0]!r}; the members are {', '.join([*STANDARD, TREES])}"
+            )
         listed = named_members(
-            [(entry, None) if isinstance(entry, str) else entry for entry in self.families]
+            [(entry, None) if isinstance(entry, str) else entry for entry in self.families if entry != TREES]
         )
         if not self.keep_rows:
             for name, *parts in listed:
                 refuse_kept_rows(name, *parts)
-        standard = standard_members(names, rows, k) if names else {}
+        standard = standard_members(names, rows, k, most_rows=most) if names else {}
         return {
             name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed
         }
+
+    def growth(self, rows: Rows) -> GrowthSettings | None:
+        is_grown = (
+            len(rows.codes) >= ROWS_FOR_TREES if self.families is None else TREES in list(self.families)
+        )
+        return GrowthSettings() if is_grown else None
 
     def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
         """The ensemble with the member for densities, trained on all rows if it has no weight."""

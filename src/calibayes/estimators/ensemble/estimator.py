@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
-from calibayes.estimators.ensemble.fit import Deadline, EnsembleTraining
-from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.fit import MEMBER_ROWS, Deadline, EnsembleTraining
+from calibayes.estimators.ensemble.fitted import TREES, FittedEnsemble
 from calibayes.estimators.ensemble.marginals import marginals
 from calibayes.estimators.ensemble.member import Member
 from calibayes.estimators.generative.attributes import FittedAttribute
@@ -27,8 +27,9 @@ from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import evaluation_folds
+from calibayes.estimators.interface.splits import divided
 from calibayes.families import ClassPrior
+from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, text_table
@@ -69,6 +70,10 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         """Name -> member, or the reason why it is left out."""
         raise TypeError(f"{type(self).__name__} names no members")
 
+    def growth(self, rows: Rows) -> GrowthSettings | None:
+        """How trees are grown on the members; None if none are."""
+        return None
+
     def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
         """The fitted ensemble with what is computed after its training."""
         return fitted
@@ -100,17 +105,18 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             reader = unfitted_copy(self)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
             rows = rows._replace(table=rows.table.with_cache())
-            folds = evaluation_folds(self.cv, rows, len(np.asarray(y)), parameters.seed_of(self.random_state))
-            members = self.members(rows, classes)
+            members, settings = self.members(rows, classes), self.growth(rows)
+            seed, most = parameters.seed_of(self.random_state), None if settings is None else MEMBER_ROWS
             training = EnsembleTraining(
                 members,
                 classes,
                 rows,
-                folds,
+                divided(self.cv, rows, len(np.asarray(y)), seed, most),
                 engine,
                 self.n_jobs,
                 deadline,
-                ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members)),
+                ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1),
+                settings,
             )
             fitted = self.completed(training.run(), training)
         return adopt(self, {**vars(reader), "fitted_": fitted})
@@ -125,7 +131,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         """log p(class | x), (n, k)."""
         table = self._new_table(X).with_cache()  # members share encoded rows
         with computing(self.engine, self.n_jobs):
-            return self.fitted_.average(self.fitted_.member_predictions(table))
+            return self.fitted_.log_posterior(table)
 
     def _new_table(self, X: Any) -> Table:
         """The table to predict, its columns named as in training, since the members compare names."""
@@ -148,7 +154,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.
 
-        The members are those of ``models_``, in its order, and the class frequencies.
+        The members are those of ``models_``, in its order, the class frequencies and, if there are any, the trees.
         """
         table = self._new_table(X)
         return self.fitted_.shares(table)
@@ -169,6 +175,10 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             path = fitted.paths.get(name)
             scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
             lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
+        if fitted.grown is not None:
+            lines.append(
+                (TREES, f"{fitted.grown.weight:.3f} of all", "", f"{np.nanmin(fitted.grown.losses):.4g}", "")
+            )
         lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
         k, d = counted(len(fitted.classes), "class", "classes"), counted(self.n_features_in_, "column")
         size = f"{type(self).__name__}: {k}, {d}, {counted(fitted.rows, 'row')}"
@@ -181,6 +191,7 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
     """What was not done to save time, and why."""
     ended = {name: path for name, path in fitted.paths.items() if path.ended}
     return [
+        *_growth_lines(fitted),
         *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
         *(f"{name} was left out: {reason}" for name, reason in fitted.skipped.items()),
         *(
@@ -193,3 +204,12 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
             for name, path in ended.items()
         ),
     ]
+
+
+def _growth_lines(fitted: FittedEnsemble) -> list[str]:
+    """What the trees are grown on, and how many there are."""
+    if fitted.grown is None:
+        return []
+    forests, trees = len(fitted.grown.forests), fitted.grown.tree_count
+    start = f"{fitted.grown.share:g} of the log posterior of the members' average"
+    return [f"trees: {counted(forests, 'forest')} of {counted(trees, 'tree')}, grown on {start}"]

@@ -12,16 +12,22 @@ import numpy as np
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.schema import column_types
-from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
+from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES, FittedEnsemble
+from calibayes.estimators.ensemble.growing import GrowthTask, grown_trees
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.estimators.interface.input import Rows, class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import EvaluationFolds, unit_weight
+from calibayes.estimators.interface.splits import Division, EvaluationFolds, unit_weight
+from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.kernels.posterior.averaging import is_lower, log_loss, mix, mixture_weights
 from calibayes.kernels.posterior.logspace import held_out_scores
 
 LEAST_SHARE = 0.4
 """Members below this part of an equal share are dropped, and need not be trained on all rows."""
+MEMBER_ROWS = 10_000
+"""Rows from which the members learn what trees are grown on, if there are more."""
+ONE_FOREST = 100_000
+"""Rows from which on one forest is grown, and the members' rows are held out, instead of one for each fold."""
 JEFFREYS = 0.5
 """Pseudo-rows per member of the Dirichlet prior of the weights."""
 
@@ -106,39 +112,45 @@ class EnsembleTraining:
     classes : (k,) array
     rows : Rows
         All training rows.
-    trial : EvaluationFolds
-        The rows that members are compared on, and their folds.
+    division : Division
+        All rows in the order of their content, the folds, and the rows that members are compared on.
     engine : Engine
     n_jobs : int or None
     deadline : Deadline
     progress : ProgressReporter
+    growth : GrowthSettings or None
+        How trees are grown on the members; None if none are. With trees the members are trained on the rows that they are
+        compared on.
     """
 
     members: Mapping[str, Member | str]
     classes: Array
     rows: Rows
-    trial: EvaluationFolds
+    division: Division
     engine: Engine
     n_jobs: int | None
     deadline: Deadline
     progress: ProgressReporter
+    growth: GrowthSettings | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     results: dict[str, MemberResult] = field(default_factory=dict)
 
     def run(self) -> FittedEnsemble:
-        """Evaluate, weigh and train the members."""
-        context, rows = self.context(self.trial), self.rows
+        """Evaluate, weigh and train the members, and grow trees on them."""
+        trial, rows = self.division.compared_folds(), self.rows
+        context = self.context(trial)
         self._evaluate(context)
         if not self.results:
             raise ValueError(f"no member is left: {'; '.join(self.skipped.values())}")
         weighting = weigh(self.results, context)
-        models = self._train([name for name in self.results if weighting.weights[name] > 0])
-        share = float(self.trial.rows.weight.sum() / rows.weight.sum())
-        return FittedEnsemble(
+        used = [name for name in self.results if weighting.weights[name] > 0]
+        members = self.all_rows if self.growth is None else self.context(EvaluationFolds(trial.rows, []))
+        share = float(trial.rows.weight.sum() / rows.weight.sum())
+        fitted = FittedEnsemble(
             classes=self.classes,
             names=rows.table.names,
             class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
-            models=models,
+            models=self._train(used, members),
             weights=weighting.weights,
             paths={name: result.path for name, result in self.results.items()},
             skipped=self.skipped,
@@ -148,6 +160,46 @@ class EnsembleTraining:
             error=weighting.error,
             schema=column_types(rows.table),
         )
+        fitted = fitted if self.growth is None else self._with_trees(fitted, context, self.growth)
+        self.progress.close()
+        return fitted
+
+    def _with_trees(
+        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings
+    ) -> FittedEnsemble:
+        """The ensemble with trees grown on it, if these are better on held-out rows."""
+        self.progress.begin_part(2 * len(self.members), TREES)
+        rows, compared, _, crossing = self.division
+
+        def report(rounds: int, loss: float) -> bool:
+            text = f"tree {rounds}, log loss {loss:.4f} on held-out rows"
+            self.progress.report(text, rounds / settings.trees)
+            return self.deadline.is_late()
+
+        held_out = crossing if len(rows.codes) < ONE_FOREST or compared.all() else [compared]
+        log_members = self._members_out_of_fold(fitted, context)
+        grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
+        if grown is None:
+            return fitted
+        trees, scores = grown
+        return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
+
+    def _members_out_of_fold(self, fitted: FittedEnsemble, context: FoldContext) -> Array:
+        """log p(class | x) of the members' average for all rows, (n, k), each from members that have not seen it."""
+        rows, compared, _, _ = self.division
+        in_no_fold = np.isnan(context.constant)
+        constant = np.where(in_no_fold, np.log(fitted.class_frequencies), context.constant)
+        parts = np.stack([*(self.results[name].out_of_fold for name in fitted.models), constant])
+        out_of_fold = fitted.average(
+            np.where(np.isnan(parts), -np.inf, parts)
+        )  # of the members that have one
+        if compared.all():
+            return out_of_fold
+        log_members = np.empty((len(rows.codes), len(self.classes)))
+        log_members[compared] = out_of_fold
+        others = rows.table.rows(~compared).with_cache()
+        log_members[~compared] = fitted.average(fitted.member_predictions(others))
+        return log_members
 
     def context(self, trial: EvaluationFolds) -> FoldContext:
         """What all members share on these rows and folds."""
@@ -192,15 +244,13 @@ class EnsembleTraining:
                     replace(context, report=self.progress.report, ensemble_loss=ensemble_loss)
                 )
 
-    def _train(self, names: list[str]) -> dict[str, Any]:
-        """The members of these names, trained on all rows."""
-        context = self.all_rows
+    def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
+        """The members of these names, trained on the rows of a context."""
         models: dict[str, Any] = {}
         for name in names:
             self.progress.begin_part(2 * len(self.members) - len(names) + len(models), name)
             models[name] = self.member(name).train(context, self.results[name].path)
-            self.progress.report("trained on all rows", 1.0)
-        self.progress.close()
+            self.progress.report(f"trained on {len(context.rows.codes)} rows", 1.0)
         return models
 
     def _skip(self, name: str, reason: str) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.core.verify import TOLERANCE, require, require_names, require_number, require_probabilities
+from calibayes.core.verify import (
+    TOLERANCE,
+    require,
+    require_names,
+    require_number,
+    require_positions,
+    require_probabilities,
+)
 from calibayes.encoders.schema import Schema
+from calibayes.estimators.ensemble.grown import GrownTrees
 from calibayes.estimators.ensemble.member import CalibrationPath
 from calibayes.estimators.interface.fitted_state import verify_classes
 from calibayes.estimators.interface.kept_rows import kept_row_count
@@ -20,11 +28,13 @@ from calibayes.tables.table import Table
 
 FREQUENCIES = "class frequencies"
 """The member that predicts the class frequencies for every row."""
+TREES = "trees"
+"""The trees that are grown on the members."""
 
 
 @dataclass(frozen=True)
 class FittedEnsemble:
-    """A weighted average of posteriors.
+    """A weighted average of posteriors, and trees that are grown on it.
 
     Attributes
     ----------
@@ -51,6 +61,8 @@ class FittedEnsemble:
         The member with the density.
     priors : (k,) array or None
         Class frequencies that predictions are adjusted to.
+    grown : GrownTrees or None
+        Trees that are grown on the average of the members.
     """
 
     classes: Array
@@ -67,6 +79,7 @@ class FittedEnsemble:
     schema: Schema
     density: Any = None
     priors: Array | None = None
+    grown: GrownTrees | None = None
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -81,6 +94,9 @@ class FittedEnsemble:
         if self.density is not None:
             _verify_member("density", self.density, self)
         require(0 <= self.tried_rows <= self.rows, f"tried_rows is {self.tried_rows} of {self.rows} rows")
+        if self.grown is not None:
+            require(len(self.grown.log_factors[0]) == k, "the trees have other classes")
+            require_positions("columns of the trees", self.grown.bytes.indices, len(self.names))
 
     def _verify_weights(self) -> None:
         for name, weight in self.weights.items():
@@ -124,18 +140,36 @@ class FittedEnsemble:
         return np.stack([*predictions, constant])
 
     def average(self, predictions: Array) -> Array:
-        """log p(class | x) of the ensemble, (n, k), from those of its members."""
-        log_posterior = mix(predictions, self.used_weights)
+        """log p(class | x) of the members' average, (n, k), in training; from those of the members."""
+        return log_normalize(mix(predictions, self.used_weights))[0]
+
+    def completed(self, log_members: Array, scores: Sequence[Array]) -> Array:
+        """log p(class | x) of the ensemble, (n, k), from that of the members' average and the scores of the trees."""
+        log_posterior = log_members
+        if self.grown is not None:
+            log_posterior = self.grown.log_posterior(log_members, scores)
         if self.priors is not None:
             log_posterior = log_posterior + self.prior_shift
         return log_normalize(log_posterior)[0]
 
+    def tree_scores(self, table: Table) -> list[Array]:
+        """The scores of each forest, (n, k) each; none without trees."""
+        return [] if self.grown is None else self.grown.scores(table)
+
+    def log_posterior(self, table: Table) -> Array:
+        """log p(class | x), (n, k)."""
+        return self.completed(self.average(self.member_predictions(table)), self.tree_scores(table))
+
     def shares(self, table: Table) -> Array:
-        """Share of each member in the probability of the most probable class, (n, members); rows sum to one."""
-        predictions = self.member_predictions(table)
-        weighted = predictions + _log_weights(self.used_weights)[:, None, None]
-        best = np.argmax(self.average(predictions), axis=1)
-        of_best = weighted[:, np.arange(predictions.shape[1]), best].T
+        """Share of each member, and last of the trees, in the probability of the most probable class; rows sum to one."""
+        predictions, scores = self.member_predictions(table), self.tree_scores(table)
+        log_members = self.average(predictions)
+        rows, best = np.arange(table.n), np.argmax(self.completed(log_members, scores), axis=1)
+        of_best = (predictions + _log_weights(self.used_weights)[:, None, None])[:, rows, best].T
+        if self.grown is not None:
+            trees = replace(self.grown, weight=1.0).log_posterior(log_members, scores)[rows, best]
+            log_weights = _log_weights(np.array([1.0 - self.grown.weight, self.grown.weight]))
+            of_best = np.column_stack([of_best + log_weights[0], trees + log_weights[1]])
         return np.exp(of_best - np.logaddexp.reduce(of_best, axis=1, keepdims=True))
 
 

@@ -24,7 +24,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS, concatenate
 
-MOST_DISTANCES = 3e7
+MOST_DISTANCES = 1e8
 """Approximate number of distances between rows in all folds together; fewer held-out rows are evaluated beyond it."""
 
 

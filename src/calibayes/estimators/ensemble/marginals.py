@@ -10,6 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
+from calibayes.estimators.ensemble.grown import ScoreTerms
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
@@ -28,7 +29,7 @@ class MemberMarginals(NamedTuple):
 
 @dataclass(frozen=True)
 class AverageOfMembers:
-    """The average of the members' posteriors, each given the same columns. The weights stay those of the ensemble.
+    """The average of the members' posteriors, each given the same columns, and the trees on it. Weights stay as they are.
 
     Attributes
     ----------
@@ -36,6 +37,8 @@ class AverageOfMembers:
         All columns of the table.
     fitted : FittedEnsemble
     members : tuple of MemberMarginals
+    trees : tuple of ScoreTerms
+        The scores of the forests that are grown on the members: contributions along the paths of the rows.
     n : int
         Number of rows.
     """
@@ -43,27 +46,34 @@ class AverageOfMembers:
     columns: Sequence[int]
     fitted: FittedEnsemble
     members: tuple[MemberMarginals, ...]
+    trees: tuple[ScoreTerms, ...]
     n: int
 
     def scores(self, present: Array) -> Array:
-        return self._average([member.marginals.scores(present) for member in self.members])
+        members = [member.marginals.scores(present) for member in self.members]
+        return self._average(members, [terms.scores(present) for terms in self.trees])
 
     def along(self, order: Array) -> Iterator[Array]:
-        paths = [member.marginals.along(order) for member in self.members]
-        return (self._average([next(path) for path in paths]) for _ in order)
+        members = [member.marginals.along(order) for member in self.members]
+        trees = [terms.along(order) for terms in self.trees]
+        return (
+            self._average([next(path) for path in members], [next(path) for path in trees]) for _ in order
+        )
 
-    def _average(self, scores: Sequence[Array]) -> Array:
+    def _average(self, scores: Sequence[Array], tree_scores: Sequence[Array]) -> Array:
         pairs = zip(self.members, scores, strict=True)
         constant = np.broadcast_to(np.log(self.fitted.class_frequencies), (self.n, len(self.fitted.classes)))
-        return self.fitted.average(
+        log_members = self.fitted.average(
             np.stack([*(member.log_posterior(given) for member, given in pairs), constant])
         )
+        return self.fitted.completed(log_members, tree_scores)
 
 
 def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
     """log p(class | known columns) of an ensemble. Raises ValueError if a member cannot be explained."""
     members = tuple(_member_marginals(name, model, table) for name, model in fitted.models.items())
-    part = AverageOfMembers(range(len(table.names)), fitted, members, table.n)
+    trees = () if fitted.grown is None else tuple(fitted.grown.terms(table))
+    part = AverageOfMembers(range(len(table.names)), fitted, members, trees, table.n)
     return Marginals(table.names, np.zeros(len(fitted.classes)), (part,))
 
 

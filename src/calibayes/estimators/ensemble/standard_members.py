@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from calibayes.encoders.bins import AdaptiveBins, InformedBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.dense import Dense
@@ -52,6 +54,8 @@ MOST_PAIRS = 1e9
 """Largest number of pairs of cells that are counted in a pass, n d^2."""
 ROWS_FOR_PAIRS = 1000
 """Rows from which on the tree is a member: with fewer it hardly ever gets a weight."""
+FEW_ROWS = 10_000
+"""Rows up to which members with slow passes or predictions are used by default: beyond, trees find what they would."""
 ROWS_FOR_MISSING = 10
 """Rows with a missing value from which on it is a level of a column: what fewer rows show about it is noise."""
 
@@ -68,11 +72,14 @@ class TableSize:
     """The size of a table."""
 
     n: int
+    """Rows that members are trained on."""
     k: int
     d: int
     """Encoded columns: numbers and indicators."""
     columns: int
     """Columns of the table."""
+    rows: int = 0
+    """Rows of the table, if these are more."""
 
     @property
     def work(self) -> float:
@@ -204,11 +211,17 @@ def _too_many_pairs(size: TableSize) -> str:
     return f"{size.n} rows x {size.columns}^2 columns are too many pairs of columns to count"
 
 
+def _has_few_rows(size: TableSize) -> bool:
+    return max(size.n, size.rows) <= FEW_ROWS
+
+
 STANDARD: Mapping[str, StandardMember] = {
-    "near": StandardMember(lambda size: KernelMember(), keeps_rows=True),
+    "near": StandardMember(lambda size: KernelMember(), is_used=_has_few_rows, keeps_rows=True),
     "tied": StandardMember(_tied_member, _too_wide),
     "centroids": StandardMember(_centroids_member, is_used=lambda size: size.is_wide),
-    "full": StandardMember(_path_member(_full, 60, _least_work), _too_much_work, work=_least_work),
+    "full": StandardMember(
+        _path_member(_full, 60, _least_work), _too_much_work, _has_few_rows, work=_least_work
+    ),
     "kernel": StandardMember(_path_member(_kernel, 120)),
     "tree": StandardMember(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
 }
@@ -217,20 +230,30 @@ passes is evaluated last."""
 
 
 def standard_members(
-    names: Sequence[str] | None, rows: Rows, k: int, keep_rows: bool = True
+    names: Sequence[str] | None, rows: Rows, k: int, keep_rows: bool = True, most_rows: int | None = None
 ) -> dict[str, Member | str]:
     """The members of these names, or the default ones; for a member that is left out, the reason.
 
-    Without ``keep_rows`` the default ones are those that keep no training rows.
+    Without ``keep_rows`` the default ones are those that keep no training rows. Members are trained on about
+    ``most_rows`` if there are more.
     """
-    columns = rows.table.used
-    encoded = Dense().fit(rows.table, columns, rows.weight)
-    size = TableSize(len(rows.codes), k, len(encoded.names), len(columns))
+    size = _size(rows, k, most_rows)
     if names is None:
         usable = {name: member for name, member in STANDARD.items() if keep_rows or not member.keeps_rows}
         names = [name for name, member in usable.items() if member.is_used(size)]
     costly_last = sorted(names, key=lambda name: STANDARD[name].work(size) > COSTLY)
     return {name: STANDARD[name].too_large(size) or STANDARD[name].member(size) for name in costly_last}
+
+
+def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
+    """The size of a table, with the encoded columns of the rows that members are trained on."""
+    n, table, weight = len(rows.codes), rows.table, rows.weight
+    used = n if most_rows is None else min(n, most_rows)
+    if used < n:
+        some = np.linspace(0, n - 1, used).astype(np.intp)
+        table, weight = table.rows(some), weight[some]
+    encoded = Dense().fit(table, table.used, weight)
+    return TableSize(used, k, len(encoded.names), len(table.used), n)
 
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
 from calibayes.core.protocols import Array, Arrays, Family
-from calibayes.encoders.encoder import Derived, MixesColumns
+from calibayes.encoders.encoder import Derived, MixesColumns, SplitsColumns
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.interface.marginals import ColumnSum, JointColumns, Marginals, Part, known_cells
+from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
 
@@ -36,6 +37,10 @@ def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Par
             return np.asarray(family.log_density(rows, parameters).reshape(len(sets), table.n, -1))
 
         return JointColumns(columns, table.n, scores)
+    if isinstance(encoder, SplitsColumns) and isinstance(family, Categorical):
+        mass = family.occurrences(fitted.data_statistics[name])
+        path_terms, constant = encoder.path_terms(table, parameters["log_probability"], mass)
+        return ColumnSum(columns, path_terms, constant)
     sources = np.array(encoder.sources if isinstance(encoder, Derived) else range(len(columns)))
     terms = family.terms(encoded, parameters) if isinstance(family, Reasons) else None
     if terms is not None:

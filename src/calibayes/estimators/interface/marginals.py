@@ -40,16 +40,19 @@ class ColumnSum:
     ----------
     columns : sequence of int
     terms : (n, k, len(columns)) array
+    constant : (k,) array or 0
+        The sum without any column.
     """
 
     columns: Sequence[int]
     terms: Array
+    constant: Array | float = 0.0
 
     def scores(self, present: Array) -> Array:
-        return np.asarray(self.terms[:, :, present].sum(axis=2))
+        return np.asarray(self.terms[:, :, present].sum(axis=2) + self.constant)
 
     def along(self, order: Array) -> Iterator[Array]:
-        scores = np.zeros(self.terms.shape[:2])
+        scores = np.zeros(self.terms.shape[:2]) + self.constant
         for j in order:
             scores = scores + self.terms[:, :, j]
             yield scores

@@ -76,20 +76,58 @@ class EvaluationFolds(NamedTuple):
     held_out: list[Array]
 
 
+class Division(NamedTuple):
+    """All rows in the order of their content, those that models are compared on, and two kinds of folds."""
+
+    rows: Rows
+    compared: Array
+    """(n,) booleans."""
+    held_out: list[Array]
+    """Of the rows that are compared, those that each fold holds out, (compared,) booleans each."""
+    crossing: list[Array]
+    """Folds of all rows, (n,) booleans each, for models that learn from predictions for the rows of the first folds.
+
+    Each crosses all of the first folds: a model that was trained on all folds but one learns too much from predictions that
+    were made without this fold."""
+
+    def compared_folds(self) -> EvaluationFolds:
+        """The rows that models are compared on, and their folds."""
+        return EvaluationFolds(self.rows.only(self.compared), self.held_out)
+
+
 def evaluation_folds(cv: Any, rows: Rows, n: int, seed: int) -> EvaluationFolds:
     """Folds that depend on the content of the rows and on how often they occur, not on their order.
 
     By default (None) five folds, three from 3,000 rows on, of at most about 20,000 rows. Splitters split the n rows that
     were passed.
     """
+    return divided(cv, rows, n, seed).compared_folds()
+
+
+def divided(cv: Any, rows: Rows, n: int, seed: int, most: int | None = None) -> Division:
+    """`evaluation_folds` of about ``most`` rows (20,000), and as many folds of all rows that cross them.
+
+    The folds of splitters are used for both: they may keep groups of rows together.
+    """
     if cv is not None and not isinstance(cv, WHOLE):
-        return EvaluationFolds(rows, held_out_masks(cv, rows, n, seed))
+        masks = held_out_masks(cv, rows, n, seed)
+        return Division(rows, np.ones(len(rows.codes), dtype=bool), masks, masks)
     rows = expand_counts(rows, seed)
     many = len(rows.codes)
     count = whole_number("cv", (FEWER_FOLDS if many >= MANY_ROWS else FOLDS) if cv is None else cv, 2)
-    fold = assign_folds(rows.codes, count, min(TRIAL_ROWS / many, 1.0) if cv is None else 1.0)
-    taken = fold != LEFT_OUT
-    return EvaluationFolds(rows.only(taken), masks_of(fold[taken], count))
+    share = min((TRIAL_ROWS if most is None else most) / many, 1.0) if cv is None else 1.0
+    fold = assign_folds(rows.codes, count, share)
+    compared = fold != LEFT_OUT
+    crossing = masks_of(_places(rows.codes) // count % count, count)
+    return Division(rows, compared, masks_of(fold[compared], count), crossing)
+
+
+def _places(codes: Array) -> Array:
+    """The place of each row among the rows of its class, (n,)."""
+    order = np.argsort(codes, kind="stable")
+    places = np.empty(len(codes), dtype=np.intp)
+    places[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
+    return places
 
 
 def held_out_masks(cv: Any, rows: Rows, n: int, seed: int) -> list[Array]:

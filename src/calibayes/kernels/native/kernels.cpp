@@ -4,6 +4,7 @@
 #include "categorical.hpp"
 #include "gaussian.hpp"
 #include "nearby.hpp"
+#include "partitions.hpp"
 #include "posterior.hpp"
 #include "sparse.hpp"
 #include "tally.hpp"
@@ -52,6 +53,8 @@ const Kernels& kernels() {
         largest,
         kernel_sums,
         kernel_sums_around,
+        {node_sums<0>, node_sums<1>, node_sums<2>, node_sums<3>, node_sums<4>, node_sums<5>, node_sums<6>, node_sums<7>,
+         node_sums<8>},
     };
     return all;
 }

@@ -23,6 +23,9 @@ constexpr Int ROWS = 64;       // rows of numbers or posteriors processed at a t
 constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
 constexpr Int width(Int pad) { return pad / 4; }  // index of the width
 
+constexpr Int BINS = 256;       // codes of a byte
+constexpr int AT_ONCE = 9;      // numbers of classes with a kernel of their own, for 1 to 8 classes; kernel 0 is for more
+
 constexpr int TALLIED = 8;  // most levels counted at a time by `tally`
 constexpr int NARROW = 3;  // number of code types: int8, int16, int32
 
@@ -142,6 +145,9 @@ struct Kernels {
     void (*kernel_sums_around)(const double* rows, Int n, Int d, const double* factor, Int m, const double* weight,
                                const Int* ends, Int k, double scale, const Int* gaps, Int steps, double* sums,
                                double* nearest, double* lanes, double* away);
+    // Adds the numbers (m, k) of given rows to the sums of the first columns of a word, (columns, BINS, k).
+    void (*node_sums[AT_ONCE])(const std::uint64_t* words, const std::int32_t* rows, Int m, const Int* packed, Int k,
+                               int columns, Int* sums);
 };
 
 const Kernels& chosen();

@@ -1,0 +1,121 @@
+"""Columns of any type as bytes whose order trees can split: 0 for a missing value, then bins or levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require,
+    require_array,
+    require_ascending,
+    require_columns,
+    require_length,
+    require_positions,
+)
+from calibayes.encoders.bins import QuantileBins
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.encoder import Encoder, verify_nested
+from calibayes.encoders.levels import Levels
+from calibayes.kernels.partitions.byte_columns import MOST_CODES, ByteColumns, byte_columns
+from calibayes.tables.table import Table
+
+MOST_BINS = MOST_CODES - 2
+"""Largest number of bins or levels of a column; one more code is for missing values, one for pooled levels."""
+
+
+def _bins_and_levels() -> ByColumnType:
+    return ByColumnType(QuantileBins(most=MOST_BINS), Levels(most=MOST_BINS - 1))
+
+
+@dataclass(frozen=True)
+class OrderedBytes:
+    """Numbers as up to 254 quantile bins in order, and all other columns as levels in order of their frequency.
+
+    The most frequent level comes first; of equally frequent ones the first in sorted order. Rare levels, and beyond 253
+    levels all others, are neighbors, so that few splits separate frequent levels from them. The order does not depend on
+    the classes: an order by the share of a class would show the label of a row through a level that few rows have.
+
+    A missing value is 0, and so is a level that did not occur in training, unless levels were pooled: then it is pooled
+    too.
+    """
+
+    inner: Encoder = field(default_factory=_bins_and_levels)
+    indices: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
+    """Positions, among the columns, of those with a known value in training: the columns of the inner encoder."""
+    orders: tuple[Array, ...] = ()
+    """The byte of each inner code of these columns, 0 for a level that did not occur."""
+
+    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> OrderedBytes:
+        """This encoder fitted to the columns at ``indices``, with row weights (n,)."""
+        places = tuple(place for place, j in enumerate(indices) if not table.missing_mask(j).all())
+        if not places:
+            return replace(self, indices=tuple(indices), places=(), orders=())
+        inner = self.inner.fit(table, [indices[place] for place in places], weight)
+        codes, layout = inner.encode(table), inner.layout()
+        orders = tuple(
+            _as_they_are(levels) if ordered else _by_frequency(column, weight, levels)
+            for column, levels, ordered in zip(codes.T, layout["levels"], layout["ordered"], strict=True)
+        )
+        return replace(self, inner=inner, indices=tuple(indices), places=places, orders=orders)
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("indices", self.indices)
+        require_positions("places", self.places, len(self.indices))
+        require_ascending("places", np.array(self.places))
+        require_length("orders", self.orders, len(self.places))
+        if not self.places:
+            return
+        layout = verify_nested(self.inner, tuple(self.indices[p] for p in self.places), is_codes=True)
+        for order, levels in zip(self.orders, layout["levels"], strict=True):
+            require_array("orders", order, (levels,), "u")
+            require(order.dtype == np.uint8, "orders must be bytes")
+
+    @property
+    def sizes(self) -> Array:
+        """Number of codes of each column, that of missing values included, (d,)."""
+        sizes = np.ones(len(self.indices), dtype=np.int64)
+        for place, order in zip(self.places, self.orders, strict=True):
+            sizes[place] = int(order.max(initial=0)) + 1
+        return sizes
+
+    def encode(self, table: Table) -> ByteColumns:
+        """The bytes of the rows."""
+        bytes_ = np.zeros((table.n, len(self.indices)), dtype=np.uint8)
+        if self.places:
+            codes = self.inner.encode(table)
+            for place, order, column in zip(self.places, self.orders, codes.T, strict=True):
+                bytes_[:, place] = np.append(order, np.uint8(0))[column]  # code -1 is the last entry
+        return byte_columns(bytes_, self.sizes)
+
+    def same_codes(self, other: OrderedBytes) -> bool:
+        """Whether another encoder gives the same bytes."""
+        is_same = (self.indices, self.places) == (other.indices, other.places)
+        if not is_same or not all(map(np.array_equal, self.orders, other.orders)):
+            return False
+        if not self.places:
+            return True
+        try:
+            _, ours, theirs = self.inner.unite(other.inner)
+        except ValueError:
+            return False
+        return ours is None and theirs is None
+
+
+def _as_they_are(levels: int) -> Array:
+    return np.arange(1, levels + 1, dtype=np.uint8)
+
+
+def _by_frequency(codes: Array, weight: Array, levels: int) -> Array:
+    """The byte of each level: 1 for the most frequent one, 0 for levels without rows."""
+    known = codes >= 0
+    counts = np.bincount(codes[known], weight[known], minlength=levels)
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    bytes_ = np.zeros(levels, dtype=np.uint8)
+    bytes_[order] = np.arange(1, len(order) + 1)
+    return bytes_

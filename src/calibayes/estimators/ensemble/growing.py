@@ -1,0 +1,113 @@
+"""Training of the trees that are grown on the members of an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.encoders.ordered_bytes import OrderedBytes
+from calibayes.estimators.ensemble.grown import GrownTrees
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.splits import unit_weight
+from calibayes.kernels.partitions.growth import (
+    GrownForests,
+    GrowthSettings,
+    Report,
+    Sample,
+    fold_of,
+    grow_forests,
+)
+from calibayes.kernels.posterior.averaging import mixture_weights
+from calibayes.kernels.posterior.logspace import held_out_scores, log_normalize
+
+SHARE = 0.5
+"""Of the members' log posterior in the start of the growth."""
+JEFFREYS = 0.5
+"""Pseudo-rows of the Dirichlet prior of the weights of members and trees."""
+LEAST_WEIGHT = 0.5
+"""The members' average has a weight beside the trees if it is at least this. The weights are those of held-out rows, whose
+predictions are those of one forest, and the average of the forests is better."""
+WEAKEST = 0.2
+"""Trees of a smaller weight are left out."""
+
+
+class GrowthTask(NamedTuple):
+    """What trees are grown on.
+
+    Attributes
+    ----------
+    rows : Rows
+        All training rows.
+    log_members : (n, k) array
+        log p(class | x) of the members' average, for each row from members that were not trained on it.
+    held_out : sequence of (n,) booleans
+        The rows that each forest is not grown on.
+    report : callable
+        Progress; a true result ends the growth.
+    """
+
+    rows: Rows
+    log_members: Array
+    held_out: Sequence[Array]
+    report: Report = lambda rounds, loss: False
+
+
+class HeldOutScores(NamedTuple):
+    """Log loss and error on held-out rows."""
+
+    log_loss: float
+    error: float
+
+
+def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees, HeldOutScores] | None:
+    """Trees grown on half of the members' log posterior, and the scores of the whole on held-out rows.
+
+    None if the members alone are better on held-out rows.
+    """
+    rows = task.rows
+    encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
+    columns = encoder.encode(rows.table)
+    sample = Sample(columns, rows.codes, rows.weight, SHARE * task.log_members)
+    grown = grow_forests([fold_of(sample, mask) for mask in task.held_out], settings, report=task.report)
+    out_of_fold = np.full(task.log_members.shape, np.nan)
+    for mask, part in zip(task.held_out, grown.forests, strict=True):
+        out_of_fold[mask] = log_normalize(part.held_out_scores)[0]
+    weight = _weight(task, out_of_fold)
+    if weight == 0.0:
+        return None
+    trees = _as_value(encoder, grown, weight)
+    predicted = ~np.isnan(out_of_fold).any(axis=1)
+    average = np.logaddexp(
+        np.log(weight) + out_of_fold[predicted],
+        np.log(max(1.0 - weight, np.finfo(np.float64).tiny)) + task.log_members[predicted],
+    )
+    scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
+    return trees, HeldOutScores(*scores)
+
+
+def _weight(task: GrowthTask, out_of_fold: Array) -> float:
+    """The weight of the trees beside the members' average: 1 unless that is at least as good, 0 if it is much better."""
+    rows, own = task.rows, np.arange(len(task.rows.codes))
+    log_true = np.stack([part[own, rows.codes] for part in (task.log_members, out_of_fold)], axis=1)
+    predicted = ~np.isnan(log_true).any(axis=1)
+    of_members, of_trees = mixture_weights(
+        log_true[predicted], rows.weight[predicted], JEFFREYS * unit_weight(rows)
+    )
+    if of_trees < WEAKEST:
+        return 0.0
+    return float(of_trees) if of_members >= LEAST_WEIGHT else 1.0
+
+
+def _as_value(encoder: OrderedBytes, grown: GrownForests, weight: float) -> GrownTrees:
+    return GrownTrees(
+        share=SHARE,
+        weight=weight,
+        bytes=encoder,
+        forests=tuple(part.forest for part in grown.forests),
+        log_factors=tuple(part.log_factor for part in grown.forests),
+        masses=tuple(part.mass for part in grown.forests),
+        losses=grown.losses,
+    )

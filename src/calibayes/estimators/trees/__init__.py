@@ -1,0 +1,1 @@
+"""Naive Bayes over the leaves of trees that are grown by calibration."""

@@ -1,0 +1,246 @@
+"""Naive Bayes over the leaves of trees that are grown by calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array, Rule
+from calibayes.encoders.leaves import Leaves
+from calibayes.encoders.schema import Schema, column_types
+from calibayes.engines import chosen_engine, computing
+from calibayes.estimators.generative.attributes import Note, fitted_of
+from calibayes.estimators.generative.binding import ColumnBinding, every, position
+from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.generative.fit import known_classes
+from calibayes.estimators.generative.recipe import Specification
+from calibayes.estimators.interface import parameters
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.splits import expand_counts
+from calibayes.estimators.trees.counts import merged, without_rows
+from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
+from calibayes.families import Categorical
+from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.tables.table import Table
+
+NO_DENSITY = (
+    "CalibratedTrees models the leaves of trees, not the columns: for {} use another model, such as KernelNB"
+)
+
+
+@estimator
+class CalibratedTrees(GenerativeEstimator):
+    """Naive Bayes over the leaves of trees that are grown where the residuals Y - P can still be told apart.
+
+    Each tree is a column, each of its leaves a level. Growth begins with the class frequencies. Each round adds one tree
+    for all classes: it splits the rows where the sums of Y - P, by column and bin, differ most, and multiplies
+    p(leaf | class) by exp(rate * sum(Y - P) / (sum(P (1 - P)) + prior)), a damped step of Newton's method on the log loss
+    and a calibration step on the counts of the new column. A tenth of each class's rows is held out to find out how many
+    trees to grow. Interactions of any number of columns are found; numbers, strings (as categories), booleans, dates and
+    missing values need no preprocessing.
+
+    Numbers are split between 254 quantile bins; levels are ordered by their frequency, never by the class. A missing value
+    goes to the side where it gains; where none was missing in training, to the side with more rows.
+
+    Parameters
+    ----------
+    max_trees : int, default=1000
+    max_leaves : int, default=31
+        Largest number of leaves of a tree, from 2 to 127.
+    rate : float, default=0.1
+        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees.
+    prior : float, default=5
+        Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of P (1 - P),
+        which is at most half the number of rows in the leaf.
+    least_variance : float, default=1
+        Smallest sum of P (1 - P) over the rows and classes of a leaf.
+    patience : int, default=20
+        Growth ends if so many trees lower the held-out log loss by less than a thousandth.
+    monotone : mapping, optional
+        Column, by name or position, -> 1 (-1): the probability of the second of two classes never falls (rises) with it.
+    rule : str or rule, default="rc"
+        The rule by which ``max_iter`` updates calibrate all leaves together after the growth, and `partial_fit` moves
+        them.
+    max_iter : int, default=0
+        Largest number of these updates.
+    stop, class_weight, costs, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+    random_state : int or RandomState, optional
+        Seed of the choice of held-out rows; None is always the same.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    n_trees_ : int
+    held_out_log_loss_ : array
+        Log loss of the held-out rows before the first tree and after each, also of those that were left out in the end.
+    data_statistics_ : mapping
+        Weights of the training rows by class and leaf; `merge` and `forget` add and subtract them.
+    statistics_ : mapping
+        The calibrated counts.
+    schema_ : Schema
+        What each column contains; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from calibayes import CalibratedTrees
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = CalibratedTrees().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
+    True
+    """
+
+    max_trees: int = 1000
+    max_leaves: int = 31
+    rate: float = 0.1
+    prior: float = 5.0
+    least_variance: float = 1.0
+    patience: int = 20
+    monotone: Any = None
+    rule: str | Rule = "rc"
+    max_iter: int = 0
+    class_weight: Mapping[Any, float] | str | None = None
+
+    n_trees_ = Note("trees", "Number of trees.")
+    held_out_log_loss_ = Note("held_out_log_loss", "Log loss of held-out rows, before and after each tree.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
+
+    # -- what is trained -------------------------------------------------------------------------------------------
+
+    def settings(self) -> GrowthSettings:
+        """How trees are grown. Raises ValueError if a parameter is invalid."""
+        if self.training is not None:
+            raise ValueError("CalibratedTrees has no training options: leave training=None")
+        whole = {
+            name: parameters.whole_number(f"max_{name}", getattr(self, f"max_{name}"), 1)
+            for name in ("trees", "leaves")
+        }
+        return GrowthSettings(
+            **whole,
+            rate=parameters.number("rate", self.rate, 1e-6, 1.0),
+            prior=parameters.number("prior", self.prior, 1e-6, 1e9),
+            least_variance=parameters.number("least_variance", self.least_variance, 1e-6, 1e12),
+            patience=parameters.whole_number("patience", self.patience, 1),
+        )
+
+    def specify(self, rows: Rows, classes: Array) -> Specification:
+        leaves = Leaves(self.settings(), self._directions(rows.table, len(classes)))
+        progress = ProgressReporter(type(self).__name__, bool(self.verbose))
+
+        def report(trees: int, loss: float) -> bool:
+            progress.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / self.max_trees)
+            return False
+
+        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report))
+        return Specification([family], self.class_prior_for(len(classes)))
+
+    def _directions(self, table: Table, k: int) -> tuple[tuple[int, int], ...]:
+        """Positions and directions of monotone columns."""
+        given = {} if self.monotone is None else self.monotone
+        if not isinstance(given, Mapping) or not all(
+            isinstance(sign, int | np.integer) and sign in (-1, 1) for sign in given.values()
+        ):
+            raise ValueError(f"monotone must be a mapping of columns to 1 or -1, got {self.monotone!r}")
+        if given and k != 2:
+            raise ValueError(f"monotone needs two classes, and there are {k}")
+        positions = {position(name, table): int(sign) for name, sign in given.items()}
+        for j in positions:
+            if not table.is_numeric(j):
+                raise ValueError(
+                    f"column {table.names[j]!r} is not numeric: it has no order to be monotone in"
+                )
+        return tuple(sorted(positions.items()))
+
+    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
+        return column_types(table)
+
+    # -- training --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Grow trees on a table. A fit that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Missing values are NaN, None or NA.
+        y : (n,) labels
+        sample_weight : (n,) floats, optional
+        """
+        return self._fitted_to(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train on further rows: their counts are added to the leaves, and one step of the rule is taken on them.
+
+        The trees are grown on the rows of the first call, which must contain every class, and stay as they are.
+        """
+        if not hasattr(self, "fitted_"):
+            return self._fitted_to(X, y, sample_weight, classes=known_classes(classes, None))
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _fitted_to(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+        with computing(self.engine, self.n_jobs) as engine:
+            reader, recipe = unfitted_copy(self), self.recipe(engine)
+            self.settings()
+            classes, rows = self._rows(reader, X, y, sample_weight, **given)
+            rows = expand_counts(rows, parameters.seed_of(self.random_state))
+            fitted = grown_model(recipe, classes, rows)
+        return adopt(self, {**vars(reader), "fitted_": fitted})
+
+    # -- leaf counts -----------------------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """The model of the rows of both, for models with the same trees, such as copies that `partial_fit` has updated.
+
+        Leaf counts are added, those of the data exactly, and the calibrated ones: each model weighs as many rows as it
+        has seen.
+        """
+        if type(self) is not type(other):
+            raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        for model in (self, other):
+            check_is_fitted(model, "fitted_")
+        both = merged(self.fitted_, other.fitted_)
+        return self.holding(both, training_table_=self.training_table_ + other.training_table_)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The model without these rows in its leaf counts.
+
+        The rows must have been part of the training, with the same weights. They are subtracted from the counts of the
+        data exactly, and from the calibrated counts, except where a count would become negative. The trees stay as they
+        are, although the rows took part in their growth: to forget the rows completely, fit again without them.
+        """
+        check_is_fitted(self, "fitted_")
+        self.refuse_parts_of_rows()
+        _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
+        return self.holding(left, training_table_=self.training_table_ - rows.described())
+
+    @property
+    def leaves_(self) -> Leaves:
+        """The trees: the encoder whose codes are the leaves of rows."""
+        return cast(Leaves, fitted_of(self).binding.encoders[TREES])
+
+    # -- what leaves cannot give -----------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """Not available: leaves have no density of the columns. Raises ValueError."""
+        raise ValueError(NO_DENSITY.format("densities"))
+
+    def sample(self, n_samples: int = 1, y: Any = None, given: Any = None, random_state: Any = None) -> Any:
+        """Not available: leaves cannot be turned back into rows. Raises ValueError."""
+        raise ValueError(NO_DENSITY.format("samples"))
+
+    def fill(self, X: Any) -> Any:
+        """Not available: leaves cannot be turned back into rows. Raises ValueError."""
+        raise ValueError(NO_DENSITY.format("imputation"))

@@ -1,0 +1,209 @@
+// Python interface of the kernels of trees.
+#pragma once
+
+#include "checks.hpp"
+#include "growing.hpp"
+
+namespace calibayes {
+namespace trees {
+
+namespace nb = nanobind;
+using namespace checks;
+
+using Words = In<std::uint64_t, 2>;
+using Rows = In<std::int32_t, 1>;
+using Signs = In<std::int8_t, 1>;
+
+// Checks that numbers of items are from 0 to `most` - 1.
+template <class Array>
+void demand_below(const Array& items, Int most, const char* message) {
+    const Int n = static_cast<Int>(items.shape(0));
+    for (Int r = 0; r < n; ++r) demand(items.data()[r] >= 0 && items.data()[r] < most, message);
+}
+
+inline void demand_rows(const Rows& rows, Int n) {
+    demand_aligned(rows, "rows");
+    demand_below(rows, n, "a row is outside of the table");
+}
+
+// Columns, after a check that their words exist and that they have at most 256 codes.
+inline ByteColumns columns_of(const Words& words, const In<Int, 1>& first) {
+    const Int d = static_cast<Int>(first.shape(0)) - 1;
+    demand(d >= 1 && (d + WORD - 1) / WORD == static_cast<Int>(words.shape(0)), "expected eight columns in a word");
+    for (const auto count : levels_of(first, d)) demand(count >= 1 && count <= BINS, "a column must have 1 to 256 codes");
+    demand_aligned(words, "words");
+    return {words.data(), static_cast<Int>(words.shape(1)), d, first.data()};
+}
+
+inline SplitOptions options_of(const Signs& allowed, const Signs& direction, double prior, double least, Int d, Int k) {
+    demand_shape(allowed, "allowed columns (d,)", {d});
+    demand_shape(direction, "directions of columns (d,)", {d});
+    const bool any = std::any_of(direction.data(), direction.data() + d, [](std::int8_t sign) { return sign != 0; });
+    demand(prior >= 0.0 && least > 0.0, "the prior must not be negative, and the least variance positive");
+    demand(!any || k == 1, "columns can have a direction if there are two classes");
+    return {allowed.data(), direction.data(), prior, least};
+}
+
+inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Out<Int, 2> out) {
+    const ByteColumns columns = columns_of(words, first);
+    const Int k = classes_of(packed, 1);
+    demand_rows(rows, columns.n);
+    demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
+    demand_shape(out, "the result (cells, k)", {columns.first[columns.d], k});
+    bool beyond = false;
+    {
+        nb::gil_scoped_release free;
+        beyond = NodeSums(columns, packed.data(), k).add(rows.data(), static_cast<Int>(rows.shape(0)), out.data());
+    }
+    demand(!beyond, "a code is beyond the codes of its column");
+}
+
+inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Signs allowed, Signs direction, double prior, double least,
+                            double low, double high) {
+    const Int d = static_cast<Int>(allowed.shape(0)), k = classes_of(sums, 1);
+    demand(d >= 1, "expected at least one column");
+    levels_of(first, d);
+    demand_shape(sums, "sums (cells, k)", {first.data()[d], k});
+    const SplitOptions options = options_of(allowed, direction, prior, least, d, k);
+    Split found;
+    {
+        nb::gil_scoped_release free;
+        found = SplitSearch(first.data(), d, k, options).best(sums.data(), {low, high});
+    }
+    return nb::make_tuple(found.gain, found.column, found.most, found.missing_left);
+}
+
+inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_left, Out<std::int32_t, 1> left,
+                  Out<std::int32_t, 1> right) {
+    const Int n = static_cast<Int>(words.shape(1)), m = static_cast<Int>(rows.shape(0));
+    demand(column >= 0 && column / WORD < static_cast<Int>(words.shape(0)), "there is no such column");
+    demand(most >= 0 && most < BINS, "expected a code from 0 to 255");
+    demand_rows(rows, n);
+    demand_shape(left, "rows on the left (m,)", {m});
+    demand_shape(right, "rows on the right (m,)", {m});
+    nb::gil_scoped_release free;
+    return calibayes::divide(words.data() + column / WORD * n, rows.data(), m, static_cast<int>(column % WORD),
+                             static_cast<std::uint8_t>(most), missing_left, left.data(), right.data());
+}
+
+inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Signs allowed, Signs direction,
+                     double prior, double least, Int most_leaves, Out<std::int32_t, 1> column,
+                     Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
+                     Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
+    const ByteColumns columns = columns_of(words, first);
+    const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
+    demand(most_leaves >= 1 && most_leaves < MOST_SIZE, "expected at least one leaf, and fewer than 2^31");
+    demand_rows(rows, columns.n);
+    demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
+    demand_shape(column, "columns of nodes", {size});
+    demand_shape(most, "codes of nodes", {size});
+    demand_shape(missing_left, "sides of missing values", {size});
+    demand_shape(children, "children of nodes", {size, 2});
+    demand_shape(codes, "leaves of rows (n,)", {columns.n});
+    demand_shape(bounds, "bounds of leaves", {most_leaves, 2});
+    const SplitOptions options = options_of(allowed, direction, prior, least, columns.d, k);
+    const TreeArrays arrays{column.data(), most.data(), missing_left.data(), children.data(), codes.data(), bounds.data()};
+    Int nodes = 0;
+    {
+        nb::gil_scoped_release free;
+        TreeGrowth growth(columns, packed.data(), k, options, arrays);
+        nodes = growth.grow(rows.data(), static_cast<Int>(rows.shape(0)), most_leaves);
+    }
+    demand(nodes >= 0, "a code is beyond the codes of its column");
+    return nodes;
+}
+
+// Checks that the nodes of every tree lead to later nodes of the tree, and to leaves that fit into a code.
+inline void demand_trees(const Trees& trees, Int nodes, Int d) {
+    demand(trees.first[0] == 0 && trees.first[trees.count] == nodes, "trees must have all nodes");
+    for (Int t = 0; t < trees.count; ++t) {
+        const Int size = trees.first[t + 1] - trees.first[t];
+        demand(size >= 1 && trees.first[t + 1] <= nodes, "a tree must have a node");
+        for (Int i = 0; i < size; ++i) {
+            const Int node = trees.first[t] + i, j = trees.column[node];
+            demand(j >= -1 && j < d, "there is no such column");
+            for (int side = 0; side < 2; ++side) {
+                const Int child = trees.children[2 * node + side];
+                demand(j < 0 ? child >= 0 && child < 128 : child > i && child < size, "a node leads to no later node");
+            }
+        }
+    }
+}
+
+inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> column, In<std::uint8_t, 1> most,
+                       In<bool, 1> missing_left, In<std::int32_t, 2> children, In<Int, 1> first, Out<std::int8_t, 2> out) {
+    const ByteColumns columns = columns_of(words, first_cell);
+    const Int nodes = static_cast<Int>(column.shape(0)), count = static_cast<Int>(first.shape(0)) - 1;
+    demand(count >= 0, "expected the first node of each tree, and the number of nodes");
+    demand_shape(first, "first nodes of trees", {count + 1});
+    demand_shape(column, "columns of nodes", {nodes});
+    demand_shape(most, "codes of nodes", {nodes});
+    demand_shape(missing_left, "sides of missing values", {nodes});
+    demand_shape(children, "children of nodes", {nodes, 2});
+    demand_shape(out, "leaves of rows (n, trees)", {columns.n, count});
+    const Trees trees{column.data(), most.data(), missing_left.data(), children.data(), first.data(), count};
+    demand_trees(trees, nodes, columns.d);
+    nb::gil_scoped_release free;
+    calibayes::leaf_codes(columns, trees, out.data());
+}
+
+inline void packed_residuals(In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, double scale,
+                             In<double, 1> fractions, Out<Int, 2> packed) {
+    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
+    demand_shape(posterior, "posterior (n, k)", {n, k});
+    demand_shape(labels, "labels (n,)", {n});
+    demand_shape(weight, "weight (n,)", {n});
+    demand_shape(fractions, "fractions (n,)", {n});
+    demand(k >= 2, "expected two classes or more");
+    const Int packed_classes = k == 2 ? 1 : k;
+    demand_shape(packed, "the result (n, k), or (n, 1) for two classes", {n, packed_classes});
+    demand_below(labels, k, "a label is no class code");
+    nb::gil_scoped_release free;
+    calibayes::packed_residuals(labels.data(), posterior.data(), weight.data(), n, k, scale, fractions.data(),
+                                packed_classes, packed.data());
+}
+
+inline void leaf_sums(Rows codes, In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, Out<double, 2> residual,
+                      Out<double, 2> variance, Out<double, 1> mass) {
+    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
+    const Int leaves = static_cast<Int>(mass.shape(0));
+    demand_shape(posterior, "posterior (n, k)", {n, k});
+    demand_shape(codes, "leaves of rows (n,)", {n});
+    demand_shape(labels, "labels (n,)", {n});
+    demand_shape(weight, "weight (n,)", {n});
+    demand_shape(residual, "sums of residuals (leaves, k)", {leaves, k});
+    demand_shape(variance, "sums of variances (leaves, k)", {leaves, k});
+    demand_shape(mass, "sums of weights (leaves,)", {leaves});
+    demand(k >= 2, "expected two classes or more");
+    demand_below(labels, k, "a label is no class code");
+    demand_below(codes, leaves, "a row has no leaf");
+    nb::gil_scoped_release free;
+    calibayes::leaf_sums(codes.data(), labels.data(), posterior.data(), weight.data(), n, k, residual.data(), variance.data(),
+                         mass.data());
+}
+
+inline void define(nb::module_& m) {
+    m.def("packed_residuals", packed_residuals, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
+    m.def("leaf_sums", leaf_sums, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("posterior").noconvert(), nb::arg("weight").noconvert(), nb::arg("residual").noconvert(),
+          nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
+    m.def("node_sums", node_sums, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("out").noconvert());
+    m.def("best_split", best_split, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
+          nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
+          nb::arg("low"), nb::arg("high"));
+    m.def("divide", divide, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
+          nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
+    m.def("grow_tree", grow_tree, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(),
+          nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("column").noconvert(),
+          nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
+          nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());
+    m.def("leaf_codes", leaf_codes, nb::arg("words").noconvert(), nb::arg("first_cell").noconvert(),
+          nb::arg("column").noconvert(), nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(),
+          nb::arg("children").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
+}
+
+}  // namespace trees
+}  // namespace calibayes

@@ -1,0 +1,162 @@
+"""Nodes of a tree: sums over their rows, their best split, and the rows of their children."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import map_items, most_threads, twin
+from calibayes.kernels.partitions.byte_columns import WORD, ByteColumns
+from calibayes.kernels.partitions.residuals import HALF, residual, variance
+
+
+class Split(NamedTuple):
+    """A condition on one column: codes from 1 to ``most`` go left, larger ones right."""
+
+    gain: float
+    """0 if there is no split."""
+    column: int
+    most: int
+    missing_left: bool
+
+
+NO_SPLIT = Split(0.0, -1, 0, False)
+
+
+class SplitOptions(NamedTuple):
+    """Which splits are possible. Sums are in units of 1 / scale, see `calibayes.kernels.partitions.residuals`."""
+
+    allowed: Array
+    """Whether columns may be split, (d,) int8."""
+    direction: Array
+    """1 (-1) if the log odds of the second class may only rise (fall) with a column, else 0, (d,) int8."""
+    prior: float
+    """Added to variances: the precision of a prior with mean 0 of the log factors of leaves."""
+    least: float
+    """Smallest variance of a side, over all classes whose numbers are packed."""
+
+
+class Bounds(NamedTuple):
+    """Bounds of the change of the log odds of the second class, in a node below a split of a column with a direction."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+
+UNBOUNDED = Bounds()
+
+
+def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Array) -> Any:
+    words, first = columns
+    out = np.empty((int(first[-1]), packed.shape[1]), dtype=np.int64)
+    share = -(-len(words) // most_threads())
+
+    def add_words(begin: int) -> None:
+        cells = first[WORD * begin : WORD * (begin + share) + 1]
+        own = out[int(cells[0]) : int(cells[-1])]
+        module.node_sums(words[begin : begin + share], rows, packed, cells - cells[0], own)
+
+    map_items(add_words, range(0, len(words), share))
+    return out
+
+
+@twin(native_node_sums)
+def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
+    """Sums of packed numbers (n, c) over some rows (int32) by cell, (cells, c)."""
+    chosen, size = packed[rows], int(columns.first[-1])
+    sums = np.zeros((size, packed.shape[1]), dtype=np.int64)
+    for j in range(columns.d):
+        cells = columns.column(j)[rows] + columns.first[j]
+        for c in range(packed.shape[1]):
+            whole = np.bincount(cells, residual(chosen[:, c]), minlength=size)  # exact: sums are below 2**53
+            part = np.bincount(cells, variance(chosen[:, c]), minlength=size)
+            sums[:, c] += whole.astype(np.int64) * HALF + part.astype(np.int64)
+    return sums
+
+
+def native_best_split(
+    module: Any, sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED
+) -> Any:
+    return Split(*module.best_split(sums, first, *options, *bounds))
+
+
+@twin(native_best_split)
+def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
+    """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
+
+    ``sums`` (cells, c) are packed. Of equal gains the first is taken: by column, then missing values to the right before
+    those to the left, then by code. Where no value of the column is missing in the node, missing ones go to the larger
+    side.
+    """
+    best = NO_SPLIT
+    for j in np.flatnonzero(options.allowed):
+        column = sums[first[j] : first[j + 1]]
+        for missing_left in (False, True) if column[0].any() else (False,):
+            gain, most, larger_left = _best_of_column(
+                column, options, int(options.direction[j]), bounds, missing_left=missing_left
+            )
+            if gain > best.gain:
+                is_left = missing_left if column[0].any() else larger_left
+                best = Split(gain, int(j), most, is_left)
+    return best
+
+
+def _best_of_column(
+    column: Array, options: SplitOptions, direction: int, bounds: Bounds, *, missing_left: bool
+) -> tuple[float, int, bool]:
+    """Gain and last code on the left of the best split of a column, (codes, c) packed sums; whether the left is larger."""
+    if len(column) < 2:
+        return 0.0, 0, False
+    total = column.sum(axis=0)
+    left = np.cumsum(column[1:], axis=0) + (column[0] if missing_left else 0)
+    right = total - left
+    gain = _quality(left, options.prior) + _quality(right, options.prior)
+    gain -= _quality(total[None], options.prior)
+    on_left, on_right = _size(left), _size(right)
+    possible = (on_left >= options.least) & (on_right >= options.least)
+    if direction:
+        lower, upper = (left, right) if direction > 0 else (right, left)
+        changes = [np.clip(log_odds_change(side, options.prior), *bounds) for side in (lower, upper)]
+        possible &= changes[0] <= changes[1]
+    gain = np.where(possible, gain, 0.0)
+    place = int(np.argmax(gain))
+    return float(gain[place]), place + 1, bool(on_left[place] >= on_right[place])
+
+
+def _quality(packed: Array, prior: float) -> Array:
+    """Sum over classes, one after another, of residual**2 / (variance + prior), (m,)."""
+    quality = np.zeros(len(packed))
+    for c in range(packed.shape[1]):
+        deviation = residual(packed[:, c])
+        quality += deviation * deviation / (variance(packed[:, c]) + prior)
+    return quality
+
+
+def _size(packed: Array) -> Array:
+    """Variance over all classes, (m,)."""
+    return variance(packed).sum(axis=1)
+
+
+def log_odds_change(packed: Array, prior: float) -> Array:
+    """A full step of the log odds of the second of two classes, (m,): the classes move in opposite directions."""
+    return np.asarray(2.0 * (residual(packed[:, 0]) / (variance(packed[:, 0]) + prior)))
+
+
+def native_divide(module: Any, columns: ByteColumns, rows: Array, split: Split) -> Any:
+    left, right = np.empty_like(rows), np.empty_like(rows)
+    count = module.divide(columns.words, rows, split.column, split.most, split.missing_left, left, right)
+    return left[:count], right[: len(rows) - count]
+
+
+@twin(native_divide)
+def divide(columns: ByteColumns, rows: Array, split: Split) -> tuple[Array, Array]:
+    """The rows of both children, in order."""
+    goes_left = is_left(columns.column(split.column)[rows], split.most, split.missing_left)
+    return rows[goes_left], rows[~goes_left]
+
+
+def is_left(codes: Array, most: Any, missing_left: Any) -> Array:
+    """Whether bytes go left."""
+    return np.where(codes == 0, missing_left, codes <= most)
