@@ -127,7 +127,7 @@ MANY = pytest.mark.parametrize(
         cb.QuadraticDiscriminantAnalysis(stop=None),
         cb.TreeAugmentedNB(),
         cb.KDependenceBayes(),
-        cb.AODE(),
+        cb.AODE(stop=None),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

@@ -254,13 +254,11 @@ class KDependence(TripleCounts):
         return networks.Network(self.tables.parents, self.tables.order, tables)
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        log_probability = np.empty((len(columns), len(self.layout.classes)))
-        is_complete = (columns >= 0).all(axis=1)
-        codes = self.tables.cell_codes(columns[is_complete])
-        table = parameters["log_probability"]
-        log_probability[is_complete] = counts.look_up(codes, table, self.tables.first)
-        incomplete = columns[~is_complete]
-        log_probability[~is_complete] = networks.log_marginal(incomplete, self._network(parameters))
+        codes, table = self.tables.cell_codes(columns), parameters["log_probability"]
+        log_probability = counts.look_up(codes, table, self.tables.first)
+        incomplete = np.flatnonzero((columns < 0).any(axis=1))
+        if len(incomplete):
+            log_probability[incomplete] += networks.log_sums(columns[incomplete], self._network(parameters))
         return log_probability - log_volume(columns, self.layout)
 
     def sample(

@@ -1,14 +1,14 @@
 """Exact inference in Bayesian networks over columns of levels: sums over missing values, their posteriors and samples.
 
 Column j has a table of log probabilities of its levels given those of its parents, (k, levels of each parent, levels).
-Codes (n, d) are negative where missing. Rows with the same columns missing are computed together, by elimination of one
-missing column after the other: the factors that contain it are added up and summed over its levels.
+Codes (n, d) are negative where missing. Missing columns are eliminated one after the other: the factors that contain a column
+are added up and summed over its levels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
 from typing import NamedTuple
 
@@ -54,13 +54,29 @@ class Eliminated(NamedTuple):
     """The column is the last of its scope."""
 
 
-def log_marginal(codes: Array, network: Network) -> Array:
-    """Log probability of the known cells of each row, (n, k)."""
+class Group(NamedTuple):
+    """Missing columns of a row that are summed over together, and the columns whose tables contain one of them."""
+
+    missing: frozenset[int]
+    columns: tuple[int, ...]
+
+
+def log_sums(codes: Array, network: Network) -> Array:
+    """Sums over missing values: the part of the log probability of the known cells of each row, (n, k), with missing columns.
+
+    The other part is the sum over the tables of which a row has all columns. Missing columns that do not occur in one table
+    are summed over apart from each other, together for all rows in which they are missing.
+    """
     total = np.zeros((len(codes), len(network.tables[0])))
-    for rows, missing in _pieces(codes, network):
-        factors = _factors(codes[rows], network, missing, _with_known_below(network, missing))
-        left, _ = _eliminate(factors, network, keep=-1)
-        total[rows] = reduce(np.add, (factor.values for factor in left), np.zeros((len(rows), 1)))
+    by_group: dict[Group, list[Array]] = {}
+    for rows, missing in _patterns(codes):
+        for group in _groups(network.parents, network.order, missing):
+            by_group.setdefault(group, []).append(rows)
+    for group, parts in by_group.items():
+        for rows in _pieces(np.concatenate(parts), network, group):
+            factors = [_factor(codes[rows], network, j, group.missing) for j in group.columns]
+            left, _ = _eliminate(factors, network, keep=-1)
+            total[rows] += reduce(np.add, (factor.values for factor in left))
     return total
 
 
@@ -72,9 +88,9 @@ def beliefs(codes: Array, network: Network) -> tuple[Sequence[Array], Sequence[A
     d, k = codes.shape[1], len(network.tables[0])
     positions = [np.flatnonzero(column < 0) for column in codes.T]
     found = [np.zeros((len(rows), k, size)) for rows, size in zip(positions, network.levels, strict=True)]
-    for rows, missing in _pieces(codes, network):
+    for rows, missing in _pattern_pieces(codes, network):
         for j in (j for j in range(d) if j in missing):
-            needed = _with_known_below(network, missing - {j}) & missing | {j}
+            needed = _with_known_below(network.parents, network.order, missing - {j}) & missing
             left, _ = _eliminate(_factors(codes[rows], network, missing, needed), network, keep=j)
             joint = _joined([factor for factor in left if factor.scope], (j,))
             posterior = np.exp(joint.values - logsumexp(joint.values, axis=2, keepdims=True))
@@ -85,8 +101,8 @@ def beliefs(codes: Array, network: Network) -> tuple[Sequence[Array], Sequence[A
 def draw_missing(codes: Array, classes: Array, network: Network, rng: np.random.Generator) -> Array:
     """The rows with missing values drawn given the known ones and the class (n,) of each row, (n, d)."""
     complete = codes.copy()
-    for rows, missing in _pieces(codes, network):
-        needed = _with_known_below(network, missing) & missing
+    for rows, missing in _pattern_pieces(codes, network):
+        needed = _with_known_below(network.parents, network.order, missing) & missing
         _, eliminated = _eliminate(_factors(codes[rows], network, missing, needed), network, keep=-1)
         for j, joint in reversed(eliminated):
             complete[rows, j] = _draw_from(joint, complete[rows], classes[rows], rng)
@@ -103,33 +119,62 @@ def _draw_from(joint: Factor, rows: Array, classes: Array, rng: np.random.Genera
     return draw(np.exp(log_weight - log_weight.max(axis=1, keepdims=True)), rng)
 
 
-def _pieces(codes: Array, network: Network) -> Iterator[tuple[Array, frozenset[int]]]:
-    """Positions of rows with the same columns missing, few enough for memory, and these columns.
-
-    Raises ValueError if a single row needs too much memory.
-    """
+def _patterns(codes: Array) -> Iterator[tuple[Array, frozenset[int]]]:
+    """Positions of the rows with the same columns missing, and these columns."""
     patterns, pattern_of_row = np.unique(codes < 0, axis=0, return_inverse=True)
     by_pattern = np.argsort(pattern_of_row.reshape(-1), kind="stable")
     numbers = np.bincount(pattern_of_row.reshape(-1), minlength=len(patterns))
     for pattern, last, number in zip(patterns, np.cumsum(numbers), numbers, strict=True):
-        rows, missing = by_pattern[last - number : last], frozenset(np.flatnonzero(pattern).tolist())
-        cells = len(network.tables[0]) * _largest_factor(network, missing)
-        if cells > MOST_CELLS:
-            raise ValueError(
-                f"a row with {len(missing)} missing values needs a table of {cells:.3g} cells to sum over them, more "
-                f"than {MOST_CELLS:.3g}: one parent per column (max_parents=1) or fewer bins help"
+        yield by_pattern[last - number : last], frozenset(np.flatnonzero(pattern).tolist())
+
+
+def _pattern_pieces(codes: Array, network: Network) -> Iterator[tuple[Array, frozenset[int]]]:
+    """`_patterns`, of few enough rows for memory."""
+    for rows, missing in _patterns(codes):
+        group = Group(missing, network.order)
+        for piece in _pieces(rows, network, group):
+            yield piece, missing
+
+
+def _pieces(rows: Array, network: Network, group: Group) -> Iterator[Array]:
+    """Few enough of the rows for memory at a time. Raises ValueError if a single row needs too much."""
+    cells = len(network.tables[0]) * _largest_factor(network, group)
+    if cells > MOST_CELLS:
+        raise ValueError(
+            f"a row with {len(group.missing)} missing values needs a table of {cells:.3g} cells to sum over them, more than "
+            f"{MOST_CELLS:.3g}: one parent per column (max_parents=1) or fewer bins help"
+        )
+    size = max(CELLS_AT_A_TIME // cells, 1)
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+@lru_cache(maxsize=2**14)
+def _groups(
+    parents: tuple[tuple[int, ...], ...], order: tuple[int, ...], missing: frozenset[int]
+) -> tuple[Group, ...]:
+    """The missing columns with a known one below them, grouped by the tables that they share."""
+    relevant = _with_known_below(parents, order, missing)
+    groups: list[tuple[set[int], set[int]]] = []
+    for j in (j for j in order if j in relevant):
+        columns, members = {j}, {*parents[j], j} & missing
+        if members:
+            touching = [group for group in groups if group[0] & members]
+            groups = [group for group in groups if not group[0] & members]
+            groups.append(
+                (members.union(*(g[0] for g in touching)), columns.union(*(g[1] for g in touching)))
             )
-        size = max(CELLS_AT_A_TIME // cells, 1)
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size], missing
+    return tuple(Group(frozenset(members), tuple(sorted(columns))) for members, columns in groups)
 
 
-def _with_known_below(network: Network, missing: frozenset[int]) -> frozenset[int]:
+def _with_known_below(
+    parents: tuple[tuple[int, ...], ...], order: tuple[int, ...], missing: frozenset[int]
+) -> frozenset[int]:
     """The columns that are known or have a known column below them; sums over all others are 1."""
     relevant: set[int] = set()
-    for j in reversed(network.order):
+    for j in reversed(order):
         if j in relevant or j not in missing:
-            relevant |= {j, *network.parents[j]}
+            relevant |= {j, *parents[j]}
     return frozenset(relevant)
 
 
@@ -189,11 +234,13 @@ def _elimination(
         left = [scope for scope in left if column not in scope] + [unions[column] - {column}]
 
 
-def _largest_factor(network: Network, missing: frozenset[int]) -> int:
-    """Number of cells of the largest factor when all missing columns are summed over."""
-    relevant = _with_known_below(network, missing)
+def _largest_factor(network: Network, group: Group) -> int:
+    """Number of cells of the largest factor when the columns of a group are summed over."""
+    relevant = _with_known_below(network.parents, network.order, group.missing)
     scopes = [
-        tuple(i for i in (*network.parents[j], j) if i in missing) for j in network.order if j in relevant
+        tuple(i for i in (*network.parents[j], j) if i in group.missing)
+        for j in group.columns
+        if j in relevant
     ]
     steps = _elimination(scopes, network, keep=-1)
     return max((prod(network.levels[j] for j in scope) for _, scope in steps), default=1)
