@@ -201,6 +201,12 @@ def test_edges_and_super_parents():
     assert cb.AODE(rule="ml", kinds={"name": "categorical"}).fit(named, y).super_parents_ == list("abce")
 
 
+@pytest.mark.parametrize(("rule", "divides"), [("ml", False), ("map", False), ("rc", True), ("gd", True)])
+def test_aode_divides_rows_under_rules_with_steps(rule, divides):
+    model = cb.AODE(rule=rule, max_iter=2, stop=None).fit(*words())
+    assert model.fitted_.model.families["stars"].divides_rows == divides
+
+
 def test_weights_are_repetitions():
     X, y = words()
     times = np.random.default_rng(5).integers(0, 3, len(y))

@@ -66,6 +66,54 @@ def test_the_density_is_that_of_the_definition(smoothing):
         assert_allclose(density, expected, rtol=1e-9, atol=1e-10)
 
 
+def divided(gaps=0.0):
+    family, parameters, codes, labels = fitted(alpha=0.5, divides_rows=True)
+    rng = np.random.default_rng(1)
+    return family, parameters, np.where(rng.random(codes.shape) < gaps, -1, codes), labels
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_rows_are_divided_by_the_posterior_of_the_super_parents(gaps, monkeypatch):
+    family, parameters, codes, _ = divided(gaps)
+    weights = np.random.default_rng(2).normal(size=(N, K))
+    stars = [replace(family, super_parents=(center,)) for center in (0, 1, 2)]
+    tables = np.split(parameters["log_probability"], family.stars.first[1:-1], axis=1)
+    density = np.array(
+        [
+            np.exp(star.log_density(codes, {"log_probability": t}))
+            for star, t in zip(stars, tables, strict=True)
+        ]
+    )
+    shares = density / density.sum(axis=0)
+    expected = [
+        star.statistics(codes, 3 * weights * share)["count"]
+        for star, share in zip(stars, shares, strict=True)
+    ]
+    found = family.statistics(codes, weights, parameters)["count"]
+    assert_allclose(found, np.concatenate(expected, axis=1), atol=1e-9)
+    monkeypatch.setattr(module, "SHARES_AT_A_TIME", 50)
+    assert_allclose(family.statistics(codes, weights, parameters)["count"], found, atol=1e-9)
+
+
+def test_statistics_of_divided_rows_are_the_gradient_of_the_conditional_likelihood():
+    family, parameters, codes, labels = divided()
+    onehot, table = np.eye(K)[labels], parameters["log_probability"]
+
+    def conditional(table):
+        log_density = family.log_density(codes, {"log_probability": table})
+        log_posterior = log_density - np.logaddexp.reduce(log_density, axis=1, keepdims=True)
+        return float(np.sum(onehot * log_posterior)), np.exp(log_posterior)
+
+    posterior = conditional(table)[1]
+    gradient = family.statistics(codes, onehot - posterior, parameters)["count"] / 3
+    rng = np.random.default_rng(3)
+    for c, cell in zip(rng.integers(0, K, 30), rng.integers(0, table.shape[1], 30), strict=True):
+        change = np.zeros_like(table)
+        change[c, cell] = 1e-5
+        slope = (conditional(table + change)[0] - conditional(table - change)[0]) / 2e-5
+        assert slope == pytest.approx(gradient[c, cell], abs=1e-5)
+
+
 def test_super_parents_have_enough_rows_per_level():
     assert fitted(least_rows=100.0)[0].super_parents == (0, 1)
     assert fitted(least_rows=1e9)[0].super_parents == (0,)

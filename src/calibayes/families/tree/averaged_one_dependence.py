@@ -38,8 +38,8 @@ from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.counts import draw
 from calibayes.kernels.levels.trees import beliefs, draw_missing
 
-COPIES = 4
-"""Tables of all pairs that are in memory at a time: counts, and both directions of probabilities and pseudo-counts."""
+COPIES = 7
+"""Tables of all pairs that are in memory: counts of the data, and in both directions counts, pseudo-counts and probabilities."""
 SHARES_AT_A_TIME = 2**22
 """Posteriors of super-parents, over rows and classes, that are in memory at a time."""
 
