@@ -34,7 +34,7 @@ JOINT_KINDS = ("binned", "categorical")
 
 
 @dataclass(frozen=True)
-class JointColumns:
+class BinnedOrCategorical:
     """The columns that are modeled jointly."""
 
     binned: OfKind
@@ -71,7 +71,7 @@ def joint_specifications(
     others = [s for s in specifications(given, "binned", choices) if s[0] not in JOINT_KINDS]
     binned, categorical = (OfKind(kind, given, "binned") for kind in JOINT_KINDS)
     encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
-    return [(name, family, JointColumns(binned, categorical), encoder), *others]
+    return [(name, family, BinnedOrCategorical(binned, categorical), encoder), *others]
 
 
 def with_most_relevant(
