@@ -57,6 +57,7 @@ BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
     for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "speed", "accuracy")
 ]
+BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]

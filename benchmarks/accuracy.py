@@ -5,14 +5,17 @@ each data set, fold and model, and then replaces the section of that group on do
 docs/accuracy-appendix.md. The groups are defined in benchmarks/accuracy_groups.py. Data sets are the files NAME.csv.gz
 (last column: target) in the folder that CALIBAYES_DATA names. ``--images`` adds MNIST (mnist.npz in that folder, raw
 pixels, the first 10,000 training rows and the test rows). ``--quick`` runs all models on the penguins that ship.
+
+`python benchmarks/accuracy.py leaderboard` compares models on larger tables, and writes docs/leaderboard.md
+(benchmarks/leaderboard).
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -22,15 +25,15 @@ import pandas as pd
 from accuracy_groups import GROUPS
 from accuracy_models import ALL_MODELS, OURS
 from accuracy_page import PAGE, write_pages
+from accuracy_scores import posterior_scores
+from accuracy_version import code_digest
+from leaderboard.command import main as leaderboard
 from sklearn.model_selection import StratifiedKFold
 
-import calibayes
 from calibayes.datasets import load_penguins
 
-FOLDS, BINS = 5, 15
+FOLDS = 5
 IMAGES, IMAGE_MODELS = 10_000, ("BayesClassifier", "LDA", "QDA", "SVC")
-MIN_PROBABILITY = 1e-15
-"""Probabilities are clipped to this, as in scikit-learn's log loss."""
 SEPARATE = ("adult", "connect-4", "splice-uci", "hill-valley-noise")
 """Large or duplicated tables, reported separately and not in the averages."""
 
@@ -97,29 +100,6 @@ def evaluate(make, frame, target, split):
     }
     scores = {"rows": len(test), "error": float(np.mean(predicted != truth)), **seconds}
     return scores if posterior is None else {**scores, **posterior_scores(posterior, truth)}
-
-
-def posterior_scores(posterior, truth):
-    """Log loss, Brier score, and the bins of the expected calibration error."""
-    true = posterior[np.arange(len(truth)), truth]
-    onehot = np.eye(posterior.shape[1])[truth]
-    confidence, correct = posterior.max(axis=1), posterior.argmax(axis=1) == truth
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    return {
-        "log_loss": float(-np.mean(np.log(np.clip(true, MIN_PROBABILITY, 1.0)))),
-        "brier": float(np.mean(np.sum((posterior - onehot) ** 2, axis=1))),
-        "bin_rows": np.bincount(bins, minlength=BINS).tolist(),
-        "bin_sure": np.bincount(bins, confidence, minlength=BINS).tolist(),
-        "bin_right": np.bincount(bins, correct, minlength=BINS).tolist(),
-    }
-
-
-def code_digest():
-    """Hash of the library's source: our own results belong to one version of it."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(calibayes.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def result_path(store, data, model, fold, digest):
@@ -193,4 +173,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["leaderboard"]:
+        leaderboard(sys.argv[2:])
+    else:
+        main()

@@ -18,6 +18,7 @@ from calibayes.datasets import load_penguins
 
 MIXED_TYPES = (
     cb.BayesClassifier,
+    cb.CalibratedTrees,
     cb.GenerativeClassifier,
     cb.JointKernelClassifier,
     cb.KernelNB,

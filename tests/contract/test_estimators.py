@@ -22,7 +22,7 @@ from calibayes.learn import LastState
 from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array
 from tests.contract.tables import table
-from tests.contract.test_scikit_learn import GENERATIVE, ITERATIVE, nothing_hidden
+from tests.contract.test_scikit_learn import ADDITIVE, GENERATIVE, ITERATIVE, nothing_hidden
 
 
 def assert_same_trees(left, right, tolerance=1e-10):
@@ -34,8 +34,8 @@ SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB | cb.KDependenceBayes 
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
 
-@pytest.mark.parametrize("estimator", GENERATIVE, **IDS)
-class TestEveryEstimator:
+@pytest.mark.parametrize("estimator", ADDITIVE, **IDS)
+class TestEverySumOfRows:
     @pytest.mark.filterwarnings("ignore::calibayes.SingularCovarianceWarning")  # of the first few rows alone
     @pytest.mark.parametrize("rule", ["ml", "map"])
     @pytest.mark.parametrize("cuts", [(200,), (13, 14, 250), (50, 100, 150, 200, 399)])
@@ -64,6 +64,9 @@ class TestEveryEstimator:
         family = family.prepare(there_and_back)
         assert_same_trees(family.parameters(family.statistics_of(there_and_back)), model.parameters_)
 
+
+@pytest.mark.parametrize("estimator", GENERATIVE, **IDS)
+class TestEveryEstimator:
     def test_a_constructor_parameter_is_never_assigned(self, estimator):
         X, y = table()
         model = clone(estimator)

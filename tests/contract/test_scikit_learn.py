@@ -5,7 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibayes
-from calibayes import FewRowsWarning, MixtureDiscriminantAnalysis, SingularCovarianceWarning
+from calibayes import CalibratedTrees, FewRowsWarning, MixtureDiscriminantAnalysis, SingularCovarianceWarning
 from calibayes.estimators.generative.estimator import GenerativeEstimator as Generative
 
 ESTIMATORS = [
@@ -15,7 +15,9 @@ ESTIMATORS = [
 ]
 GENERATIVE = [estimator for estimator in ESTIMATORS if isinstance(estimator, Generative)]
 """Those that are models themselves and not made of others."""
-ITERATIVE = [estimator for estimator in GENERATIVE if estimator.rule == "rc"]
+ADDITIVE = [estimator for estimator in GENERATIVE if not isinstance(estimator, CalibratedTrees)]
+"""All of those but trees, which depend on the training rows other than through sums; they have tests of their own."""
+ITERATIVE = [estimator for estimator in ADDITIVE if estimator.rule == "rc"]
 """All of those but the ones that are learned in closed form only."""
 
 

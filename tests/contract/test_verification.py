@@ -13,7 +13,7 @@ from calibayes.estimators.generative.fitted import Fitted
 from calibayes.rules import GDT, RC
 from tests.contract.tables import gappy, table
 from tests.contract.test_any_table import ANY_TABLE, EXAMPLES, variants
-from tests.contract.test_scikit_learn import ESTIMATORS, GENERATIVE, nothing_hidden
+from tests.contract.test_scikit_learn import ADDITIVE, ESTIMATORS, GENERATIVE, nothing_hidden
 from tests.seeds import SEED
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of few rows, singular covariances and few iterations
@@ -89,6 +89,7 @@ def fitted_or_none(train):
         return None
 
 
+every_sum = pytest.mark.parametrize("estimator", ADDITIVE, ids=lambda estimator: type(estimator).__name__)
 every_model = pytest.mark.parametrize("estimator", GENERATIVE, ids=lambda estimator: type(estimator).__name__)
 
 
@@ -134,7 +135,7 @@ def test_fitted_models_pass(estimator):
 
 
 @pytest.mark.parametrize("rule", ["ml", "rc"])
-@every_model
+@every_sum
 def test_partially_fitted_models_pass(estimator, rule):
     """From two rows on, which are too few for all classes."""
 
@@ -148,7 +149,7 @@ def test_partially_fitted_models_pass(estimator, rule):
     assert (rule == "rc" and isinstance(estimator, cb.ComplementNB)) or len(accepted_tables(train)) >= 3
 
 
-@every_model
+@every_sum
 def test_merged_models_pass(estimator):
     def train(X, y):
         halves = [quick(nothing_hidden(clone(estimator)), rule="ml") for _ in range(2)]
@@ -161,7 +162,7 @@ def test_merged_models_pass(estimator):
 
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
-@every_model
+@every_sum
 def test_models_without_some_or_all_rows_pass(estimator, share):
     def train(X, y):
         model = quick(nothing_hidden(clone(estimator)), rule="ml").fit(X, y)

@@ -10,6 +10,7 @@ from calibayes import encoders
 from calibayes.encoders.dense_parts import AsinhScaled, Indicators
 from calibayes.encoders.numbers import Counts
 from calibayes.encoders.schema import Column, Schema
+from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.read import read_frame
 from tests.verification import verify_all
 
@@ -47,6 +48,7 @@ CASES = {
     "Dense": (encoders.Dense(), EMPTY),
     "Dense without first": (encoders.Dense(drop_first=True), MIXED),
     "Grid": (encoders.Grid(), NUMBERS),
+    "Leaves": (encoders.Leaves(GrowthSettings(trees=3, least_variance=0.1)), EMPTY),
     "Levels": (encoders.Levels(), MIXED),
     "Levels, pooled": (encoders.Levels(most=2, rare=3.0), MIXED),
     "Levels, at least": (encoders.Levels(at_least=(9, 9)), WHOLE),
@@ -65,7 +67,7 @@ LONE_FIELDS = encoders.Clusters, encoders.Flags, Counts
 SEVERAL_FIELDS = [name for name, (encoder, _) in CASES.items() if not isinstance(encoder, LONE_FIELDS)]
 ARRAY_FIELDS = encoders.Dense, encoders.Grid, encoders.Numbers, encoders.PrincipalComponents
 WITH_ARRAYS = [name for name, (encoder, _) in CASES.items() if isinstance(encoder, ARRAY_FIELDS)]
-PARAMETERS = {"components", "at_least"}
+PARAMETERS = {"components", "at_least", "losses"}
 
 
 def sequences(encoder):

@@ -15,7 +15,7 @@ import calibayes as cb
 from tests.files.cases import VARIANTS
 
 MIXED_TYPES = (
-    *(cb.BayesClassifier, cb.GenerativeClassifier, cb.JointKernelClassifier),
+    *(cb.BayesClassifier, cb.CalibratedTrees, cb.GenerativeClassifier, cb.JointKernelClassifier),
     *(cb.KernelNB, cb.NaiveBayes, cb.TreeAugmentedNB, cb.KDependenceBayes, cb.AODE),
 )
 """Estimators for tables with columns of mixed types and missing values."""

@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.partitions.byte_columns import byte_columns
+from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
+from calibayes.kernels.partitions.nodes import Split, SplitOptions
+from calibayes.kernels.partitions.residuals import HALF
 from tests.kernels.native_cases import CASES
 from tests.seeds import generator
 
@@ -77,6 +82,10 @@ def in_other_layouts(rng: np.random.Generator, args: tuple[Any, ...], fixed: int
     for i, arg in enumerate(args):
         if i >= fixed and isinstance(arg, np.ndarray) and arg.size and rng.random() < 0.7:
             changed[i] = LAYOUTS[rng.integers(len(LAYOUTS))](arg)
+        elif hasattr(arg, "_fields"):
+            changed[i] = type(arg)(*in_other_layouts(rng, arg, 0))
+        elif is_dataclass(arg):
+            changed[i] = type(arg)(*in_other_layouts(rng, tuple(vars(arg).values()), 0))
         elif hasattr(arg, "indptr"):
             for part in ("data", "indices", "indptr"):
                 if rng.random() < 0.5:
@@ -182,7 +191,17 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
     first, points, labels, weight = np.arange(d + 1) * 2, np.full(d, 2), np.zeros(n, int), np.ones(n)
     flat, row_weights = np.ones((k, 2 * d)), (weight, weight)
     ends = (*range(k), d) if d >= k else (0,)
+    columns, rows = byte_columns(np.ones((n, d), np.uint8), np.full(d, 2)), np.arange(n, dtype=np.int32)
+    packed, sides = np.full((n, k), HALF), np.ones(d, np.int8)
+    options = SplitOptions(np.arange(d, dtype=np.int32), 0 * sides, 1.0, 1.0)
     return {
+        "node_sums": (columns, rows, packed),
+        "best_split": (np.full((2 * d, k), HALF + 1), first, options),
+        "grow_tree": (columns, rows, packed, options, 3),
+        "divide": (columns, rows, Split(1.0, 0, 1, False)),
+        "leaf_codes": (columns, forest_of([ONE_LEAF])),
+        "packed_residuals": (labels, weights, weight, 1.0, weight),
+        "leaf_sums": (2, np.zeros(n, np.int32), labels, weights, weight),
         "weighted_counts": (codes, weights, first),
         "look_up": (codes, flat, first),
         "fused_pass": (codes, flat, first, np.zeros(k), labels, *row_weights, 0.0, 0.0),

@@ -14,13 +14,22 @@ from calibayes.core.verify import require, require_array, require_columns, requi
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.kernels.partitions.forest import ONE_LEAF, Forest, forest_of, leaf_codes
-from calibayes.kernels.partitions.growth import GrowthSettings, Report, Sample, fold_of, grow_forests
+from calibayes.kernels.partitions.growth import (
+    GrownForest,
+    GrowthSettings,
+    Report,
+    Sample,
+    fold_of,
+    grow_forests,
+)
 from calibayes.kernels.partitions.path_terms import path_terms
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 HELD_OUT = 10
 """Of each class one row in so many is held out, to find out how many trees to grow."""
+FEW_ROWS, FOLDS = 500, 5
+"""Of fewer rows a tenth is too few to tell: so many folds are held out in turn, and then trees are grown on all rows."""
 
 
 def _silent(trees: int, loss: float) -> bool:
@@ -33,8 +42,9 @@ class Leaves(FixedLayout):
 
     One tree for all classes is grown at a time, where the residuals Y - P of the trees before it can still be told apart
     (see `calibayes.kernels.partitions.growth`). A tenth of the rows of each class, evenly spaced, is held out: growth ends
-    when their log loss falls no more. If no split gains, there is one tree with one leaf. With fewer than five rows in every class none is held out, and at most
-    ``settings.patience`` trees are grown.
+    when their log loss falls no more. Of fewer than 500 rows, five folds are held out in turn, and then as many trees as
+    are best for all of them are grown on all rows. With fewer than five rows in every class none is held out, and at most
+    ``settings.patience`` trees are grown. If no split gains, there is one tree with one leaf.
 
     A missing value goes to the side where it gains; where none was missing in a node, to the side with more training rows.
     Decoding is not possible.
@@ -73,22 +83,25 @@ class Leaves(FixedLayout):
             raise ValueError("Leaves needs the class codes of the rows")
         encoder = OrderedBytes().fit(table, indices, weight)
         columns, labeled = encoder.encode(table), codes >= 0
-        mass = np.bincount(codes[labeled], weight[labeled])
+        mass = np.bincount(codes[labeled], weight[labeled], minlength=1)
+        if len(mass) < 2:
+            raise ValueError("Leaves needs rows of two classes")
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
-        held_out = labeled & _evenly_spaced(codes)
-        settings = self.settings
-        if not held_out.any():
-            settings = replace(settings, trees=min(settings.trees, settings.patience))
-
-        begin = np.broadcast_to(log_start, (len(codes), len(log_start)))
-        fold = fold_of(Sample(columns, codes, weight, begin).only(labeled), held_out[labeled])
-        (grown,), losses = grow_forests([fold], settings, self._direction(indices), report)
+        order = _by_first_row(codes[labeled], len(log_start))
+        begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
+        sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        sign = (
+            1 if order[0] == 0 else -1
+        )  # of two classes, the second of this order is the one with a direction
+        grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
             self,
             indices=tuple(indices),
             bytes=encoder,
             forest=grown.forest if grown.forest.count else forest_of([ONE_LEAF]),
-            log_factor=grown.log_factor if grown.forest.count else np.zeros((len(log_start), 1)),
+            log_factor=grown.log_factor[np.argsort(order)]
+            if grown.forest.count
+            else np.zeros((len(log_start), 1)),
             log_start=log_start,
             losses=losses,
         )
@@ -100,6 +113,7 @@ class Leaves(FixedLayout):
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("indices", self.indices)
+        require(self.forest.count >= 1, "there must be a tree")
         require(self.bytes.indices == self.indices, "the bytes are those of other columns")
         require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
         k = len(require_finite("log_start", self.log_start, (None,)))
@@ -137,18 +151,50 @@ class Leaves(FixedLayout):
         ``mass`` (leaves,) are the weights of the training rows in each leaf: p(leaf | class) is their share times the
         factor of the leaf, normalized; what normalizes it belongs to the class.
         """
+        return self.normalized(
+            self.log_factor + np.log(np.maximum(mass, np.finfo(np.float64).tiny)), self.log_start
+        )
+
+    def normalized(self, log_leaf: Array, log_class: Array) -> tuple[Array, Array]:
+        """Log p(leaf | class) (k, leaves) and log p(class) (k,) in proportion to numbers that do not sum to 1."""
         first = np.concatenate([[0], np.cumsum(self.forest.leaves)]).astype(np.intp)
-        log_joint = self.log_factor + np.log(np.maximum(mass, np.finfo(np.float64).tiny))
-        trees = [log_normalize(log_joint[:, a:b]) for a, b in pairwise(first)]
+        trees = [log_normalize(log_leaf[:, a:b]) for a, b in pairwise(first)]
         log_probability = np.concatenate([probability for probability, _ in trees], axis=1)
         shifts = np.sum([evidence for _, evidence in trees], axis=0)
-        return log_probability, log_normalize((self.log_start + shifts)[None])[0][0]
+        return log_probability, log_normalize((log_class + shifts)[None])[0][0]
 
 
-def _evenly_spaced(codes: Array) -> Array:
-    """One row in ten of each class, (n,) booleans."""
+def _grown(
+    sample: Sample, settings: GrowthSettings, direction: Array, report: Report
+) -> tuple[GrownForest, Array]:
+    """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
+    place = _place_in_class(sample.labels)
+    if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
+        folds = [fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
+        losses = grow_forests(folds, settings, direction, report).losses
+        settings, held_out = replace(settings, trees=_best_round(losses)), np.zeros(len(place), dtype=bool)
+        return grow_forests([fold_of(sample, held_out)], settings, direction).forests[0], losses
+    held_out = place % HELD_OUT == HELD_OUT // 2 - 1
+    if not sample.weight[held_out].any():
+        settings = replace(settings, trees=min(settings.trees, settings.patience))
+    (grown,), losses = grow_forests([fold_of(sample, held_out)], settings, direction, report)
+    return grown, losses
+
+
+def _by_first_row(codes: Array, k: int) -> Array:
+    """The classes in the order of their first rows, (k,): sums over classes do not depend on their names."""
+    return np.argsort(
+        [np.argmax(codes == code) if (codes == code).any() else len(codes) for code in range(k)]
+    )
+
+
+def _best_round(losses: Array) -> int:
+    return 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
+
+
+def _place_in_class(codes: Array) -> Array:
+    """The number of rows of the same class before each row, (n,)."""
     order = np.argsort(codes, kind="stable")
-    begin = np.searchsorted(codes[order], codes[order])
-    chosen = np.zeros(len(codes), dtype=bool)
-    chosen[order] = (np.arange(len(codes)) - begin) % HELD_OUT == HELD_OUT // 2 - 1
-    return chosen
+    place = np.empty(len(codes), dtype=np.intp)
+    place[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
+    return place

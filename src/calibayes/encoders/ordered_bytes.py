@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from calibayes.tables.table import Table
 MOST_BINS = MOST_CODES - 2
 """Largest number of bins or levels of a column; one more code is for missing values, one for pooled levels."""
 
+MOST_ROWS = 100_000
+"""Number of rows, evenly spaced, that bins and frequencies are found in."""
+
 
 def _bins_and_levels() -> ByColumnType:
     return ByColumnType(QuantileBins(most=MOST_BINS), Levels(most=MOST_BINS - 1))
@@ -38,6 +42,8 @@ class OrderedBytes:
     The most frequent level comes first; of equally frequent ones the first in sorted order. Rare levels, and beyond 253
     levels all others, are neighbors, so that few splits separate frequent levels from them. The order does not depend on
     the classes: an order by the share of a class would show the label of a row through a level that few rows have.
+
+    Bins and frequencies are found in at most 100,000 rows, evenly spaced.
 
     A missing value is 0, and so is a level that did not occur in training, unless levels were pooled: then it is pooled
     too.
@@ -52,11 +58,14 @@ class OrderedBytes:
 
     def fit(self, table: Table, indices: Sequence[int], weight: Array) -> OrderedBytes:
         """This encoder fitted to the columns at ``indices``, with row weights (n,)."""
+        some = np.linspace(0, table.n - 1, min(table.n, MOST_ROWS)).astype(np.intp)
+        table, weight = (table, weight) if len(some) == table.n else (table.rows(some), weight[some])
         places = tuple(place for place, j in enumerate(indices) if not table.missing_mask(j).all())
         if not places:
             return replace(self, indices=tuple(indices), places=(), orders=())
         inner = self.inner.fit(table, [indices[place] for place in places], weight)
-        codes, layout = inner.encode(table), inner.layout()
+        layout = inner.layout()
+        codes = np.zeros((0, len(places)), dtype=np.intp) if all(layout["ordered"]) else inner.encode(table)
         orders = tuple(
             _as_they_are(levels) if ordered else _by_frequency(column, weight, levels)
             for column, levels, ordered in zip(codes.T, layout["levels"], layout["ordered"], strict=True)
@@ -95,16 +104,20 @@ class OrderedBytes:
 
     def same_codes(self, other: OrderedBytes) -> bool:
         """Whether another encoder gives the same bytes."""
-        is_same = (self.indices, self.places) == (other.indices, other.places)
-        if not is_same or not all(map(np.array_equal, self.orders, other.orders)):
-            return False
-        if not self.places:
-            return True
-        try:
-            _, ours, theirs = self.inner.unite(other.inner)
-        except ValueError:
-            return False
-        return ours is None and theirs is None
+        return _is_same(self, other)
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Whether nested fields and arrays are equal."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, np.ndarray):
+        return bool(np.array_equal(left, right))
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(map(_is_same, left, right))
+    if is_dataclass(left):
+        return all(_is_same(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
+    return bool(left == right)
 
 
 def _as_they_are(levels: int) -> Array:

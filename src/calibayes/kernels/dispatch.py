@@ -176,12 +176,17 @@ def row_major(matrix: Array) -> Array:
 
 def as_float64(array: Any) -> Array:
     """The array as C-contiguous, aligned float64, without a copy if it is."""
-    return as_aligned(np.ascontiguousarray(array, dtype=np.float64))
+    return as_type(array, np.float64)
 
 
 def as_int64(array: Any) -> Array:
     """The array as C-contiguous, aligned int64, without a copy if it is."""
-    return as_aligned(np.ascontiguousarray(array, dtype=np.int64))
+    return as_type(array, np.int64)
+
+
+def as_type(array: Any, kind: type[np.generic]) -> Array:
+    """The array as C-contiguous and aligned, of another type, without a copy if it is."""
+    return as_aligned(np.ascontiguousarray(array, dtype=kind))
 
 
 def as_aligned(array: Array) -> Array:

@@ -11,7 +11,7 @@ import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.families import Gaussian, TreeCovariance
 from tests.contract.tables import gappy, table
-from tests.contract.test_scikit_learn import GENERATIVE, nothing_hidden
+from tests.contract.test_scikit_learn import ADDITIVE, nothing_hidden
 from tests.seeds import generator
 
 
@@ -30,7 +30,7 @@ def test_models_of_families_that_were_built_apart_can_be_merged():
 SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB | cb.KDependenceBayes | cb.AODE
 
 
-CLOSED = [nothing_hidden(clone(estimator)) for estimator in GENERATIVE if not isinstance(estimator, SHAPED)]
+CLOSED = [nothing_hidden(clone(estimator)) for estimator in ADDITIVE if not isinstance(estimator, SHAPED)]
 
 
 EVERY_CLOSED = pytest.mark.parametrize("estimator", CLOSED, ids=lambda estimator: type(estimator).__name__)

@@ -18,9 +18,9 @@ from calibayes.estimators.joint_kernel.density import Smoothing
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.read import read_frame
 from tests.contract.tables import table
-from tests.contract.test_scikit_learn import GENERATIVE
+from tests.contract.test_scikit_learn import ADDITIVE
 
-EVERY = pytest.mark.parametrize("estimator", GENERATIVE, ids=lambda estimator: type(estimator).__name__)
+EVERY = pytest.mark.parametrize("estimator", ADDITIVE, ids=lambda estimator: type(estimator).__name__)
 D = 5
 NAMES = [f"x{j}" for j in range(D)]
 

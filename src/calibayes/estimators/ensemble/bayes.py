@@ -38,24 +38,33 @@ class BayesClassifier(PosteriorAverage):
     """The default classifier: an ensemble of generative models for data frames with columns of any type.
 
     Numbers, strings (as categories), booleans, categories, dates, missing values and sample weights need no preprocessing;
-    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The prediction is a
-    weighted average of the posteriors of
+    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The members are
 
     - "kernel": naive Bayes with kernel densities,
     - "tied": Gaussian classes with one covariance matrix,
-    - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one,
-    - "near": a kernel classifier over all columns (`JointKernelClassifier`),
+    - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one, up to 10,000 rows,
+    - "near": a kernel classifier over all columns (`JointKernelClassifier`), up to 10,000 rows,
     - "tree": tree-augmented naive Bayes, from 1,000 rows on,
     - "centroids": Gaussian classes with one variance per column and shrunken means (nearest shrunken centroids), if there
       are more columns than rows,
     - the class frequencies, so that no class has probability zero.
 
+    Their posteriors are averaged with weights. From 1,000 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
+    they begin with half of its log posterior and find what it leaves unexplained, such as interactions of many columns. A
+    forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
+    forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
+
+    With more than 10,000 rows the members are trained on about 10,000 of them, and the trees on all. From 100,000 rows on
+    there is one forest, for which the members' rows are held out.
+
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
     "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
 
-    A missing cell is integrated out of a new row: its prediction is that of the known cells. If a value was missing in at
-    least ten training rows (for the Gaussian members and "near" also 5 % of them), its absence is evidence like any value.
+    A missing cell is integrated out of a new row by the members: their prediction is that of the known cells. If a value was
+    missing in at least ten training rows (for the Gaussian members and "near" also 5 % of them), its absence is evidence
+    like any value. Trees send a missing value to the side where it gains; where none was missing in training, to the side
+    with more rows.
 
     "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
     chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
@@ -66,18 +75,17 @@ class BayesClassifier(PosteriorAverage):
     ----------
     families : list, optional
         Members instead of the default ones: the names listed above, (name, family), (name, family, encoder), or
-        (name, estimator of this package).
+        (name, estimator of this package). Trees are grown if "trees" is among them.
     density : str, optional
         The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
         one if there is no "kernel". "near" has `score_samples` only.
     keep_rows : bool, default=True
         Whether members may keep training rows. By default "near" does: the fitted model, and a file that it is saved to,
-        contains up to 20,000 training rows with all of their columns. With False "near" is left out, which makes
+        contains up to 10,000 training rows with all of their columns. With False "near" is left out, which makes
         predictions worse on some tables; what remains of the data are sums over rows, the levels of columns that are not
         numbers (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
     cv : int, splitter or list of splits, optional
-        Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
-        20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
+        Inner folds. By default five, or three from 3,000 rows on. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
         treated as w copies.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
@@ -98,8 +106,10 @@ class BayesClassifier(PosteriorAverage):
     ----------
     classes_ : (k,) array
     weights_ : mapping
-        Name -> weight of a member; "class frequencies" is the last. Its weight is 1 if the ensemble is no better than the
-        class frequencies alone.
+        Name -> weight of a member in the average that trees are grown on; "class frequencies" is the last. Its weight is 1
+        if the ensemble is no better than the class frequencies alone.
+    trees_ : GrownTrees
+        The trees and their weight beside the members' average; absent if there are none.
     models_ : mapping
         Name -> trained estimator, of the members with a positive weight.
     paths_ : mapping
@@ -134,6 +144,7 @@ class BayesClassifier(PosteriorAverage):
     density: str | None = None
     keep_rows: bool = True
 
+    trees_ = FittedAttribute("grown", "The trees that are grown on the members.")
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
@@ -168,14 +179,14 @@ class BayesClassifier(PosteriorAverage):
         return GrowthSettings() if is_grown else None
 
     def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
-        """The ensemble with the member for densities, trained on all rows if it has no weight."""
+        """The ensemble with the member for densities, which is trained now if it has no weight."""
         evaluated = training.results
         name = self.density or (DENSITY if DENSITY in evaluated else next(iter(evaluated)))
         if name not in evaluated:
             raise ValueError(f"density={name!r} is not among the members {', '.join(evaluated)}")
         member, trained = training.member(name), fitted.models.get(name)
         if trained is None:
-            density = member.train_density(training.all_rows, fitted.paths[name])
+            density = member.train_density(training.member_rows, fitted.paths[name])
         else:
             density = member.uncalibrated(trained) if isinstance(member, PathMember) else trained
         return replace(fitted, density=density)

@@ -144,13 +144,12 @@ class EnsembleTraining:
             raise ValueError(f"no member is left: {'; '.join(self.skipped.values())}")
         weighting = weigh(self.results, context)
         used = [name for name in self.results if weighting.weights[name] > 0]
-        members = self.all_rows if self.growth is None else self.context(EvaluationFolds(trial.rows, []))
         share = float(trial.rows.weight.sum() / rows.weight.sum())
         fitted = FittedEnsemble(
             classes=self.classes,
             names=rows.table.names,
             class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
-            models=self._train(used, members),
+            models=self._train(used, self.member_rows),
             weights=weighting.weights,
             paths={name: result.path for name, result in self.results.items()},
             skipped=self.skipped,
@@ -220,9 +219,10 @@ class EnsembleTraining:
         )
 
     @property
-    def all_rows(self) -> FoldContext:
-        """The context of training on all rows."""
-        return self.context(EvaluationFolds(self.rows, []))
+    def member_rows(self) -> FoldContext:
+        """The context of training the members: on all rows, or with trees on those that members are compared on."""
+        rows = self.rows if self.growth is None else self.division.compared_folds().rows
+        return self.context(EvaluationFolds(rows, []))
 
     def member(self, name: str) -> Member:
         """An evaluated member."""

@@ -70,22 +70,22 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     rows = task.rows
     encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
     columns = encoder.encode(rows.table)
-    sample = Sample(columns, rows.codes, rows.weight, SHARE * task.log_members)
+    weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
+    sample = Sample(columns, rows.codes, weight, SHARE * task.log_members)
     grown = grow_forests([fold_of(sample, mask) for mask in task.held_out], settings, report=task.report)
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for mask, part in zip(task.held_out, grown.forests, strict=True):
         out_of_fold[mask] = log_normalize(part.held_out_scores)[0]
-    weight = _weight(task, out_of_fold)
-    if weight == 0.0:
+    of_trees = _weight(task, out_of_fold)
+    if of_trees == 0.0:
         return None
-    trees = _as_value(encoder, grown, weight)
     predicted = ~np.isnan(out_of_fold).any(axis=1)
     average = np.logaddexp(
-        np.log(weight) + out_of_fold[predicted],
-        np.log(max(1.0 - weight, np.finfo(np.float64).tiny)) + task.log_members[predicted],
+        np.log(of_trees) + out_of_fold[predicted],
+        np.log(max(1.0 - of_trees, np.finfo(np.float64).tiny)) + task.log_members[predicted],
     )
     scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
-    return trees, HeldOutScores(*scores)
+    return _as_value(encoder, grown, of_trees), HeldOutScores(*scores)
 
 
 def _weight(task: GrowthTask, out_of_fold: Array) -> float:

@@ -8,7 +8,8 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.protocols import Array, Rule
+from calibayes.core.abilities import Conjugate
+from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import chosen_engine, computing
@@ -16,21 +17,29 @@ from calibayes.estimators.generative.attributes import Note, fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding, every, position
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fit import known_classes
-from calibayes.estimators.generative.recipe import Specification
+from calibayes.estimators.generative.recipe import Recipe, Specification
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import expand_counts
-from calibayes.estimators.trees.counts import merged, without_rows
+from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.table import Table
+from calibayes.tables.text import PlainText, counted
 
-NO_DENSITY = (
-    "CalibratedTrees models the leaves of trees, not the columns: for {} use another model, such as KernelNB"
-)
+
+def _not_available(result: str) -> Any:
+    """A property in place of a method: the estimator has no such attribute."""
+
+    def refuse(model: Any) -> Any:
+        raise AttributeError(
+            f"CalibratedTrees models the leaves of trees, not the columns: for {result} use another model, such as KernelNB"
+        )
+
+    return property(refuse)
 
 
 @estimator
@@ -53,7 +62,8 @@ class CalibratedTrees(GenerativeEstimator):
     max_leaves : int, default=31
         Largest number of leaves of a tree, from 2 to 127.
     rate : float, default=0.1
-        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees.
+        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees. After each hundred
+        trees it grows by a half, up to three times.
     prior : float, default=5
         Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of P (1 - P),
         which is at most half the number of rows in the leaf.
@@ -64,8 +74,8 @@ class CalibratedTrees(GenerativeEstimator):
     monotone : mapping, optional
         Column, by name or position, -> 1 (-1): the probability of the second of two classes never falls (rises) with it.
     rule : str or rule, default="rc"
-        The rule by which ``max_iter`` updates calibrate all leaves together after the growth, and `partial_fit` moves
-        them.
+        The rule by which ``max_iter`` updates calibrate all leaves together after the growth. A closed form ("ml", "map")
+        would replace what the growth has learned.
     max_iter : int, default=0
         Largest number of these updates.
     stop, class_weight, costs, engine, n_jobs, verbose
@@ -135,6 +145,20 @@ class CalibratedTrees(GenerativeEstimator):
             patience=parameters.whole_number("patience", self.patience, 1),
         )
 
+    def recipe(self, engine: Engine) -> Recipe:
+        recipe = super().recipe(engine)
+        rule = recipe.rule
+        if rule.uses_unlabeled or Conjugate in rule.needs or (rule.is_closed_form and self.max_iter):
+            raise ValueError(
+                f"rule={rule.name!r} would replace what the growth of the trees has learned: "
+                "use a rule that takes steps from there, such as 'rc'"
+            )
+        if self.monotone is not None and self.max_iter:
+            raise ValueError(
+                "leaves that move one by one do not stay monotone in a column: with monotone use max_iter=0"
+            )
+        return recipe
+
     def specify(self, rows: Rows, classes: Array) -> Specification:
         leaves = Leaves(self.settings(), self._directions(rows.table, len(classes)))
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
@@ -150,7 +174,8 @@ class CalibratedTrees(GenerativeEstimator):
         """Positions and directions of monotone columns."""
         given = {} if self.monotone is None else self.monotone
         if not isinstance(given, Mapping) or not all(
-            isinstance(sign, int | np.integer) and sign in (-1, 1) for sign in given.values()
+            isinstance(sign, parameters.WHOLE) and not isinstance(sign, bool) and sign in (-1, 1)
+            for sign in given.values()
         ):
             raise ValueError(f"monotone must be a mapping of columns to 1 or -1, got {self.monotone!r}")
         if given and k != 2:
@@ -181,13 +206,21 @@ class CalibratedTrees(GenerativeEstimator):
         return self._fitted_to(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Train on further rows: their counts are added to the leaves, and one step of the rule is taken on them.
+        """Train on further rows: their counts are added to the leaves, whose probabilities move.
 
-        The trees are grown on the rows of the first call, which must contain every class, and stay as they are.
+        The trees are grown on the rows of the first call, which must contain every class, and stay as they are. Tree by
+        tree, each leaf takes the step of growth on the residuals of the new rows, times their share among all rows so
+        far. Raises ValueError if columns are monotone: single leaves do not stay in order.
         """
         if not hasattr(self, "fitted_"):
             return self._fitted_to(X, y, sample_weight, classes=known_classes(classes, None))
-        return super().partial_fit(X, y, classes, sample_weight)
+        self.refuse_parts_of_rows()
+        with computing(self.engine, self.n_jobs) as engine:
+            known = known_classes(classes, self.fitted_)
+            _, rows = self._rows(self, X, y, sample_weight, classes=known, reset=False)
+            fitted = with_rows(self.fitted_, rows, engine)
+        seen = self.training_table_ + rows.described()
+        return adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen})
 
     def _fitted_to(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
         with computing(self.engine, self.n_jobs) as engine:
@@ -197,6 +230,18 @@ class CalibratedTrees(GenerativeEstimator):
             rows = expand_counts(rows, parameters.seed_of(self.random_state))
             fitted = grown_model(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
+
+    def summary(self) -> PlainText:
+        """Plain text: classes, columns, trees and their log loss on held-out rows."""
+        first, *others = str(super().summary()).splitlines()
+        return PlainText("\n".join([first, self._growth_line(), *others]))
+
+    def _growth_line(self) -> str:
+        leaves, losses = self.leaves_.forest.leaves, self.held_out_log_loss_
+        trees = f"{counted(len(leaves), 'tree')} of {min(leaves)} to {max(leaves)} leaves"
+        if np.isnan(losses[0]):
+            return f"{trees}, no rows held out"
+        return f"{trees}, log loss {losses.min():.4g} on held-out rows (class frequencies alone: {losses[0]:.4g})"
 
     # -- leaf counts -----------------------------------------------------------------------------------------------
 
@@ -217,8 +262,8 @@ class CalibratedTrees(GenerativeEstimator):
         """The model without these rows in its leaf counts.
 
         The rows must have been part of the training, with the same weights. They are subtracted from the counts of the
-        data exactly, and from the calibrated counts, except where a count would become negative. The trees stay as they
-        are, although the rows took part in their growth: to forget the rows completely, fit again without them.
+        data exactly, and the leaves take a step back like that of `partial_fit`, which undoes it in part. The trees stay
+        as they are, although the rows took part in their growth: to forget the rows completely, fit again without them.
         """
         check_is_fitted(self, "fitted_")
         self.refuse_parts_of_rows()
@@ -233,14 +278,6 @@ class CalibratedTrees(GenerativeEstimator):
 
     # -- what leaves cannot give -----------------------------------------------------------------------------------
 
-    def score_samples(self, X: Any) -> Array:
-        """Not available: leaves have no density of the columns. Raises ValueError."""
-        raise ValueError(NO_DENSITY.format("densities"))
-
-    def sample(self, n_samples: int = 1, y: Any = None, given: Any = None, random_state: Any = None) -> Any:
-        """Not available: leaves cannot be turned back into rows. Raises ValueError."""
-        raise ValueError(NO_DENSITY.format("samples"))
-
-    def fill(self, X: Any) -> Any:
-        """Not available: leaves cannot be turned back into rows. Raises ValueError."""
-        raise ValueError(NO_DENSITY.format("imputation"))
+    score_samples = outlier_threshold = _not_available("densities")
+    sample = _not_available("samples")
+    fill = _not_available("imputation")

@@ -1,70 +1,115 @@
-"""Arithmetic on the leaf counts of models with the same trees."""
+"""Arithmetic on the leaf counts of models with given trees: further rows, rows to forget, and the sum of two models."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.protocols import Engine, Trees
+from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.encoders.leaves import Leaves
 from calibayes.estimators.generative.arithmetic import ROUNDING
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import Assembly
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.trees.training import TREES, counts_at
+from calibayes.families.model import PRIOR
+from calibayes.kernels.levels.counts import look_up, offsets
+from calibayes.kernels.partitions.refinement import leaf_changes
 from calibayes.learn import data_sums
 
 
 def merged(ours: Fitted, theirs: Fitted) -> Fitted:
-    """The counts of both. Raises ValueError if classes, columns, trees or rules differ."""
+    """The counts of both. Raises ValueError if classes, columns or trees differ."""
     for fitted in (ours, theirs):
-        _require_counts(fitted)
+        fitted.refuse_shifted_priors()
     if not np.array_equal(ours.classes, theirs.classes):
         raise ValueError(f"different classes: {ours.classes.tolist()} and {theirs.classes.tolist()}")
     if ours.binding.names != theirs.binding.names:
         raise ValueError("different columns")
     binding, _, _ = ours.binding.unite(theirs.binding)
-    changed = replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter)
     data: Trees = add(ours.data_statistics, theirs.data_statistics)
-    state: Trees = add(_calibrated(ours), _calibrated(theirs))
-    return _at(changed, data, state)
+    counts: Trees = add(_calibrated(ours), _calibrated(theirs))
+    return _at(replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter), data, counts)
+
+
+def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
+    """The counts with those of further rows, and the leaves moved by a step on them."""
+    _require_free(fitted)
+    added = _data_of(fitted, rows, engine)
+    data: Trees = add(fitted.data_statistics, added)
+    share = _weight(added) / _weight(data)
+    return _at(replace(fitted, n_iter=fitted.n_iter + 1), data, _moved(fitted, rows, share, data))
 
 
 def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
-    """The counts without those of some rows. Raises ValueError if the rows cannot have been part of the training."""
-    _require_counts(fitted)
-    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    removed = data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
+    """The counts without those of some rows, and the leaves moved back by a step on them.
+
+    Raises ValueError if the rows cannot have been part of the training.
+    """
+    _require_free(fitted)
+    removed = _data_of(fitted, rows, engine)
     data: Trees = subtract(fitted.data_statistics, removed)
     for name, arrays in data.items():
         before, after = fitted.data_statistics[name]["count"], arrays["count"]
         if (after < -ROUNDING * np.maximum(before, 1.0)).any():
             raise ValueError("these rows were not part of the training, or not with these weights")
-    kept = {name: {"count": np.maximum(arrays["count"], 0.0)} for name, arrays in data.items()}
-    state = _calibrated(fitted)
-    remaining, _ = fitted.model.keep_valid(state, subtract(state, removed))
-    return _at(fitted, kept, remaining)
+    left = {name: {"count": np.maximum(arrays["count"], 0.0)} for name, arrays in data.items()}
+    try:
+        fitted.model.prior.prepare(left[PRIOR])
+    except ValueError as error:
+        return replace(fitted, data_statistics=left).without_parameters(str(error))
+    share = _weight(removed) / _weight(fitted.data_statistics)
+    return _at(fitted, left, _moved(fitted, rows, -share, left))
 
 
-def _require_counts(fitted: Fitted) -> None:
-    """Raise ValueError if the model has no counts that rows can be added to or subtracted from."""
+def _require_free(fitted: Fitted) -> None:
+    """Raise ValueError if the leaves cannot be moved one by one."""
     fitted.refuse_shifted_priors()
-    if not fitted.rule.keeps_statistics:
+    if _leaves(fitted).monotone:
         raise ValueError(
-            f"rule {fitted.rule.name!r} keeps no counts, so that none can be added or subtracted"
+            "leaves that move one by one would no longer be monotone in a column: fit again on all rows"
         )
 
 
+def _leaves(fitted: Fitted) -> Leaves:
+    return cast(Leaves, fitted.binding.encoders[TREES])
+
+
+def _data_of(fitted: Fitted, rows: Rows, engine: Engine) -> Trees:
+    """The counts of rows by class and leaf."""
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    sums: Trees = data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
+    return sums
+
+
+def _weight(data: Trees) -> float:
+    return float(data[PRIOR]["count"].sum())
+
+
 def _calibrated(fitted: Fitted) -> Trees:
-    """The calibrated counts."""
-    fitted.learned()
-    assert fitted.statistics is not None  # the rule keeps them
-    return fitted.statistics
+    """The calibrated counts: those of the probabilities of a model, as many as its rows."""
+    parameters = fitted.learned()
+    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
+    return counts_at(log_leaf, log_class, fitted.data_statistics)
 
 
-def _at(fitted: Fitted, data: Trees, value: Trees) -> Fitted:
+def _moved(fitted: Fitted, rows: Rows, share: float, data: Trees) -> Trees:
+    """Calibrated counts, as many as ``data``, after a step of growth on some rows, times their share among all rows."""
+    leaves, parameters = _leaves(fitted), fitted.learned()
+    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
+    codes, sizes, settings = leaves.encode(rows.table), leaves.forest.leaves, leaves.settings
+    scores: Array = log_class + look_up(codes, log_leaf, offsets(sizes))
+    rate = settings.rate * share
+    changes = leaf_changes(codes, sizes, rows.codes, rows.weight, scores, rate, settings.prior)
+    return counts_at(*leaves.normalized(log_leaf + changes, log_class), data)
+
+
+def _at(fitted: Fitted, data: Trees, counts: Trees) -> Fitted:
     """The model with other counts of the data, and other calibrated ones."""
-    state = fitted.rule.state(fitted.model, value)
+    state = fitted.rule.begin(fitted.model, counts)
     return replace(
         fitted,
         data_statistics=data,

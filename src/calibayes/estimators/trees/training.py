@@ -39,6 +39,7 @@ class GrowingLeaves:
 
 def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     """Grow trees on the rows; then at most ``recipe.max_iter`` updates of the rule on all leaves."""
+    require_every_class(classes, rows)
     assembly, k = assemble(recipe, rows, classes), len(classes)
     source, engine = assembly.source(rows), recipe.engine
     data = data_sums(assembly.model, source, engine, k)
@@ -62,11 +63,21 @@ def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     return replace(fitted, notes=notes).after(run)
 
 
+def require_every_class(classes: Array, rows: Rows) -> None:
+    """Raise ValueError if a class has no rows, before trees are grown."""
+    weight = np.bincount(rows.codes, rows.weight, minlength=len(classes))
+    if empty := classes[weight == 0].tolist():
+        raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
+
+
 def grown_statistics(leaves: Leaves, data: Trees) -> Trees:
     """Counts of classes and leaves under which the posterior is that of the grown trees."""
-    counts, classes = data[TREES]["count"], data[PRIOR]["count"]
-    log_leaf, log_class = leaves.start_probabilities(counts.sum(axis=0))
-    of_class = classes.sum() * np.exp(log_class)
+    return counts_at(*leaves.start_probabilities(data[TREES]["count"].sum(axis=0)), data)
+
+
+def counts_at(log_leaf: Array, log_class: Array, data: Trees) -> Trees:
+    """As many counts as ``data`` has, in proportion to p(leaf | class) (k, leaves) and p(class) (k,)."""
+    of_class = data[PRIOR]["count"].sum() * np.exp(log_class)
     return {
         PRIOR: {**data[PRIOR], "count": of_class},
         TREES: {**data[TREES], "count": of_class[:, None] * np.exp(log_leaf)},

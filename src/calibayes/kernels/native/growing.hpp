@@ -65,7 +65,7 @@ class TreeGrowth {
 public:
     TreeGrowth(const ByteColumns& columns, const Int* packed, Int k, const SplitOptions& options, TreeArrays tree)
         : columns_(columns), k_(k), options_(options), tree_(tree), sums_(columns, packed, k),
-          search_(columns.first, columns.d, k, options) {}
+          search_(columns.first, k, options) {}
 
     // Returns the number of nodes, or -1 if a code is beyond those of its column.
     Int grow(const std::int32_t* rows, Int m, Int most_leaves) {
@@ -109,7 +109,7 @@ private:
         const Int from = left_smaller ? leaf.begin : middle, to = left_smaller ? middle : leaf.end;
         std::vector<Int> sums(cells());
         sums_.add(order_.data() + from, to - from, sums.data());
-        for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] -= sums[cell];
+        for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] = reduced(leaf.sums[cell], sums[cell]);
         if (!left_smaller) std::swap(sums, leaf.sums);  // now `sums` are those of the left child
         write_split(leaf);
         const auto bounds = child_bounds(leaf, sums.data(), leaf.sums.data());
@@ -139,7 +139,7 @@ private:
     // The sums over the cells of one column are those of the node.
     double clipped_change(const Leaf& leaf, const Int* sums) const {
         Int total = 0;
-        for (Int cell = 0; cell < columns_.first[1]; ++cell) total += sums[cell];
+        for (Int cell = 0; cell < columns_.first[1]; ++cell) total = added(total, sums[cell]);
         return leaf.bounds.clip(log_odds_change(total, options_.prior));
     }
 
@@ -178,7 +178,7 @@ private:
 struct Trees {
     const std::int32_t* column;
     const std::uint8_t* most;
-    const bool* missing_left;
+    const std::uint8_t* missing_left;  // bytes of booleans, which may have any value
     const std::int32_t* children;
     const Int* first;
     Int count;
@@ -195,7 +195,7 @@ inline void leaf_codes(const ByteColumns& columns, const Trees& trees, std::int8
                 for (Int j = trees.column[node]; j >= 0; j = trees.column[node]) {
                     const std::uint64_t word = columns.words[j / WORD * columns.n + r];
                     const std::uint8_t code = static_cast<std::uint8_t>(word >> (8 * (j % WORD)));
-                    const bool left = goes_left(code, trees.most[node], trees.missing_left[node]);
+                    const bool left = goes_left(code, trees.most[node], trees.missing_left[node] != 0);
                     node = root + trees.children[2 * node + !left];
                 }
                 out[r * trees.count + t] = static_cast<std::int8_t>(trees.children[2 * node]);
@@ -218,9 +218,11 @@ inline void packed_residuals(const Int* labels, const double* posterior, const d
         for (Int c = 0; c < packed_classes; ++c) {
             const double p = posterior[r * k + skipped + c];
             const Int expected = static_cast<Int>(p * units + fraction);  // not negative: rounded down
-            own[c] = static_cast<Int>(variance_at(p, ratio) * units + fraction) - expected * 4294967296ll;
+            own[c] = reduced(static_cast<Int>(variance_at(p, ratio) * units + fraction), shifted(expected));
         }
-        if (labels[r] >= skipped) own[labels[r] - skipped] += static_cast<Int>(units + fraction) * 4294967296ll;
+        if (labels[r] < skipped) continue;
+        Int& of_label = own[labels[r] - skipped];
+        of_label = added(of_label, shifted(static_cast<Int>(units + fraction)));
     }
 }
 

@@ -24,6 +24,12 @@ constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
 constexpr Int width(Int pad) { return pad / 4; }  // index of the width
 
 constexpr Int BINS = 256;       // codes of a byte
+
+// Sums of packed numbers; numbers that are too large for any table wrap around.
+inline Int added(Int a, Int b) { return static_cast<Int>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+inline Int reduced(Int a, Int b) { return static_cast<Int>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)); }
+inline Int shifted(Int a) { return static_cast<Int>(static_cast<std::uint64_t>(a) << 32); }
+
 constexpr int AT_ONCE = 9;      // numbers of classes with a kernel of their own, for 1 to 8 classes; kernel 0 is for more
 
 constexpr int TALLIED = 8;  // most levels counted at a time by `tally`

@@ -19,7 +19,7 @@ CALIBAYES_INLINE void add_columns(const std::uint64_t* words, const std::int32_t
         const Int* own = packed + r * k;
         for (int j = 0; j < COLUMNS; ++j, codes >>= 8) {
             Int* cell = sums + (j * BINS + static_cast<Int>(codes & 255)) * k;
-            for (Int c = 0; c < k; ++c) cell[c] += own[c];
+            for (Int c = 0; c < k; ++c) cell[c] = added(cell[c], own[c]);
         }
     }
 }

@@ -21,9 +21,12 @@ struct Bounds {
     double clip(double change) const { return std::min(std::max(change, low), high); }
 };
 
-// Which splits are possible: arrays over the d columns.
+// Which splits are possible: the columns that may be split, of which the first is taken if gains are equal, and directions
+// of all d columns.
 struct SplitOptions {
-    const std::int8_t *allowed, *direction;
+    const std::int32_t* columns;
+    Int count;
+    const std::int8_t* direction;
     double prior, least;
 };
 
@@ -36,16 +39,18 @@ inline double log_odds_change(Int packed, double prior) { return 2.0 * (residual
 
 class SplitSearch {
 public:
-    SplitSearch(const Int* first, Int d, Int k, const SplitOptions& options)
-        : first_(first), d_(d), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
+    SplitSearch(const Int* first, Int k, const SplitOptions& options)
+        : first_(first), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
           left_(static_cast<std::size_t>(k)), right_(static_cast<std::size_t>(k)) {}
 
     Split best(const Int* sums, Bounds bounds) {
         sums_ = sums;
         bounds_ = bounds;
         best_ = Split();
-        for (Int j = 0; j < d_; ++j)
-            if (options_.allowed[j] && first_[j + 1] - first_[j] >= 2) try_column(j);
+        for (Int i = 0; i < options_.count; ++i) {
+            const Int j = options_.columns[i];
+            if (first_[j + 1] - first_[j] >= 2) try_column(j);
+        }
         return best_;
     }
 
@@ -56,7 +61,7 @@ private:
         const Int codes = first_[j + 1] - first_[j];
         std::fill(total_.begin(), total_.end(), Int(0));
         for (Int v = 0; v < codes; ++v)
-            for (Int c = 0; c < k_; ++c) total_[c] += cell(j, v)[c];
+            for (Int c = 0; c < k_; ++c) total_[c] = added(total_[c], cell(j, v)[c]);
         double size = 0.0, whole = 0.0;
         bool gaps = false;
         for (Int c = 0; c < k_; ++c) {
@@ -73,11 +78,11 @@ private:
     }
 
     // Adds a cell to the left side; false if it is empty, so that this side was tried before.
-    bool add_to_left(const Int* added) {
+    bool add_to_left(const Int* numbers) {
         bool any = false;
         for (Int c = 0; c < k_; ++c) {
-            left_[c] += added[c];
-            any |= added[c] != 0;
+            left_[c] = added(left_[c], numbers[c]);
+            any |= numbers[c] != 0;
         }
         return any;
     }
@@ -91,7 +96,7 @@ private:
             if (on_left < options_.least) continue;
             if (size - on_left < options_.least) break;
             for (Int c = 0; c < k_; ++c) {
-                right_[c] = total_[c] - left_[c];
+                right_[c] = reduced(total_[c], left_[c]);
                 of_left += quality(left_[c]);
                 of_right += quality(right_[c]);
             }
@@ -108,7 +113,7 @@ private:
     }
 
     const Int *sums_ = nullptr, *first_;
-    Int d_, k_;
+    Int k_;
     SplitOptions options_;
     Bounds bounds_{0.0, 0.0};
     std::vector<Int> total_, left_, right_;

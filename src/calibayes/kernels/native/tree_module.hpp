@@ -35,13 +35,14 @@ inline ByteColumns columns_of(const Words& words, const In<Int, 1>& first) {
     return {words.data(), static_cast<Int>(words.shape(1)), d, first.data()};
 }
 
-inline SplitOptions options_of(const Signs& allowed, const Signs& direction, double prior, double least, Int d, Int k) {
-    demand_shape(allowed, "allowed columns (d,)", {d});
+inline SplitOptions options_of(const Rows& columns, const Signs& direction, double prior, double least, Int d, Int k) {
+    demand_aligned(columns, "columns");
+    demand_below(columns, d, "there is no such column");
     demand_shape(direction, "directions of columns (d,)", {d});
     const bool any = std::any_of(direction.data(), direction.data() + d, [](std::int8_t sign) { return sign != 0; });
     demand(prior >= 0.0 && least > 0.0, "the prior must not be negative, and the least variance positive");
     demand(!any || k == 1, "columns can have a direction if there are two classes");
-    return {allowed.data(), direction.data(), prior, least};
+    return {columns.data(), static_cast<Int>(columns.shape(0)), direction.data(), prior, least};
 }
 
 inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Out<Int, 2> out) {
@@ -58,17 +59,17 @@ inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> firs
     demand(!beyond, "a code is beyond the codes of its column");
 }
 
-inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Signs allowed, Signs direction, double prior, double least,
+inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Rows columns, Signs direction, double prior, double least,
                             double low, double high) {
-    const Int d = static_cast<Int>(allowed.shape(0)), k = classes_of(sums, 1);
+    const Int d = static_cast<Int>(direction.shape(0)), k = classes_of(sums, 1);
     demand(d >= 1, "expected at least one column");
     levels_of(first, d);
     demand_shape(sums, "sums (cells, k)", {first.data()[d], k});
-    const SplitOptions options = options_of(allowed, direction, prior, least, d, k);
+    const SplitOptions options = options_of(columns, direction, prior, least, d, k);
     Split found;
     {
         nb::gil_scoped_release free;
-        found = SplitSearch(first.data(), d, k, options).best(sums.data(), {low, high});
+        found = SplitSearch(first.data(), k, options).best(sums.data(), {low, high});
     }
     return nb::make_tuple(found.gain, found.column, found.most, found.missing_left);
 }
@@ -77,7 +78,8 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
                   Out<std::int32_t, 1> right) {
     const Int n = static_cast<Int>(words.shape(1)), m = static_cast<Int>(rows.shape(0));
     demand(column >= 0 && column / WORD < static_cast<Int>(words.shape(0)), "there is no such column");
-    demand(most >= 0 && most < BINS, "expected a code from 0 to 255");
+    demand(most >= 1 && most < BINS, "expected a code from 1 to 255");
+    demand_aligned(words, "words");
     demand_rows(rows, n);
     demand_shape(left, "rows on the left (m,)", {m});
     demand_shape(right, "rows on the right (m,)", {m});
@@ -86,13 +88,13 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
                              static_cast<std::uint8_t>(most), missing_left, left.data(), right.data());
 }
 
-inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Signs allowed, Signs direction,
+inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Rows order, Signs direction,
                      double prior, double least, Int most_leaves, Out<std::int32_t, 1> column,
                      Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
                      Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
     const ByteColumns columns = columns_of(words, first);
-    const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
     demand(most_leaves >= 1 && most_leaves < MOST_SIZE, "expected at least one leaf, and fewer than 2^31");
+    const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
     demand_rows(rows, columns.n);
     demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
     demand_shape(column, "columns of nodes", {size});
@@ -101,7 +103,7 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
     demand_shape(children, "children of nodes", {size, 2});
     demand_shape(codes, "leaves of rows (n,)", {columns.n});
     demand_shape(bounds, "bounds of leaves", {most_leaves, 2});
-    const SplitOptions options = options_of(allowed, direction, prior, least, columns.d, k);
+    const SplitOptions options = options_of(order, direction, prior, least, columns.d, k);
     const TreeArrays arrays{column.data(), most.data(), missing_left.data(), children.data(), codes.data(), bounds.data()};
     Int nodes = 0;
     {
@@ -117,11 +119,12 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
 inline void demand_trees(const Trees& trees, Int nodes, Int d) {
     demand(trees.first[0] == 0 && trees.first[trees.count] == nodes, "trees must have all nodes");
     for (Int t = 0; t < trees.count; ++t) {
+        demand(trees.first[t + 1] > trees.first[t] && trees.first[t + 1] <= nodes, "a tree must have a node");
         const Int size = trees.first[t + 1] - trees.first[t];
-        demand(size >= 1 && trees.first[t + 1] <= nodes, "a tree must have a node");
         for (Int i = 0; i < size; ++i) {
             const Int node = trees.first[t] + i, j = trees.column[node];
             demand(j >= -1 && j < d, "there is no such column");
+            demand(j < 0 || trees.most[node] >= 1, "expected a code from 1 to 255");
             for (int side = 0; side < 2; ++side) {
                 const Int child = trees.children[2 * node + side];
                 demand(j < 0 ? child >= 0 && child < 128 : child > i && child < size, "a node leads to no later node");
@@ -141,7 +144,8 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     demand_shape(missing_left, "sides of missing values", {nodes});
     demand_shape(children, "children of nodes", {nodes, 2});
     demand_shape(out, "leaves of rows (n, trees)", {columns.n, count});
-    const Trees trees{column.data(), most.data(), missing_left.data(), children.data(), first.data(), count};
+    const auto* sides = reinterpret_cast<const std::uint8_t*>(missing_left.data());
+    const Trees trees{column.data(), most.data(), sides, children.data(), first.data(), count};
     demand_trees(trees, nodes, columns.d);
     nb::gil_scoped_release free;
     calibayes::leaf_codes(columns, trees, out.data());
@@ -191,12 +195,12 @@ inline void define(nb::module_& m) {
     m.def("node_sums", node_sums, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", best_split, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
-          nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
+          nb::arg("columns").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
           nb::arg("low"), nb::arg("high"));
     m.def("divide", divide, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
           nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
     m.def("grow_tree", grow_tree, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
-          nb::arg("first").noconvert(), nb::arg("allowed").noconvert(), nb::arg("direction").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("order").noconvert(), nb::arg("direction").noconvert(),
           nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("column").noconvert(),
           nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());

@@ -6,11 +6,13 @@ column j is cell ``first[j] + v``.
 
 from __future__ import annotations
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import as_int64, as_type
 
 WORD = 8
 """Columns in a word."""
@@ -43,13 +45,37 @@ class ByteColumns(NamedTuple):
         """The columns of some rows."""
         return ByteColumns(np.ascontiguousarray(self.words[:, selection]), self.first)
 
+    def in_memory(self) -> ByteColumns:
+        """The columns in the types and the memory layout that native code reads."""
+        return ByteColumns(as_type(self.words, np.uint64), as_int64(self.first))
+
+    def order(self) -> Array:
+        """All columns in an order that depends on their codes alone, not on their position, (d,) int32."""
+        digests = [_digest(self.column(j)) for j in range(self.d)]
+        return np.array(sorted(range(self.d), key=digests.__getitem__), dtype=np.int32)
+
     def fractions(self) -> Array:
-        """A number from 0 to 1 for each row that depends on its codes alone and looks random, (n,)."""
+        """A number from 0 to 1 for each row that looks random, (n,).
+
+        It depends on how often the row's codes occur in its columns, not on the order of rows and columns.
+        """
         mixed = np.zeros(self.n, dtype=np.uint64)
-        for word in self.words:
-            mixed = (mixed ^ word) * MULTIPLIER
-            mixed ^= mixed >> np.uint64(32)
-        return np.asarray((mixed * MULTIPLIER >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        for j in range(self.d):
+            codes = self.column(j)
+            seed = np.uint64(int.from_bytes(_digest(np.bincount(codes, minlength=MOST_CODES)), "little"))
+            mixed += _mixed(np.arange(MOST_CODES, dtype=np.uint64) + seed)[codes]
+        return np.asarray((_mixed(mixed) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _digest(array: Array) -> bytes:
+    return hashlib.blake2b(array.tobytes(), digest_size=8).digest()
+
+
+def _mixed(numbers: Array) -> Array:
+    """Hashes of 64-bit numbers."""
+    for _ in range(2):
+        numbers = (numbers ^ numbers >> np.uint64(32)) * MULTIPLIER
+    return numbers ^ numbers >> np.uint64(29)
 
 
 def _byte(j: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
-from calibayes.kernels.dispatch import map_row_ranges, twin
+from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, twin
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.nodes import is_left
 from calibayes.kernels.partitions.tree import Tree
@@ -57,6 +57,7 @@ class Forest:
         )
         require(bool(is_partition), "first must be the first nodes of the trees")
         require(bool((self.column >= -1).all()), "column must be -1 for a leaf")
+        require(bool((self.most[self.column >= 0] >= 1).all()), "most must be a code from 1 on")
         for tree in self.trees():
             _verify_tree(tree)
 
@@ -100,11 +101,16 @@ def forest_of(trees: Sequence[Tree]) -> Forest:
 
 
 def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
+    if not columns.d:
+        return NotImplemented
     out = np.empty((columns.n, forest.count), dtype=np.int8)
-    arrays = (forest.column, forest.most, forest.missing_left, forest.children, forest.first)
+    arrays = (
+        *(as_type(forest.column, np.int32), as_type(forest.most, np.uint8)),
+        *(as_type(forest.missing_left, np.bool_), as_type(forest.children, np.int32), as_int64(forest.first)),
+    )
 
     def walk(rows: slice) -> None:
-        module.leaf_codes(*columns.rows(rows), *arrays, out[rows])
+        module.leaf_codes(*columns.rows(rows).in_memory(), *arrays, out[rows])
 
     map_row_ranges(walk, columns.n, forest.count)
     return out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import map_items, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, map_items, most_threads, twin
 from calibayes.kernels.partitions.byte_columns import WORD, ByteColumns
 from calibayes.kernels.partitions.residuals import HALF, residual, variance
 
@@ -28,14 +29,19 @@ NO_SPLIT = Split(0.0, -1, 0, False)
 class SplitOptions(NamedTuple):
     """Which splits are possible. Sums are in units of 1 / scale, see `calibayes.kernels.partitions.residuals`."""
 
-    allowed: Array
-    """Whether columns may be split, (d,) int8."""
+    columns: Array
+    """The columns that may be split, (m,) int32: of equal gains the first of them is taken."""
     direction: Array
     """1 (-1) if the log odds of the second class may only rise (fall) with a column, else 0, (d,) int8."""
     prior: float
     """Added to variances: the precision of a prior with mean 0 of the log factors of leaves."""
     least: float
     """Smallest variance of a side, over all classes whose numbers are packed."""
+
+    def in_memory(self) -> SplitOptions:
+        """The options in the types and the memory layout that native code reads."""
+        columns, direction = as_type(self.columns, np.int32), as_type(self.direction, np.int8)
+        return SplitOptions(columns, direction, self.prior, self.least)
 
 
 class Bounds(NamedTuple):
@@ -49,14 +55,17 @@ UNBOUNDED = Bounds()
 
 
 def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Array) -> Any:
-    words, first = columns
+    if not columns.d or not packed.shape[1]:
+        return NotImplemented
+    words, first = columns.in_memory()
+    chosen, numbers = as_type(rows, np.int32), as_int64(packed)
     out = np.empty((int(first[-1]), packed.shape[1]), dtype=np.int64)
     share = -(-len(words) // most_threads())
 
     def add_words(begin: int) -> None:
         cells = first[WORD * begin : WORD * (begin + share) + 1]
         own = out[int(cells[0]) : int(cells[-1])]
-        module.node_sums(words[begin : begin + share], rows, packed, cells - cells[0], own)
+        module.node_sums(words[begin : begin + share], chosen, numbers, cells - cells[0], own)
 
     map_items(add_words, range(0, len(words), share))
     return out
@@ -65,33 +74,36 @@ def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Arr
 @twin(native_node_sums)
 def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
     """Sums of packed numbers (n, c) over some rows (int32) by cell, (cells, c)."""
-    chosen, size = packed[rows], int(columns.first[-1])
-    sums = np.zeros((size, packed.shape[1]), dtype=np.int64)
-    for j in range(columns.d):
-        cells = columns.column(j)[rows] + columns.first[j]
-        for c in range(packed.shape[1]):
-            whole = np.bincount(cells, residual(chosen[:, c]), minlength=size)  # exact: sums are below 2**53
-            part = np.bincount(cells, variance(chosen[:, c]), minlength=size)
-            sums[:, c] += whole.astype(np.int64) * HALF + part.astype(np.int64)
+    chosen = packed[rows]
+    whole, part = residual(chosen), variance(chosen)
+    sums = np.zeros((int(columns.first[-1]), packed.shape[1]), dtype=np.int64)
+    for j, (begin, end) in enumerate(pairwise(columns.first)):
+        codes = columns.column(j)[rows]
+        for c in range(packed.shape[1]):  # exact: sums are below 2**53
+            residuals = np.bincount(codes, whole[:, c], minlength=end - begin)
+            variances = np.bincount(codes, part[:, c], minlength=end - begin)
+            sums[begin:end, c] = residuals.astype(np.int64) * HALF + variances.astype(np.int64)
     return sums
 
 
 def native_best_split(
     module: Any, sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED
 ) -> Any:
-    return Split(*module.best_split(sums, first, *options, *bounds))
+    if not len(options.direction) or not sums.shape[1]:
+        return NotImplemented
+    return Split(*module.best_split(as_int64(sums), as_int64(first), *options.in_memory(), *bounds))
 
 
 @twin(native_best_split)
 def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
     """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
 
-    ``sums`` (cells, c) are packed. Of equal gains the first is taken: by column, then missing values to the right before
-    those to the left, then by code. Where no value of the column is missing in the node, missing ones go to the larger
-    side.
+    ``sums`` (cells, c) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to
+    the right before those to the left, then by code. Where no value of the column is missing in the node, missing ones go
+    to the larger side.
     """
     best = NO_SPLIT
-    for j in np.flatnonzero(options.allowed):
+    for j in options.columns:
         column = sums[first[j] : first[j + 1]]
         for missing_left in (False, True) if column[0].any() else (False,):
             gain, most, larger_left = _best_of_column(
@@ -145,8 +157,11 @@ def log_odds_change(packed: Array, prior: float) -> Array:
 
 
 def native_divide(module: Any, columns: ByteColumns, rows: Array, split: Split) -> Any:
-    left, right = np.empty_like(rows), np.empty_like(rows)
-    count = module.divide(columns.words, rows, split.column, split.most, split.missing_left, left, right)
+    if not columns.d:
+        return NotImplemented
+    left, right = np.empty((2, len(rows)), dtype=np.int32)
+    words, chosen = columns.in_memory().words, as_type(rows, np.int32)
+    count = module.divide(words, chosen, split.column, split.most, split.missing_left, left, right)
     return left[:count], right[: len(rows) - count]
 
 

@@ -14,21 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, twin
 
 LARGEST_SUM = 2.0**30
 """Largest sum of the weights of all rows, in units of 1 / scale."""
+SMALLEST_SUM = 2.0**-900
+"""A smaller sum of weights is taken for this one, so that the scale is finite."""
 HALF = 2**32
 
 
 def scale_of(weight: Array) -> float:
     """Units per row, a power of two, such that the sum of the weights (n,) fits into a packed number."""
-    return float(2.0 ** np.floor(np.log2(LARGEST_SUM / np.sum(weight))))
+    exponent = np.floor(np.log2(LARGEST_SUM) - np.log2(max(np.sum(weight), SMALLEST_SUM)))
+    return float(2.0**exponent)
 
 
 def variances(posterior: Array) -> Array:
     """P (1 - P) of posteriors (n, k), times k / (k - 1): the second derivative of the log loss if all classes may move."""
     k = posterior.shape[1]
+    if k < 2:
+        raise ValueError(f"residuals need two classes, got {k}")
     return np.asarray(posterior * (1.0 - posterior) * (k / (k - 1)))
 
 
@@ -75,12 +80,13 @@ class LeafSums(NamedTuple):
 def native_leaf_sums(
     module: Any, leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array
 ) -> Any:
-    if not is_matrix(posterior, "f") or codes.dtype != np.int32:
+    if not is_matrix(posterior, "f"):
         return NotImplemented
     sums = LeafSums(
         np.zeros((leaves, posterior.shape[1])), np.zeros((leaves, posterior.shape[1])), np.zeros(leaves)
     )
-    module.leaf_sums(codes, as_int64(labels), as_float64(posterior), as_float64(weight), *sums)
+    arrays = (as_type(codes, np.int32), as_int64(labels), as_float64(posterior), as_float64(weight))
+    module.leaf_sums(*arrays, *sums)
     return sums
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, most_threads, twin
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.nodes import (
     UNBOUNDED,
@@ -108,14 +108,19 @@ class _Growth:
 def native_grow_tree(
     module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> Any:
-    if most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS:
-        return NotImplemented  # threads share the sums of each node
+    is_shared = (
+        most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
+    )  # threads share the sums of each node
+    if is_shared or not columns.d or not packed.shape[1]:
+        return NotImplemented
     size = 2 * most_leaves - 1
     column, children = np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     most, missing_left = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.bool_)
     codes, bounds = np.full(columns.n, -1, dtype=np.int32), np.empty((most_leaves, 2))
     arrays = (column, most, missing_left, children, codes, bounds)
-    nodes = module.grow_tree(columns.words, rows, packed, columns.first, *options, most_leaves, *arrays)
+    words, first = columns.in_memory()
+    numbers = as_type(rows, np.int32), as_int64(packed)
+    nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, *arrays)
     tree = Tree(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
     return GrownTree(tree, codes, bounds[: (nodes + 1) // 2].copy())
 

@@ -1,0 +1,1 @@
+"""A leaderboard of classifiers on larger tables: `python benchmarks/accuracy.py leaderboard`."""

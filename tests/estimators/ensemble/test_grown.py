@@ -1,0 +1,221 @@
+"""Trees that are grown on the members of an ensemble."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, softmax
+
+import calibayes as cb
+from calibayes import BayesClassifier
+from calibayes.estimators.ensemble import bayes as ensemble_bayes
+from calibayes.estimators.ensemble import estimator as ensemble_estimator
+from calibayes.estimators.ensemble import fit as ensemble_fit
+from calibayes.estimators.ensemble import growing
+from calibayes.estimators.interface.input import new_table
+from calibayes.kernels.partitions.growth import forest_scores
+
+MEMBERS = ["tied", "kernel", "trees"]
+
+
+def parity(n=600, seed=0, noise=0.05):
+    """Two classes decided by the signs of three numbers together: no two columns say anything about them."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    X["place"] = rng.choice(["north", "south", None], n, p=[0.5, 0.4, 0.1])
+    odd = (X[["a", "b", "c"]] > 0).sum(axis=1).to_numpy() % 2
+    flipped = rng.random(n) < noise
+    return X, np.where(flipped, 1 - odd, odd)
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return BayesClassifier(families=MEMBERS).fit(*parity())
+
+
+def test_trees_find_what_no_member_can_see(grown):
+    X, y = parity(seed=1)
+    alone = BayesClassifier(families=MEMBERS[:-1]).fit(*parity())
+    assert alone.score(X, y) < 0.6
+    assert grown.score(X, y) > 0.8
+    assert grown.out_of_fold_log_loss_ < alone.out_of_fold_log_loss_ - 0.1
+    assert abs(grown.out_of_fold_error_ - (1 - grown.score(X, y))) < 0.1
+
+
+def test_the_posterior_is_that_of_the_definition(grown):
+    X, _ = parity(50, seed=1)
+    trees, table = grown.trees_, new_table(grown, X)
+    members = sum(grown.weights_[name] * model.predict_proba(X) for name, model in grown.models_.items())
+    members = members + grown.weights_["class frequencies"] * grown.class_prior_
+    columns = trees.bytes.encode(table)
+    parts = zip(trees.forests, trees.log_factors, strict=True)
+    forests = [
+        softmax(trees.share * np.log(members) + forest_scores(columns, *part), axis=1) for part in parts
+    ]
+    expected = trees.weight * np.mean(forests, axis=0) + (1 - trees.weight) * members
+    assert_allclose(grown.predict_proba(X), expected, atol=1e-12)
+    assert len(trees.forests) == 5
+    assert trees.share == growing.SHARE
+
+
+def test_growth_is_the_default_from_a_thousand_rows_on():
+    X, y = parity(1000)
+    assert hasattr(BayesClassifier(cv=2).fit(X, y), "trees_")
+    assert not hasattr(BayesClassifier(cv=2).fit(X[:999], y[:999]), "trees_")
+    assert not hasattr(BayesClassifier(families=["tied"], cv=2).fit(X, y), "trees_")
+
+
+def test_unknown_members_are_named_with_the_trees():
+    with pytest.raises(ValueError, match=r"the members are near, .*, trees"):
+        BayesClassifier(families=["tress"]).fit(*parity(50))
+    with pytest.raises(ValueError, match="nothing to average"):
+        BayesClassifier(families=["trees"]).fit(*parity(50))
+
+
+def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
+    X, y = parity(900)
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    model = BayesClassifier(families=MEMBERS).fit(X, y)
+    assert 300 <= model.density_.data_statistics_["class_prior"]["count"].sum() <= 310
+    assert 300 <= model.tried_rows_ <= 310
+    assert sum(float(mass.sum()) for mass in first_trees(model)) == pytest.approx(
+        900 * 4
+    )  # of 5 forests, 4/5 each
+    monkeypatch.setattr(ensemble_fit, "ONE_FOREST", 900)
+    single = BayesClassifier(families=MEMBERS).fit(X, y)
+    assert len(single.trees_.forests) == 1
+    assert 590 <= float(first_trees(single)[0].sum()) <= 600  # the members' rows are held out
+    Z, z = parity(seed=1)
+    assert min(model.score(Z, z), single.score(Z, z)) > 0.75
+
+
+def first_trees(model):
+    """The weights in the leaves of the first tree of each forest."""
+    parts = zip(model.trees_.forests, model.trees_.masses, strict=True)
+    return [mass[: forest.leaves[0]] for forest, mass in parts]
+
+
+def test_the_result_is_the_same_for_any_number_of_threads_and_order_of_rows(grown):
+    X, y = parity()
+    Z, _ = parity(seed=1)
+    threads = BayesClassifier(families=MEMBERS, n_jobs=2).fit(X, y)
+    assert_array_equal(threads.predict_proba(Z), grown.predict_proba(Z))
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = BayesClassifier(families=MEMBERS).fit(X.iloc[order], y[order])
+    assert_allclose(shuffled.predict_proba(Z), grown.predict_proba(Z), atol=1e-9)
+
+
+def test_trees_without_a_gain_are_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    model = BayesClassifier(families=["tied", "trees"]).fit(X, y)
+    alone = BayesClassifier(families=["tied"]).fit(X, y)
+    if hasattr(model, "trees_"):
+        assert model.trees_.weight <= 0.5
+        assert model.out_of_fold_log_loss_ < alone.out_of_fold_log_loss_
+    Z = rng.normal(size=(2000, 3))
+    z = (Z[:, 0] + rng.normal(size=2000) > 0).astype(int)
+    losses = [-np.mean(m.predict_log_proba(Z)[np.arange(2000), z]) for m in (model, alone)]
+    assert losses[0] < losses[1] + 0.01
+
+
+@pytest.mark.parametrize(("of_trees", "weight"), [(0.1, 0.0), (0.4, 0.4), (0.6, 1.0)])
+def test_the_weight_of_the_trees(monkeypatch, of_trees, weight):
+    monkeypatch.setattr(growing, "mixture_weights", lambda *given: np.array([1 - of_trees, of_trees]))
+    model = BayesClassifier(families=MEMBERS).fit(*parity(300))
+    assert (model.trees_.weight if hasattr(model, "trees_") else 0.0) == weight
+    if weight:
+        shares = model.shares(parity(20, seed=1)[0])
+        assert shares.shape == (20, len(model.models_) + 2)
+        assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_shares_are_those_of_the_decided_class(grown):
+    X, _ = parity(30, seed=1)
+    part = replace(grown.fitted_, grown=replace(grown.trees_, weight=0.3))
+    table = new_table(grown, X)
+    best = part.log_posterior(table).argmax(axis=1)
+    trees = np.exp(replace(part, grown=replace(grown.trees_, weight=1.0)).log_posterior(table))
+    total = np.exp(part.log_posterior(table))
+    rows = np.arange(30)
+    assert_allclose(part.shares(table)[:, -1], 0.3 * trees[rows, best] / total[rows, best], rtol=1e-9)
+
+
+def test_explanations_add_up_and_name_the_columns_that_decide(grown):
+    X, _ = parity(20, seed=1)
+    reasons = grown.explain(X)
+    best = np.sort(grown.predict_log_proba(X), axis=1)
+    assert_allclose(reasons.log_odds, best[:, -1] - best[:, -2], atol=1e-9)
+    assert_allclose(reasons.contributions.sum(axis=1), reasons.log_odds, atol=1e-9)
+    sizes = reasons.overall()
+    assert min(sizes[name] for name in "abc") > max(sizes["d"], sizes["place"])
+
+
+def test_shifted_priors_move_the_log_odds(grown):
+    X, _ = parity(20, seed=1)
+    shifted = grown.with_priors([0.9, 0.1])
+    moved = grown.predict_log_proba(X) + np.log([0.9, 0.1]) - np.log(grown.class_prior_)
+    assert_allclose(shifted.predict_log_proba(X), log_softmax(moved, axis=1), atol=1e-10)
+
+
+def test_files_keep_every_bit(grown, tmp_path):
+    X, _ = parity(20, seed=1)
+    cb.save(grown, tmp_path / "model.safetensors")
+    loaded = cb.load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict_proba(X), grown.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share": -0.1},
+        {"share": np.nan},
+        {"weight": 1.1},
+        {"forests": ()},
+        {"log_factors": ()},
+        {"masses": ()},
+        {"losses": np.zeros(0)},
+    ],
+    ids=str,
+)
+def test_trees_that_do_not_fit_are_refused(grown, change):
+    with pytest.raises(ValueError, match=r"\w"):
+        replace(grown.trees_, **change).verify()
+
+
+def test_arrays_that_do_not_fit_are_refused(grown):
+    trees = grown.trees_
+    for change in (
+        {"log_factors": tuple(part[:, :-1] for part in trees.log_factors)},
+        {"log_factors": tuple(np.where(part == part.max(), np.inf, part) for part in trees.log_factors)},
+        {"masses": tuple(-mass - 1 for mass in trees.masses)},
+        {"bytes": replace(trees.bytes, indices=(0,))},
+    ):
+        with pytest.raises(ValueError, match=r"\w"):
+            replace(trees, **change).verify()
+    three = {"log_factors": tuple(np.vstack([part, part[:1]]) for part in trees.log_factors)}
+    with pytest.raises(ValueError, match="other classes"):
+        replace(grown.fitted_, grown=replace(trees, **three)).verify()
+
+
+def test_the_summary_says_what_trees_are_grown_on(grown):
+    text = str(grown.summary())
+    assert f"5 forests of {grown.trees_.tree_count} trees, grown on 0.5 of the log posterior" in text
+
+
+def test_growth_ends_at_the_time_limit():
+    model = BayesClassifier(families=["tied", "trees"], time_limit=0.0).fit(*parity(300))
+    assert not hasattr(model, "trees_") or model.trees_.tree_count <= 1
+
+
+def test_weights(grown):
+    X, y = parity()
+    doubled = BayesClassifier(families=MEMBERS).fit(X, y, sample_weight=np.full(len(y), 2.0))
+    Z, _ = parity(seed=1)
+    assert_allclose(doubled.predict_proba(Z), grown.predict_proba(Z), atol=1e-9)
+    balanced = BayesClassifier(families=MEMBERS, class_weight={0: 1.0, 1: 20.0}).fit(X, y)
+    assert balanced.predict(Z).mean() > grown.predict(Z).mean()

@@ -1,0 +1,125 @@
+"""Splits and trees written from their definitions: every split is tried, and sums are taken over the rows themselves."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
+from calibayes.kernels.partitions.nodes import Split, SplitOptions
+from calibayes.kernels.partitions.residuals import HALF
+
+NO_BOUNDS = (-np.inf, np.inf)
+
+
+class Rows(NamedTuple):
+    """Codes (n, d) with the number of codes of each column, and whole residuals and variances, (n, k) each."""
+
+    codes: Any
+    sizes: Any
+    residual: Any
+    variance: Any
+
+    @property
+    def columns(self) -> ByteColumns:
+        return byte_columns(self.codes, self.sizes)
+
+    @property
+    def packed(self) -> Any:
+        return self.residual * HALF + self.variance
+
+    def everyone(self) -> Any:
+        return np.arange(len(self.codes), dtype=np.int32)
+
+
+def random_rows(rng: np.random.Generator, n: int, sizes: list[int], k: int, missing: float = 0.2) -> Rows:
+    """Rows whose residuals depend on their codes."""
+    known = 1 + np.floor(rng.random((n, len(sizes))) * (np.array(sizes) - 1)).astype(int)
+    codes = np.where(rng.random(known.shape) < missing, 0, np.minimum(known, np.array(sizes) - 1))
+    signal = np.stack([np.sin(codes.sum(axis=1) + c) for c in range(k)], axis=1)
+    residual = np.round(1000 * (signal + rng.normal(size=(n, k)))).astype(np.int64)
+    return Rows(codes.astype(np.uint8), np.array(sizes), residual, rng.integers(1, 400, size=(n, k)))
+
+
+def options(d: int, prior: float = 50.0, least: float = 300.0, direction: Any = None) -> SplitOptions:
+    signs = np.zeros(d, np.int8) if direction is None else np.array(direction, np.int8)
+    return SplitOptions(np.arange(d, dtype=np.int32), signs, prior, least)
+
+
+def is_on_left(codes: Any, split: Split) -> Any:
+    return np.where(codes == 0, split.missing_left, codes <= split.most)
+
+
+def quality(rows: Rows, chosen: Any, prior: float) -> float:
+    return sum(
+        float(rows.residual[chosen, c].sum()) ** 2 / (float(rows.variance[chosen, c].sum()) + prior)
+        for c in range(rows.residual.shape[1])
+    )
+
+
+def change(rows: Rows, chosen: Any, prior: float, bounds: tuple[float, float]) -> float:
+    """Full step of the log odds of the second class over some rows, within bounds; the first moves by as much."""
+    step = rows.residual[chosen, 0].sum() / (rows.variance[chosen, 0].sum() + prior)
+    return float(np.clip(2.0 * step, *bounds))
+
+
+def gain(rows: Rows, chosen: Any, split: Split, given: SplitOptions, bounds: Any = NO_BOUNDS) -> float:
+    """Gain of a split of some rows; minus infinity if it is not possible."""
+    left = is_on_left(rows.codes[chosen, split.column], split)
+    sides = chosen[left], chosen[~left]
+    if split.column not in given.columns or min(rows.variance[side].sum() for side in sides) < given.least:
+        return -np.inf
+    if sign := given.direction[split.column]:
+        of_left, of_right = (change(rows, side, given.prior, bounds) for side in sides)
+        if sign * of_left > sign * of_right:
+            return -np.inf
+    return sum(quality(rows, side, given.prior) for side in sides) - quality(rows, chosen, given.prior)
+
+
+def every_split(rows: Rows, chosen: Any, given: SplitOptions, bounds: Any = NO_BOUNDS) -> list[Split]:
+    """All splits with their gains. Without a missing value, missing ones go to the side of the larger variance."""
+    splits = []
+    for j, codes in enumerate(rows.sizes):
+        for missing_left in (False, True) if (rows.codes[chosen, j] == 0).any() else (None,):
+            for most in range(1, codes):
+                split = Split(0.0, j, most, bool(missing_left))
+                if missing_left is None:
+                    left = is_on_left(rows.codes[chosen, j], split)
+                    larger = rows.variance[chosen[left]].sum() >= rows.variance[chosen[~left]].sum()
+                    split = split._replace(missing_left=bool(larger))
+                splits.append(split._replace(gain=gain(rows, chosen, split, given, bounds)))
+    return splits
+
+
+def best_of(splits: list[Split]) -> Split | None:
+    """The first of the splits of the largest gain; None if nothing is gained."""
+    found = max(splits, key=lambda split: split.gain, default=None)
+    return found if found is not None and found.gain > 1e-9 else None
+
+
+def leaves_by_definition(rows: Rows, given: SplitOptions, most_leaves: int) -> list[set[int]]:
+    """Rows of the leaves of a tree: the leaf of the largest gain is split until there are enough or nothing is gained."""
+    leaves = [(rows.everyone(), NO_BOUNDS)]
+    while len(leaves) < most_leaves:
+        splits = [best_of(every_split(rows, chosen, given, bounds)) for chosen, bounds in leaves]
+        gains = [-1.0 if split is None else split.gain for split in splits]
+        place = int(np.argmax(gains))
+        split = splits[place]
+        if split is None:
+            break
+        chosen, bounds = leaves.pop(place)
+        left = is_on_left(rows.codes[chosen, split.column], split)
+        below, above = child_bounds(rows, chosen, left, split, given, bounds)
+        leaves += [(chosen[left], below), (chosen[~left], above)]
+    return [set(chosen.tolist()) for chosen, _ in leaves]
+
+
+def child_bounds(rows: Rows, chosen: Any, left: Any, split: Split, given: SplitOptions, bounds: Any) -> Any:
+    """Below and above the middle of the changes of both children, if the column has a direction."""
+    sign = given.direction[split.column]
+    if not sign:
+        return bounds, bounds
+    middle = np.mean([change(rows, side, given.prior, bounds) for side in (chosen[left], chosen[~left])])
+    lower, upper = (bounds[0], float(middle)), (float(middle), bounds[1])
+    return (lower, upper) if sign > 0 else (upper, lower)

@@ -1,0 +1,97 @@
+"""Arguments for the kernels of trees, at given sizes: columns of one to 256 codes, all rows, some or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from calibayes.kernels.partitions import forest, nodes, residuals, tree
+from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
+from calibayes.kernels.partitions.residuals import HALF
+
+
+def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[ByteColumns, Any, Any]]:
+    """Columns of one, few and 256 codes; all rows, some or none; packed numbers (n, k), some rows without any."""
+    d = min(d, 10)
+    for most in (1, 2, 9, 256):
+        sizes = rng.integers(1, most + 1, size=d)
+        sizes[0] = most
+        columns = byte_columns(np.floor(rng.random((n, d)) * sizes).astype(np.uint8), sizes)
+        residual = rng.integers(-(2**20), 2**20, size=(n, k)) * (rng.random((n, 1)) < 0.9)
+        packed = residual * HALF + rng.integers(0, 2**20, size=(n, k)) * (residual != 0)
+        for share in (1.0, 0.5, 0.0):
+            yield columns, np.flatnonzero(rng.random(n) < share).astype(np.int32), packed
+
+
+def split_options(rng: np.random.Generator, d: int, k: int) -> nodes.SplitOptions:
+    """Most columns, in any order, and with directions if one of two classes is packed."""
+    direction = rng.integers(-1, 2, size=d) if k == 1 else np.zeros(d)
+    allowed = rng.permutation(np.flatnonzero(rng.random(d) < 0.9)).astype(np.int32)
+    return nodes.SplitOptions(allowed, direction.astype(np.int8), 2.0 ** rng.uniform(-9, 22), 2.0**19)
+
+
+def best_split_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """As many classes as given, and one of two, for which columns may have a direction."""
+    for classes in (k, 1):
+        for columns, rows, packed in tree_tables(rng, n, d, classes):
+            sums, options = (
+                nodes.node_sums.numpy(columns, rows, packed),
+                split_options(rng, columns.d, classes),
+            )
+            yield sums, columns.first, options
+            yield sums, columns.first, options, nodes.Bounds(*sorted(rng.normal(size=2)))
+
+
+def divide_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for columns, rows, _ in tree_tables(rng, n, d, k):
+        for most in (1, 5, 255):
+            split = nodes.Split(1.0, int(rng.integers(columns.d)), most, bool(rng.random() < 0.5))
+            yield columns, rows, split
+
+
+def grow_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for classes in (k, 1):
+        for columns, rows, packed in tree_tables(rng, n, d, classes):
+            yield columns, rows, packed, split_options(rng, columns.d, classes), int(rng.integers(1, 8))
+
+
+def leaf_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """No tree, one leaf, and trees of up to 8 leaves."""
+    for args in grow_arguments(rng, n, d, 2):
+        grown = tree.grow_tree.numpy(*args[:-1], 8).tree
+        for trees in ([], [forest.ONE_LEAF], [grown, forest.ONE_LEAF, grown]):
+            yield args[0], forest.forest_of(trees)
+
+
+def posterior_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Labels, posteriors (n, k) that are uncertain or certain, and weights."""
+    k = max(k, 2)
+    labels, plain = rng.integers(0, k, n), rng.dirichlet(np.ones(k), n)
+    for posterior in (plain, np.eye(k)[labels], np.asfortranarray(plain)):
+        for weight in (np.ones(n), rng.exponential(size=n), np.zeros(n)):
+            yield labels, posterior, weight
+
+
+def residual_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for labels, posterior, weight in posterior_arguments(rng, n, k):
+        yield labels, posterior, weight, residuals.scale_of(weight), rng.random(n)
+
+
+def leaf_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for arguments in posterior_arguments(rng, n, k):
+        for leaves in (1, 5, 127):
+            yield leaves, rng.integers(0, leaves, n).astype(np.int32), *arguments
+
+
+TREE_CASES = {
+    "node_sums": (nodes.node_sums, tree_tables),
+    "best_split": (nodes.best_split, best_split_arguments),
+    "divide": (nodes.divide, divide_arguments),
+    "grow_tree": (tree.grow_tree, grow_arguments),
+    "leaf_codes": (forest.leaf_codes, leaf_arguments),
+    "packed_residuals": (residuals.packed_residuals, residual_arguments),
+    "leaf_sums": (residuals.leaf_sums, leaf_sum_arguments),
+}
+"""The kernel and its arguments."""
