@@ -13,11 +13,12 @@ import sys
 import warnings
 from pathlib import Path
 
-from races import counts, data, gaussians, guard, page, peers, processes, scaling
+from races import counts, data, gaussians, guard, page, partitions, peers, processes, scaling
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 LEVELS, NUMBERS, ELLIPSES = (70_000, 512, 10), (200_000, 50, 10), (20_000, 512, 10)
+TREES = (100_000, 50)
 WORDS, FLAGS = (20_000, 50_000, 20), (70_000, 256, 10)
 
 
@@ -34,6 +35,7 @@ def all_races(rounds, jobs, share):
         "linear": lambda: gaussians.linear(numbers, rounds, jobs),
         "logistic": lambda: gaussians.logistic(shape, data.numbers(*numbers), rounds, jobs),
         "satellite": lambda: gaussians.logistic("satellite", satellite, rounds, jobs),
+        "trees": lambda: partitions.trees(fewer_rows(TREES, share), rounds, jobs),
         "imports": lambda: processes.imports(5),
     }
     return {name: run for name, run in races.items() if name != "satellite" or satellite is not None}
@@ -46,7 +48,7 @@ def fewer_rows(sizes, share):
 
 def missing_peers():
     """A sentence for each peer that is not installed."""
-    packages = {"skbn": "scikit-bayes", "pomegranate": "pomegranate"}
+    packages = {"skbn": "scikit-bayes", "pomegranate": "pomegranate", "lightgbm": "LightGBM"}
     return [
         f"{package} was not installed and is left out."
         for module, package in packages.items()

@@ -72,6 +72,12 @@ def mixed():
     return frame, y
 
 
+def monotone():
+    """Two classes, numbers, levels and missing cells."""
+    X, y = mixed()
+    return X[["a", "b", "text", "flag"]], y == "low"
+
+
 def dates_as_labels():
     X, y = counts()
     return X, np.array(["2020-01-01", "2021-01-01", "2022-06-30"], dtype="datetime64[D]")[y]
@@ -163,6 +169,7 @@ VARIANTS = {
     "binned": ModelCase(cb.NaiveBayes(discretize="mdl", rare_levels=0.05), mixed),
     "levels": ModelCase(cb.CategoricalNB(min_categories=12, rule="ml"), mixed),
     "components": ModelCase(cb.MixtureDiscriminantAnalysis(n_components="bic", max_components=2), counts),
+    "few trees": ModelCase(cb.CalibratedTrees(max_trees=4, max_leaves=5, monotone={"a": 1}), monotone),
     "trees per class": ModelCase(cb.TreeAugmentedNB(per_class=True), mixed),
 }
 CASES = {

@@ -53,6 +53,8 @@ CELLS = "fitted_.parameters.columns.log_probability"
 COVARIANCE = "fitted_.parameters.columns.covariance"
 EDGES = "fitted_.binding.encoders.tree.parts[0].edges[0]"
 SEEN = "fitted_.binding.encoders.columns.unpooled[0]"
+GROWN = "fitted_.binding.encoders.trees"
+FOREST = f"{GROWN}.forest"
 INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
 INVALID_VALUES = {
@@ -89,6 +91,25 @@ INVALID_VALUES = {
     "tree with a column that is its own parent": _tree(parents=[[0, -1, -1], [-1, -1, -1]]),
     "tree with a parent outside of the table": _tree(parents=[[9, -1, -1], [-1, -1, -1]]),
     "tree of one class": _tree(parents=[[-1, -1, -1]]),
+    "node that leads to itself": entries("few trees", f"{FOREST}.children", [0, 0]),
+    "node that leads out of its tree": entries("few trees", f"{FOREST}.children", [1, 9999]),
+    "node that leads backwards": entries("few trees", f"{FOREST}.children", [-1, 1]),
+    "node with a column outside of the table": entries("few trees", f"{FOREST}.column", 99),
+    "node without a code": entries("few trees", f"{FOREST}.most", 0),
+    "first nodes out of order": entries("few trees", f"{FOREST}.first", [0, 2**62]),
+    "trees of whole numbers of other types": array(
+        "few trees", f"{FOREST}.column", lambda a: a.astype(np.int64)
+    ),
+    "side of missing values that is no boolean": array(
+        "few trees", f"{FOREST}.missing_left", lambda sides: sides.astype(np.uint8) + 2
+    ),
+    "too few codes of nodes": array("few trees", f"{FOREST}.most", lambda most: most[:-1]),
+    "NaN in factors of leaves": entries("few trees", f"{GROWN}.log_factor", np.nan),
+    "factors of other leaves": array("few trees", f"{GROWN}.log_factor", lambda factor: factor[:, :-1]),
+    "bytes of too few bins": array("few trees", f"{GROWN}.bytes.orders[0]", lambda order: order[:-1]),
+    "rate of trees above one": of(
+        "few trees", lambda p: p.fitted["binding"]["encoders"]["trees"]["settings"].update(rate=2.0)
+    ),
     "temperature of zero": fitted("GaussianNB", temperature=0.0),
     "negative temperature": fitted("GaussianNB", temperature=-1.0),
     "temperature that is no normal number": fitted("MultinomialNB", temperature=1e-320),

@@ -39,12 +39,6 @@ def dated():
     return X[["a", "text", "day"]], y
 
 
-def monotone():
-    """Two classes, numbers, levels and missing cells."""
-    X, y = mixed()
-    return X[["a", "b", "text", "flag"]], y == "low"
-
-
 def flags():
     X, y = counts(("no", "yes", "yes"))
     return (X > 1).astype(float), y
@@ -91,7 +85,6 @@ CASES = {
     "bins of one width": ModelCase(cb.NaiveBayes(discretize=UniformBins(4)), counts),
     "informed bins": ModelCase(cb.NaiveBayes(discretize=InformedBins()), counts),
     "informative edges": ModelCase(cb.TreeAugmentedNB(edges=f.InformativeEdges(0.01)), counts),
-    "few trees": ModelCase(cb.CalibratedTrees(max_trees=4, max_leaves=5, monotone={"a": 1}), monotone),
     "bootstrap": ModelCase(trained(learn.Bootstrap(), learn.Never()), counts),
     "even weights": ModelCase(trained(learn.EvenWeights(), learn.LastState()), counts),
     "start with the data": ModelCase(trained(learn.Data(), learn.NoGain()), counts),

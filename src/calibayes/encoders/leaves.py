@@ -90,9 +90,7 @@ class Leaves(FixedLayout):
         order = _by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
         sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
-        sign = (
-            1 if order[0] == 0 else -1
-        )  # of two classes, the second of this order is the one with a direction
+        sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
             self,
@@ -183,9 +181,9 @@ def _grown(
 
 def _by_first_row(codes: Array, k: int) -> Array:
     """The classes in the order of their first rows, (k,): sums over classes do not depend on their names."""
-    return np.argsort(
-        [np.argmax(codes == code) if (codes == code).any() else len(codes) for code in range(k)]
-    )
+    first = np.full(k, len(codes))
+    np.minimum.at(first, codes, np.arange(len(codes)))
+    return np.asarray(np.argsort(first))
 
 
 def _best_round(losses: Array) -> int:

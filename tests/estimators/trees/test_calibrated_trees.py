@@ -107,6 +107,16 @@ def test_a_row_of_weight_two_is_the_row_twice():
     assert_allclose(quick().fit(X.iloc[twice], y[twice]).predict_proba(X), one, atol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1 / 300, 0.37, 2.0, 1e6, 1e90])
+def test_only_ratios_of_weights_matter(unit):
+    X, y = interaction(300)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    expected = quick(max_trees=10).fit(X, y, weight).predict_proba(X)
+    assert_allclose(quick(max_trees=10).fit(X, y, unit * weight).predict_proba(X), expected, atol=1e-9)
+    same = quick(max_trees=10).fit(X, y).predict_proba(X)
+    assert_allclose(quick(max_trees=10).fit(X, y, np.full(300, unit)).predict_proba(X), same, atol=1e-9)
+
+
 def test_same_bits_for_any_number_of_jobs_and_the_same_trees_in_numpy(monkeypatch):
     X, y = interaction(300)
     expected = quick(max_trees=8).fit(X, y)

@@ -22,7 +22,7 @@ from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.splits import expand_counts
+from calibayes.estimators.interface.splits import expand_counts, unit_weight
 from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
@@ -48,13 +48,16 @@ class CalibratedTrees(GenerativeEstimator):
 
     Each tree is a column, each of its leaves a level. Growth begins with the class frequencies. Each round adds one tree
     for all classes: it splits the rows where the sums of Y - P, by column and bin, differ most, and multiplies
-    p(leaf | class) by exp(rate * sum(Y - P) / (sum(P (1 - P)) + prior)), a damped step of Newton's method on the log loss
-    and a calibration step on the counts of the new column. A tenth of each class's rows is held out to find out how many
-    trees to grow. Interactions of any number of columns are found; numbers, strings (as categories), booleans, dates and
+    p(leaf | class) by exp(rate * sum(Y - P) / (sum(V) + prior)) with V = P (1 - P) k / (k - 1), a damped step of Newton's
+    method on the log loss and a calibration step on the counts of the new column. A tenth of each class's rows is held out
+    to find out how many trees to grow; of fewer than 500 rows five folds in turn, and the trees are grown on all rows then.
+    Interactions of any number of columns are found; numbers, strings (as categories), booleans, dates and
     missing values need no preprocessing.
 
     Numbers are split between 254 quantile bins; levels are ordered by their frequency, never by the class. A missing value
-    goes to the side where it gains; where none was missing in training, to the side with more rows.
+    goes to the side where it gains; where none was missing in training, to the side with more rows. Leaves have no density
+    of the columns, hence there is no `sample`, `fill` and `score_samples`. `explain` adds up what the splits of a column
+    change along the paths of a row through the trees. Only the ratios of sample weights matter.
 
     Parameters
     ----------
@@ -65,10 +68,10 @@ class CalibratedTrees(GenerativeEstimator):
         Share of a full step by which a tree moves log probabilities. Smaller ones need more trees. After each hundred
         trees it grows by a half, up to three times.
     prior : float, default=5
-        Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of P (1 - P),
-        which is at most half the number of rows in the leaf.
+        Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of V, which is
+        at most half the number of rows in the leaf.
     least_variance : float, default=1
-        Smallest sum of P (1 - P) over the rows and classes of a leaf.
+        Smallest sum of V over the rows and classes of a leaf.
     patience : int, default=20
         Growth ends if so many trees lower the held-out log loss by less than a thousandth.
     monotone : mapping, optional
@@ -167,7 +170,7 @@ class CalibratedTrees(GenerativeEstimator):
             progress.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / self.max_trees)
             return False
 
-        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report))
+        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
         return Specification([family], self.class_prior_for(len(classes)))
 
     def _directions(self, table: Table, k: int) -> tuple[tuple[int, int], ...]:

@@ -14,6 +14,7 @@ from calibayes.estimators.generative.arithmetic import ROUNDING
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import Assembly
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.splits import unit_weight
 from calibayes.estimators.trees.training import TREES, counts_at
 from calibayes.families.model import PRIOR
 from calibayes.kernels.levels.counts import look_up, offsets
@@ -103,7 +104,8 @@ def _moved(fitted: Fitted, rows: Rows, share: float, data: Trees) -> Trees:
     codes, sizes, settings = leaves.encode(rows.table), leaves.forest.leaves, leaves.settings
     scores: Array = log_class + look_up(codes, log_leaf, offsets(sizes))
     rate = settings.rate * share
-    changes = leaf_changes(codes, sizes, rows.codes, rows.weight, scores, rate, settings.prior)
+    weight = rows.weight / unit_weight(rows)
+    changes = leaf_changes(codes, sizes, rows.codes, weight, scores, rate, settings.prior)
     return counts_at(*leaves.normalized(log_leaf + changes, log_class), data)
 
 

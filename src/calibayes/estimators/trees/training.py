@@ -26,13 +26,14 @@ TREES = "trees"
 
 @dataclass(frozen=True)
 class GrowingLeaves:
-    """`Leaves` that report each tree while they are fitted."""
+    """`Leaves` that report each tree while they are fitted, and read weights in units of one row, as their priors are."""
 
     leaves: Leaves
     report: Report
+    unit: float
 
     def fit(self, table: Any, indices: Any, weight: Array, codes: Array | None = None) -> Leaves:
-        return self.leaves.fit(table, indices, weight, codes, self.report)
+        return self.leaves.fit(table, indices, weight / self.unit, codes, self.report)
 
     encode = Leaves.encode
 

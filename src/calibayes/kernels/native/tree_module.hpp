@@ -1,6 +1,7 @@
-// Python interface of the kernels of trees.
+// Python interface of the kernels of trees, and of the bins that they split.
 #pragma once
 
+#include "binning.hpp"
 #include "checks.hpp"
 #include "growing.hpp"
 
@@ -186,7 +187,25 @@ inline void leaf_sums(Rows codes, In<Int, 1> labels, In<double, 2> posterior, In
                          mass.data());
 }
 
+inline void bin_codes(Table x, In<double, 1> edges, In<Int, 1> first, Out<std::int16_t, 2> out) {
+    const Codes rows = numbers_of(x);
+    const Int count = static_cast<Int>(edges.shape(0));
+    demand_aligned(edges, "edges");
+    levels_of(first, rows.d);
+    demand(first.data()[rows.d] == count, "expected the first edge of each column, and the number of edges");
+    for (Int j = 0; j < rows.d; ++j)
+        demand(first.data()[j + 1] - first.data()[j] < (1 << 15), "expected fewer than 2^15 edges of a column");
+    demand_shape(out, "codes (n, d)", {rows.n, rows.d});
+    nb::gil_scoped_release free;
+    if (rows.type == FLOAT32)
+        calibayes::bin_codes(numbers_as<float>(rows), edges.data(), first.data(), out.data());
+    else
+        calibayes::bin_codes(numbers_as<double>(rows), edges.data(), first.data(), out.data());
+}
+
 inline void define(nb::module_& m) {
+    m.def("bin_codes", bin_codes, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
+          nb::arg("out").noconvert());
     m.def("packed_residuals", packed_residuals, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
     m.def("leaf_sums", leaf_sums, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
