@@ -55,7 +55,7 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "missing", "files", "speed", "accuracy")
+    for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "speed", "accuracy")
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]

@@ -9,6 +9,7 @@ from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.encoders import AdaptiveBins, Grid
 from calibayes.families import (
+    AveragedOneDependence,
     Bernoulli,
     Categorical,
     Diagonal,
@@ -18,6 +19,7 @@ from calibayes.families import (
     Gaussian,
     InCells,
     InformativeEdges,
+    KDependence,
     KernelDensity,
     KernelPair,
     Mixture,
@@ -110,6 +112,31 @@ def tree(scale_free=False, **options):
     layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
     support = (_everything(levels), 1.0)
     return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+
+
+def k_dependence(scale_free=False, **options):
+    """A column depends on three others, so that two parents cannot describe the rows exactly.
+
+    There are more rows than elsewhere: tables of three columns have many cells, and those of a single row would depend on
+    rounding.
+    """
+    rng, n, levels = generator(10), 5 * N, (2, 4, 3, 1, 2)
+    a, c = np.arange(n) % K, rng.integers(0, 4, n)
+    b = np.where(rng.random(n) < 0.6, c % 2, rng.integers(0, 2, n))
+    e = np.where(rng.random(n) < 0.5, (a + b + c) % 3, rng.integers(0, 3, n))
+    f = np.where(rng.random(n) < 0.5, (b + c + e) % 2, rng.integers(0, 2, n))
+    columns = np.stack([b, c, e, np.zeros(n, dtype=int), f], axis=1)
+    layout = Layout(CLASSES, _names(5), levels=levels, ordered=(0, 4, 3, 0, 0))
+    family = KDependence(**options).bind(layout)
+    return FamilyCase(family, columns, K, (_everything(levels), 1.0), scale_free)
+
+
+def one_dependence(scale_free=False, stars=3, likeliest=False, **options):
+    levels = (2, 4, 3, 1)
+    layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
+    family, support = AveragedOneDependence(**options).bind(layout), (_everything(levels), 1.0)
+    counts_per_row = np.full(N, stars * len(levels))
+    return FamilyCase(family, _branching(), K, support, scale_free, counts_per_row, likeliest)
 
 
 def bernoulli(**options):
@@ -246,6 +273,26 @@ FAMILIES = {
     "tree-test": tree(search=PerClass(SignificantEdges()), alpha=1.0),
     "tree-without-pairs": tree(max_cells=1),
     "tree-smoothed": replace(tree(bandwidth=InCells(0.8), alpha=0.1), maximizes_likelihood=False),
+    "k-dependence-1": k_dependence(max_parents=1, scale_free=True),
+    "k-dependence-2": k_dependence(scale_free=True),
+    "k-dependence-2-dirichlet": k_dependence(prior=Dirichlet(4.0)),
+    "k-dependence-2-back-off": k_dependence(alpha=0.5, back_off=5.0),
+    "k-dependence-2-test": k_dependence(edges=SignificantEdges(), alpha=1.0),
+    "k-dependence-without-triples": k_dependence(max_cells=12, alpha=0.5),
+    "k-dependence-2-smoothed": replace(
+        k_dependence(bandwidth=InCells(0.8), alpha=0.1), maximizes_likelihood=False
+    ),
+    "one-dependence": one_dependence(scale_free=True),
+    "one-dependence-dirichlet": one_dependence(prior=Dirichlet(4.0)),
+    "one-dependence-back-off": one_dependence(alpha=0.5, back_off=5.0),
+    "one-dependence-least-rows": one_dependence(least_rows=35.0, stars=2, scale_free=True),
+    "one-dependence-smoothed": one_dependence(bandwidth=InCells(0.8), alpha=0.1),
+    "one-dependence-few-pairs": one_dependence(max_cells=6, alpha=0.5),
+    "one-dependence-divided": one_dependence(divides_rows=True, scale_free=True, likeliest=True),
+    "one-dependence-divided-back-off": one_dependence(
+        divides_rows=True, alpha=0.5, back_off=5.0, likeliest=True
+    ),
+    "one-dependence-divided-smoothed": one_dependence(divides_rows=True, bandwidth=InCells(0.8), alpha=0.1),
     "bernoulli": bernoulli(),
     "bernoulli-alpha": bernoulli(alpha=0.5),
     "kernel-levels": replace(kernel_levels(prior_rows=0.0), scale_free=True),

@@ -24,6 +24,8 @@ MIXED_TYPES = (
     cb.KernelNB,
     cb.NaiveBayes,
     cb.TreeAugmentedNB,
+    cb.KDependenceBayes,
+    cb.AODE,
 )
 """Estimators for tables with columns of mixed types and missing values."""
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     )
     from calibayes.estimators.log_density.dependence import measure_dependence
     from calibayes.estimators.log_density.features import LogDensityFeatures
+    from calibayes.estimators.presets.aode import AODE
+    from calibayes.estimators.presets.k_dependence import KDependenceBayes
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
@@ -43,9 +45,11 @@ if TYPE_CHECKING:
     from calibayes.files.model_file import load, save
 
 _LATER = {
+    "AODE": "estimators.presets.aode",
     "BayesClassifier": "estimators.ensemble.bayes",
     "CalibratedTrees": "estimators.trees.classifier",
     "JointKernelClassifier": "estimators.joint_kernel.classifier",
+    "KDependenceBayes": "estimators.presets.k_dependence",
     "LogDensityFeatures": "estimators.log_density.features",
     "LogUnivariateClassifier": "estimators.log_density.classifier",
     "MixtureDiscriminantAnalysis": "estimators.presets.mixture",
@@ -63,6 +67,7 @@ _LATER = {
 """Modules of names that are imported at first use, since most programs need few of them."""
 
 __all__ = [
+    "AODE",
     "BayesClassifier",
     "BernoulliNB",
     "CalibratedTrees",
@@ -74,6 +79,7 @@ __all__ = [
     "GenerativeClassifier",
     "GenerativeLogisticRegression",
     "JointKernelClassifier",
+    "KDependenceBayes",
     "KernelNB",
     "LinearDiscriminantAnalysis",
     "LogDensityFeatures",

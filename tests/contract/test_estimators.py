@@ -29,6 +29,8 @@ def assert_same_trees(left, right, tolerance=1e-10):
     map_leaves(lambda a, b: assert_allclose(a, b, rtol=tolerance, atol=tolerance), left, right)
 
 
+SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB | cb.KDependenceBayes | cb.AODE
+
 IDS = {"ids": lambda estimator: type(estimator).__name__}
 
 
@@ -39,7 +41,7 @@ class TestEverySumOfRows:
     @pytest.mark.parametrize("cuts", [(200,), (13, 14, 250), (50, 100, 150, 200, 399)])
     def test_partial_fit_over_any_split_is_fit(self, estimator, rule, cuts):
         X, y = table()
-        if isinstance(estimator, cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB):
+        if isinstance(estimator, SHAPED):
             X = X.astype(str).astype(object)  # bins are settled by the first rows; levels are not
         estimator = nothing_hidden(clone(estimator))
         whole = clone(estimator).set_params(rule=rule).fit(X, y)

@@ -8,6 +8,7 @@ import pytest
 from calibayes.core.abilities import Structured, Verifiable, VerifiableStructure
 from calibayes.core.protocols import Layout
 from calibayes.families import (
+    AveragedOneDependence,
     Bernoulli,
     Categorical,
     ClassPrior,
@@ -15,6 +16,7 @@ from calibayes.families import (
     Full,
     Gaussian,
     Inflated,
+    KDependence,
     KernelDensity,
     KernelPair,
     Mixture,
@@ -297,7 +299,15 @@ def test_arrays_of_other_families_are_refused():
 
 
 UNBOUND = [Bernoulli(), Categorical(), Complement(), Gaussian(), KernelDensity(), KernelPair(), Mixture()]
-UNBOUND += [Multinomial(), Poisson(), Tree(), ClassPrior(), ClassPrior(fixed=[0.5, 0.5])]
+UNBOUND += [
+    Multinomial(),
+    Poisson(),
+    Tree(),
+    KDependence(),
+    AveragedOneDependence(),
+    ClassPrior(),
+    ClassPrior(fixed=[0.5, 0.5]),
+]
 
 
 @pytest.mark.parametrize("family", UNBOUND, ids=str)

@@ -16,7 +16,7 @@ from tests.files.cases import VARIANTS
 
 MIXED_TYPES = (
     *(cb.BayesClassifier, cb.CalibratedTrees, cb.GenerativeClassifier, cb.JointKernelClassifier),
-    *(cb.KernelNB, cb.NaiveBayes, cb.TreeAugmentedNB),
+    *(cb.KernelNB, cb.NaiveBayes, cb.TreeAugmentedNB, cb.KDependenceBayes, cb.AODE),
 )
 """Estimators for tables with columns of mixed types and missing values."""
 

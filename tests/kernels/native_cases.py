@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.levels import counts, flags, grid
+from calibayes.kernels.levels import bin_codes, counts, flags, grid
 from calibayes.kernels.numbers import events, gaussian, moments
 from calibayes.kernels.posterior import fused, logspace
 from tests.kernels.tree_cases import TREE_CASES
@@ -117,6 +117,22 @@ def number_tables(rng: np.random.Generator, n: int, d: int) -> Iterator[Any]:
     with_missing = np.where(rng.random((n, d)) < 0.2, np.nan, plain)
     yield from (plain, plain.astype(np.float32), with_missing, with_missing.astype(np.float32), plain + 1e5)
     yield from (np.asfortranarray(with_missing), np.repeat(plain, 2, axis=0)[::2], np.full((n, d), np.nan))
+
+
+def bin_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Columns without edges and with up to 300, at numbers of the column and between them; infinite numbers."""
+    for x in number_tables(rng, n, d):
+        known = np.nan_to_num(x).astype(np.float64)
+        edges = [np.unique(rng.normal(size=rng.integers(0, 300))) for _ in range(d)]
+        yield x, edges
+        yield (
+            x,
+            [
+                np.unique(np.append(column[:7], inner[:5]))
+                for column, inner in zip(known.T, edges, strict=True)
+            ],
+        )
+        yield np.where(known > 1, np.inf, known), edges
 
 
 def diagonal_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -250,6 +266,7 @@ CASES = {
     "power_sums": Case(moments.power_sums, power_sum_arguments),
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
     "weighted_counts": Case(counts.weighted_counts, count_arguments),
+    "bin_codes": Case(bin_codes.bin_codes, bin_arguments),
     "look_up": Case(counts.look_up, look_up_arguments),
     "fused_pass": Case(fused.fused_pass, fused_pass_arguments),
     "log_normalize": Case(logspace.log_normalize, joint_arguments),

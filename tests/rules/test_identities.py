@@ -18,7 +18,7 @@ from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import map_leaves, scale
 from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
-from calibayes.families import ClassPrior
+from calibayes.families import AveragedOneDependence, ClassPrior
 from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
 from calibayes.learn.loop import measure
 from calibayes.rules import DFE, GD, GDT, ML, RC, TM, Backtracking
@@ -28,7 +28,12 @@ from tests.seeds import generator
 
 NOTHING_HIDDEN = [name for name, case in FAMILIES.items() if not case.has_hidden]
 """Families whose statistics do not depend on the parameters, so that the likelihood has one maximum."""
-HIDDEN = [name for name, case in FAMILIES.items() if case.has_hidden]
+ONE_MAXIMUM = [
+    name for name in NOTHING_HIDDEN if not isinstance(FAMILIES[name].family, AveragedOneDependence)
+]
+"""Those whose likelihood is highest at the closed form. An average of densities, each of maximum likelihood, has not
+maximum likelihood itself: steps that may only raise it end elsewhere."""
+HIDDEN = [name for name, case in FAMILIES.items() if case.has_hidden and case.maximizes_likelihood]
 COUNTING = [name for name, case in FAMILIES.items() if isinstance(case.family, CountStatistics)]
 
 
@@ -64,8 +69,10 @@ def test_trade_off_one_equals_maximum_likelihood(family):
     assert_trees_close(gdt.candidate.parameters, ml.candidate.parameters)
 
 
-@pytest.mark.parametrize("family", NOTHING_HIDDEN)
-@pytest.mark.parametrize("step", [None, 1.0])
+@pytest.mark.parametrize(
+    ("family", "step"),
+    [*((name, 1.0) for name in NOTHING_HIDDEN), *((name, None) for name in ONE_MAXIMUM)],
+)
 def test_trade_off_one_reaches_maximum_likelihood_from_a_random_start(family, step):
     """Or the mode of the posterior, if there is a prior; with and without step control."""
     case, source = FAMILIES[family], source_of(FAMILIES[family])
@@ -142,7 +149,9 @@ def test_trade_off_converges_to_a_maximum_of_its_objective(family, class_alpha):
     valid_solution = run_.model.keep_valid(end, solution)[0]
     assert largest_difference(valid_solution, end) < 1e-3
     if largest_difference(valid_solution, solution) > 1e-8:
-        assert not case.scale_free, "a solution without a prior has no negative counts"
+        # Where rows are divided among densities, a count may vanish in the limit only.
+        vanishes = case.has_hidden and isinstance(case.family, CountStatistics)
+        assert vanishes or not case.scale_free, "a solution without a prior has no negative counts"
         return
     assert_allclose(sums["class_prior"]["count"], 0.7 * end["class_prior"]["count"], rtol=1e-4)
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +24,14 @@ from calibayes.tables.text import counted
 TINY = float(np.finfo(np.float64).tiny)
 FEWEST_BINS = 4
 """Number of bins that `PairBins` gives a column at least, however many columns there are."""
+
+
+class _ColumnBins(NamedTuple):
+    """Bins of one column: their edges, the value of each where it is one, and the number of distinct values."""
+
+    edges: Array
+    values: Array | None
+    distinct: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +65,24 @@ class Bins(FixedLayout, ABC):
         columns = numeric_matrix(table, indices)
         missing = np.isnan(columns)
         refuse_all_missing(table, indices, missing)
-        pairs = []
-        for column, mask in zip(columns.T, ~missing.T, strict=True):
-            values, positions = np.unique(column[mask].astype(np.float64), return_inverse=True)
-            class_codes = None if codes is None else codes[mask]
-            pairs.append((values, self.inner_edges(values, positions, weight[mask], class_codes)))
+        columns_bins = [
+            self._column_bins(column[known], weight[known], None if codes is None else codes[known])
+            for column, known in zip(columns.T, ~missing.T, strict=True)
+        ]
         return replace(
             self,
             indices=tuple(indices),
-            edges=tuple(np.concatenate([values[:1], inner, values[-1:]]) for values, inner in pairs),
-            bin_values=tuple(values if len(values) == len(inner) + 1 else None for values, inner in pairs),
-            distinct_counts=tuple(len(values) for values, _ in pairs),
+            edges=tuple(bins.edges for bins in columns_bins),
+            bin_values=tuple(bins.values for bins in columns_bins),
+            distinct_counts=tuple(bins.distinct for bins in columns_bins),
         )
+
+    def _column_bins(self, column: Array, weight: Array, codes: Array | None) -> _ColumnBins:
+        """The bins of one column without missing values."""
+        values, positions = np.unique(column.astype(np.float64), return_inverse=True)
+        inner = self.inner_edges(values, positions, weight, codes)
+        edges = np.concatenate([values[:1], inner, values[-1:]])
+        return _ColumnBins(edges, values if len(values) == len(inner) + 1 else None, len(values))
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""

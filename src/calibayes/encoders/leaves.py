@@ -90,9 +90,7 @@ class Leaves(FixedLayout):
         order = _by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
         sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
-        sign = (
-            1 if order[0] == 0 else -1
-        )  # of two classes, the second of this order is the one with a direction
+        sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
             self,

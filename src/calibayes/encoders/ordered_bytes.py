@@ -21,12 +21,15 @@ from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder, verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.kernels.partitions.byte_columns import MOST_CODES, ByteColumns, byte_columns
+from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.partitions.byte_columns import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.table import Table
 
 MOST_BINS = MOST_CODES - 2
 """Largest number of bins or levels of a column; one more code is for missing values, one for pooled levels."""
 
+CELL_BYTES = 16
+"""Approximate memory of a cell while it is encoded."""
 MOST_ROWS = 100_000
 """Number of rows, evenly spaced, that bins and frequencies are found in."""
 
@@ -95,12 +98,27 @@ class OrderedBytes:
 
     def encode(self, table: Table) -> ByteColumns:
         """The bytes of the rows."""
+        words = np.zeros((-(-len(self.indices) // WORD), table.n), dtype=np.uint64)
+
+        def fill(rows: slice) -> None:
+            some = table if rows == everything else table.rows(np.arange(rows.start, rows.stop))
+            words[:, rows] = byte_columns(self._bytes(some), self.sizes).words
+
+        everything = slice(0, table.n)
+        if isinstance(table.content, tuple) or table.content.dtype.kind not in "fiub":
+            fill(everything)
+        else:  # a part of the rows at a time, so that codes of other types take little memory
+            map_row_ranges(fill, table.n, CELL_BYTES * len(self.indices))
+        return ByteColumns(words, first_cells(self.sizes))
+
+    def _bytes(self, table: Table) -> Array:
+        """The bytes of the rows, (n, d)."""
         bytes_ = np.zeros((table.n, len(self.indices)), dtype=np.uint8)
         if self.places:
             codes = self.inner.encode(table)
             for place, order, column in zip(self.places, self.orders, codes.T, strict=True):
                 bytes_[:, place] = np.append(order, np.uint8(0))[column]  # code -1 is the last entry
-        return byte_columns(bytes_, self.sizes)
+        return bytes_
 
     def same_codes(self, other: OrderedBytes) -> bool:
         """Whether another encoder gives the same bytes."""

@@ -23,11 +23,14 @@ from calibayes.families.kernel.density import KernelDensity
 from calibayes.families.kernel.pair import KernelPair
 from calibayes.families.model import ClassPrior, Product
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
+from calibayes.families.tree.averaged_one_dependence import AveragedOneDependence
+from calibayes.families.tree.k_dependence import KDependence
 from calibayes.families.tree.structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
 from calibayes.families.tree.tree import Tree
 
 __all__ = [
     "AllEdges",
+    "AveragedOneDependence",
     "Bernoulli",
     "Categorical",
     "ClassPrior",
@@ -41,6 +44,7 @@ __all__ = [
     "InCells",
     "Inflated",
     "InformativeEdges",
+    "KDependence",
     "KernelDensity",
     "KernelPair",
     "Mixture",

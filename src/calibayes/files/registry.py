@@ -32,7 +32,9 @@ from calibayes.estimators.log_density.classifier import LogUnivariateClassifier,
 from calibayes.estimators.log_density.densities import LogDensities
 from calibayes.estimators.log_density.features import LogDensityFeatures
 from calibayes.estimators.presets import counts, discriminant_analysis, naive_bayes, tabular
+from calibayes.estimators.presets.aode import AODE
 from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.estimators.presets.k_dependence import KDependenceBayes
 from calibayes.estimators.presets.kinds import OfKind
 from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
 from calibayes.estimators.presets.trade_off import TradeOffCV
@@ -72,6 +74,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
         *(families.KernelDensity, families.KernelPair, families.Tree),
+        *(families.AveragedOneDependence, families.KDependence),
         *(families.Diagonal, families.Full, families.Spherical, families.Tied, families.TiedDiagonal),
         *(families.TiedSpherical, families.TreeCovariance, FixedCovariance, WeightedTied),
         *(Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing, families.Inflated),
@@ -135,6 +138,7 @@ _ENTRIES = (
         EstimatorEntry(cls, _GENERATIVE, _NAMES)
         for cls in (
             *(GenerativeClassifier, MixtureDiscriminantAnalysis, TreeAugmentedNB, CalibratedTrees),
+            *(AODE, KDependenceBayes),
             *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB),
             *(
                 counts.ComplementNB,

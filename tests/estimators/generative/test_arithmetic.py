@@ -27,7 +27,7 @@ def test_models_of_families_that_were_built_apart_can_be_merged():
     assert_allclose(halves[0].merge(halves[1]).predict_proba(X), whole.predict_proba(X), atol=1e-8)
 
 
-SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB
+SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB | cb.KDependenceBayes | cb.AODE
 
 
 CLOSED = [nothing_hidden(clone(estimator)) for estimator in ADDITIVE if not isinstance(estimator, SHAPED)]

@@ -27,6 +27,8 @@ TABULAR = [
     cb.NaiveBayes(discretize="kmeans"),
     cb.KernelNB(),
     cb.TreeAugmentedNB(),
+    cb.KDependenceBayes(),
+    cb.AODE(),
     cb.GenerativeClassifier(),
     cb.JointKernelClassifier(),
     cb.BayesClassifier(families=["kernel", "tied", "full", "near"], cv=2),

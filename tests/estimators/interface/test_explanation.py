@@ -126,6 +126,8 @@ MANY = pytest.mark.parametrize(
         cb.JointKernelClassifier(),
         cb.QuadraticDiscriminantAnalysis(stop=None),
         cb.TreeAugmentedNB(),
+        cb.KDependenceBayes(),
+        cb.AODE(stop=None),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

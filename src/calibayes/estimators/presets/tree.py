@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.bins import PairBins, bins_named
-from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.attributes import fitted_of
@@ -16,10 +14,17 @@ from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
-from calibayes.estimators.presets.kinds import KindChoices, OfKind, check_kinds, kinds_schema, specifications
+from calibayes.estimators.presets.joint_columns import (
+    checked_edges,
+    chosen_bins,
+    joint_schema,
+    joint_specifications,
+    with_most_relevant,
+)
+from calibayes.estimators.presets.kinds import KindChoices
 from calibayes.estimators.presets.naive_bayes import smoothing_of
-from calibayes.estimators.presets.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS, TabularNB
-from calibayes.estimators.presets.tree_columns import Positions, tree_columns
+from calibayes.estimators.presets.tabular import TabularNB
+from calibayes.estimators.presets.tree_columns import tree_columns
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import Edges, Search
@@ -27,10 +32,6 @@ from calibayes.tables.table import Table
 
 TREE = "tree"
 """Name of the family over the columns of the tree."""
-ALONE = "without parent"
-"""Name of the family over further columns, if there are too many for one tree."""
-IN_TREE = ("binned", "categorical")
-"""Kinds of columns that are part of the tree; columns of other kinds are independent of it given the class."""
 
 
 class Edge(NamedTuple):
@@ -42,17 +43,6 @@ class Edge(NamedTuple):
     """Mutual information of the two columns in nats, given the class; within one class if each has its own tree."""
     label: Any = None
     """The class whose tree it belongs to; None if all classes share one."""
-
-
-@dataclass(frozen=True)
-class InTree:
-    """The columns that are part of the tree."""
-
-    binned: OfKind
-    categorical: OfKind
-
-    def __call__(self, table: Table) -> list[int]:
-        return sorted([*self.binned(table), *self.categorical(table)])
 
 
 @estimator
@@ -122,40 +112,25 @@ class TreeAugmentedNB(TabularNB):
     numeric_kind: ClassVar[str] = "binned"
 
     def choices(self) -> KindChoices:
-        if self.discretize is None and self.n_bins is not None:
-            raise ValueError(BINS_WITHOUT_DISCRETIZE)
-        most = whole_number("n_bins", DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
-        bins = PairBins() if self.discretize is None else bins_named(self.discretize, most)
+        bins = chosen_bins(self.discretize, self.n_bins, PairBins())
         return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
-        given, choices = check_kinds(self.kinds), self.choices()
-        others = [s for s in specifications(given, self.numeric_kind, choices) if s[0] not in IN_TREE]
-        binned, categorical = (OfKind(kind, given, self.numeric_kind) for kind in IN_TREE)
-        encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
-        return [(TREE, self._tree(), InTree(binned, categorical), encoder), *others]
+        return joint_specifications(TREE, self._tree(), self.kinds, self.choices())
 
     def specify(self, rows: Rows, classes: Array) -> Specification:
         """The families, with the tree over the most relevant columns only if all columns are too many."""
         specification = super().specify(rows, classes)
-        (name, tree, selection, encoder), *others = specification.families
-        positions = selection(rows.table)
-        chosen = tree_columns(positions, encoder, rows, len(classes), tree.max_cells)
-        if chosen is None:
-            return specification
-        rest = tuple(j for j in positions if j not in set(chosen))
-        families = [
-            (name, tree, Positions(tuple(chosen)), encoder),
-            (ALONE, replace(tree, max_cells=0), Positions(rest), encoder),
-        ]
-        return specification._replace(families=[*families, *others])
+        return with_most_relevant(
+            specification,
+            rows.table,
+            lambda positions, encoder: tree_columns(
+                positions, encoder, rows, len(classes), specification.families[0][1].max_cells
+            ),
+        )
 
     def _tree(self) -> Tree:
-        edges = SignificantEdges() if self.edges is None else self.edges
-        if isinstance(edges, type) or not hasattr(edges, "allowed"):
-            raise ValueError(
-                f"edges must be an object such as AllEdges(), InformativeEdges() or SignificantEdges(), got {edges!r}"
-            )
+        edges = checked_edges(self.edges, SignificantEdges())
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(
             **smoothing_of(self.alpha, self.prior),
@@ -166,13 +141,7 @@ class TreeAugmentedNB(TabularNB):
         )
 
     def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        encoders, chosen = dict(binding.encoders), dict(binding.chosen)
-        for name in [name for name in (TREE, ALONE) if name in encoders]:
-            by_type, positions = cast(ByColumnType, encoders.pop(name)), chosen.pop(name)
-            for kind, part, places in by_type.by_side(IN_TREE):
-                key = kind if name == TREE else f"{kind}, {name}"
-                encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
-        return kinds_schema(check_kinds(self.kinds), table, encoders, chosen)
+        return joint_schema(TREE, self.kinds, binding, table)
 
     @property
     def edges_(self) -> list[Edge]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,17 +46,34 @@ def tree_columns(
     """
     if len(positions) <= MOST_IN_TREE[0]:
         return None
-    fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
-    levels = fitted.layout()["levels"]
     is_wide = len(positions) > len(rows.codes)
     most_cells = min(WIDE_TABLES, LARGEST_TABLES) if is_wide else LARGEST_TABLES
-    if fits(levels, k, max_cells, most_cells):
+    return most_relevant_columns(
+        positions, encoder, rows, k, MOST_IN_TREE, lambda levels: fits(levels, k, max_cells, most_cells)
+    )
+
+
+def most_relevant_columns(
+    positions: Sequence[int],
+    encoder: Encoder,
+    rows: Rows,
+    k: int,
+    numbers: Sequence[int],
+    fit: Callable[[Sequence[int]], bool],
+) -> list[int] | None:
+    """The columns that depend on the class most, in the first of these numbers that fit; None if all columns fit.
+
+    ``fit`` says whether the tables of columns with given numbers of levels fit into memory.
+    """
+    fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
+    levels = fitted.layout()["levels"]
+    if fit(levels):
         return None
     relevance = np.round(class_relevance(fitted.encode(rows.table), levels, rows, k), 8)
-    for most in MOST_IN_TREE:
-        least = np.sort(relevance)[-most - 1]
+    for most in numbers:
+        least = np.sort(relevance)[-most - 1] if most < len(positions) else -np.inf
         chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
-        if fits(_levels(encoder, chosen, rows), k, max_cells, most_cells):
+        if fit(_levels(encoder, chosen, rows)):
             break
     return chosen
 

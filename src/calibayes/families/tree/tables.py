@@ -15,32 +15,27 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require, require_finite
 from calibayes.families.kernel.bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree.structures import Parents, topological_order
 from calibayes.kernels.levels import counts, trees
 from calibayes.kernels.levels.trees import beliefs, draw_missing, upward_pass
+from calibayes.kernels.posterior import simplex
 
 
-@dataclass(frozen=True)
-class TreeTables:
-    """Positions of the cells of all tables of a tree, side by side in one array.
+class ConditionalTables(ABC):
+    """Positions of the cells of the tables of all columns, side by side in one array.
 
-    The table of a column has one row for each level of its parent (one row for a root) and one column for each of its
-    levels: level b given level a of the parent is cell a * levels + b.
+    The table of a column has one row for each combination of levels of its parents (one row without parents) and one
+    column for each of its levels.
     """
 
-    parents: Parents
     levels: tuple[int, ...]
 
-    @cached_property
-    def order(self) -> tuple[int, ...]:
-        """The columns, parents before children."""
-        return topological_order(self.parents)
-
-    @cached_property
+    @property
+    @abstractmethod
     def parent_levels(self) -> tuple[int, ...]:
-        """Number of levels of each column's parent, 1 for a root."""
-        return tuple(1 if parent < 0 else self.levels[parent] for parent in self.parents)
+        """Number of combinations of levels of each column's parents, 1 without parents."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -54,13 +49,49 @@ class TreeTables:
 
     @cached_property
     def _distributions(self) -> Array:
-        """Number of cells of each conditional distribution: a column's levels given one level of its parent."""
+        """Number of cells of each conditional distribution: a column's levels given one row of its table."""
         return np.repeat(self.levels, self.parent_levels)
 
     def distribution_sums(self, table: Array) -> Array:
         """The sum over each conditional distribution, repeated for each of its cells, (k, cells)."""
         starts = np.concatenate([[0], np.cumsum(self._distributions)[:-1]])
         return np.repeat(np.add.reduceat(table, starts, axis=1), self._distributions, axis=1)
+
+    def split(self, table: Array) -> list[Array]:
+        """The table of each column, (k, levels of the parents, levels), from all cells (k, cells)."""
+        parts = np.split(table, self.first[1:-1], axis=1)
+        return [
+            part.reshape(len(table), *shape)
+            for part, shape in zip(parts, zip(self.parent_levels, self.levels, strict=True), strict=True)
+        ]
+
+    def join(self, tables: Sequence[Array]) -> Array:
+        """All cells side by side, (k, cells), from the table of each column."""
+        return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+
+    def projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
+        tables = self.split(log_probability)
+        flat = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
+        return self.join([part.reshape(table.shape) for part, table in zip(flat, tables, strict=True)])
+
+
+@dataclass(frozen=True)
+class TreeTables(ConditionalTables):
+    """The tables of a tree: level b given level a of the parent is cell a * levels + b."""
+
+    parents: Parents
+    levels: tuple[int, ...]
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The columns, parents before children."""
+        return topological_order(self.parents)
+
+    @cached_property
+    def parent_levels(self) -> tuple[int, ...]:
+        """Number of levels of each column's parent, 1 for a root."""
+        return tuple(1 if parent < 0 else self.levels[parent] for parent in self.parents)
 
     @cached_property
     def _parents_and_strides(self) -> tuple[Array, Array]:
@@ -77,18 +108,6 @@ class TreeTables:
         if np.min(columns, initial=0) < 0:
             cells[((parent_codes < 0) & (strides > 0)) | (columns < 0)] = -1
         return cells
-
-    def split(self, table: Array) -> list[Array]:
-        """The table of each column, (k, levels of the parent, levels), from all cells (k, cells)."""
-        parts = np.split(table, self.first[1:-1], axis=1)
-        return [
-            part.reshape(len(table), *shape)
-            for part, shape in zip(parts, zip(self.parent_levels, self.levels, strict=True), strict=True)
-        ]
-
-    def join(self, tables: Sequence[Array]) -> Array:
-        """All cells side by side, (k, cells), from the table of each column."""
-        return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
 
 
 class ClassTree(NamedTuple):
@@ -120,37 +139,44 @@ def pseudo_counts(
     for parent, parent_levels, alpha, count in zip(
         tables.parents, tables.parent_levels, per_level, column_counts, strict=True
     ):
-        rows = back_off * _shares(count + alpha) if parent >= 0 else np.zeros(count.shape)
+        rows = back_off * shares(count + alpha) if parent >= 0 else np.zeros(count.shape)
         parts.append(np.repeat(alpha / parent_levels + rows[:, None, :], parent_levels, axis=1))
     return tables.join(parts)
 
 
-def _shares(count: Array) -> Array:
-    """Each row divided by its sum; equal shares where the sum is 0."""
-    total = count.sum(axis=1, keepdims=True)
-    return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[1])
+def shares(count: Array) -> Array:
+    """Each distribution, along the last axis, divided by its sum; equal shares where the sum is 0."""
+    total = count.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[-1])
 
 
-def bandwidths_in_cells(rule: Bandwidth, layout: Layout, column_counts: Sequence[Array]) -> Array:
-    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells."""
+def bandwidths_in_cells(
+    rule: Bandwidth, layout: Layout, column_counts: Sequence[Array], dimension: int = 2
+) -> Array:
+    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells.
+
+    ``dimension`` is the number of columns of a table.
+    """
     widths = np.zeros((len(layout.classes), len(layout.columns)))
     first = counts.offsets(layout.levels)
     for j, cells in enumerate(layout.ordered):
         if cells >= FEWEST_CELLS:
             log_volume = layout.log_volume[first[j] : first[j] + cells]
             count = np.maximum(column_counts[j][:, :cells], 0.0)
-            widths[:, j] = rule.width_in_cells(count, log_volume, 2)
+            widths[:, j] = rule.width_in_cells(count, log_volume, dimension)
     return widths
 
 
-def smoothing_matrices(tables: TreeTables, bandwidths: Array, ordered: Sequence[int]) -> list[Array | None]:
+def smoothing_matrices(
+    levels: Sequence[int], bandwidths: Array, ordered: Sequence[int]
+) -> list[Array | None]:
     """For each column, the share of each level's count that every level receives, (k, levels, levels).
 
     Unordered levels keep their counts. None for a column whose bandwidths, a column of (k, d), are all 0.
     """
     return [
         _smoothing_matrix(widths, cells, levels) if widths.any() else None
-        for widths, cells, levels in zip(bandwidths.T, ordered, tables.levels, strict=True)
+        for widths, cells, levels in zip(bandwidths.T, ordered, levels, strict=True)
     ]
 
 
@@ -158,6 +184,24 @@ def _smoothing_matrix(widths: Array, cells: int, levels: int) -> Array:
     matrix = np.repeat(np.eye(levels)[None], len(widths), axis=0)
     matrix[:, :cells, :cells] = counts.smoothing_matrices(widths, np.full(len(widths), cells))
     return matrix
+
+
+def smooth_axes(table: Array, matrices: Sequence[Array | None]) -> Array:
+    """Counts (k, levels of each column), smoothed along each column by its matrix (k, levels, levels), if it has one."""
+    for axis, matrix in enumerate(matrices, start=1):
+        if matrix is not None:
+            last = np.moveaxis(table, axis, -1)
+            smoothed = np.matmul(last.reshape(len(table), -1, last.shape[-1]), matrix)
+            table = np.moveaxis(smoothed.reshape(last.shape), -1, axis)
+    return table
+
+
+def verify_widths(widths: Array | None, layout: Layout) -> None:
+    """Raises ValueError unless these are bandwidths (k, d) of columns with ordered cells."""
+    d = len(layout.columns)
+    array = require_finite("widths", widths, (len(layout.classes), d), 0.0)
+    is_ordered = np.array(layout.ordered or (0,) * d) > 0
+    require(not array[:, ~is_ordered].any(), "widths contains a width of unordered levels")
 
 
 def smooth(count: Array, tables: TreeTables, smoothing: Sequence[Array | None]) -> Array:
@@ -171,6 +215,13 @@ def smooth(count: Array, tables: TreeTables, smoothing: Sequence[Array | None]) 
         else:
             parts.append(np.matmul(np.swapaxes(parent_matrix, 1, 2), along_levels))
     return tables.join(parts)
+
+
+def log_volume(columns: Array, layout: Layout) -> Array:
+    """Log of the volume of the known cells of each row, (n, 1)."""
+    if not np.any(layout.log_volume):
+        return np.zeros((len(columns), 1))
+    return counts.look_up(columns, layout.log_volume[None], counts.offsets(layout.levels))
 
 
 class TreeInference(ABC):
@@ -189,8 +240,8 @@ class TreeInference(ABC):
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         if np.min(columns, initial=0) < 0:
-            return self._of_any_rows(columns, parameters) - self._log_volume(columns)
-        return self._of_complete_rows(columns, parameters) - self._log_volume(columns)
+            return self._of_any_rows(columns, parameters) - log_volume(columns, self.layout)
+        return self._of_complete_rows(columns, parameters) - log_volume(columns, self.layout)
 
     def _of_complete_rows(self, columns: Array, parameters: Arrays) -> Array:
         """Log probability of the cells of rows without missing values, (n, k)."""
@@ -209,12 +260,6 @@ class TreeInference(ABC):
             marginal = upward_pass(columns[~complete], tree.with_probabilities(parameters)).total.T
             log_probability[np.ix_(~complete, tree.classes)] = marginal
         return log_probability
-
-    def _log_volume(self, columns: Array) -> Array:
-        """Log of the volume of the known cells of each row, (n, 1)."""
-        if not np.any(self.layout.log_volume):
-            return np.zeros((len(columns), 1))
-        return counts.look_up(columns, self.layout.log_volume[None], counts.offsets(self.layout.levels))
 
     def sample(
         self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None

@@ -31,10 +31,10 @@ from calibayes.families.tree.tables import (
     pseudo_counts,
     smooth,
     smoothing_matrices,
+    verify_widths,
 )
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.pairs import pair_table
-from calibayes.kernels.posterior import simplex
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,7 @@ class Tree(TreeInference, PairCounts):
         verify_parents(self.parents or (), k, d)
         self._verify_edges()
         require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, self._cell_count), 0.0)
-        widths = require_finite("widths", self.widths, (k, d), 0.0)
-        is_ordered = np.array(layout.ordered or (0,) * d) > 0
-        require(not widths[:, ~is_ordered].any(), "widths contains a width of unordered levels")
+        verify_widths(self.widths, layout)
 
     def _verify_edges(self) -> None:
         """Raises ValueError if an edge joins columns whose pair is not counted."""
@@ -240,7 +238,7 @@ class Tree(TreeInference, PairCounts):
         """Smoothing matrices of each tree, by its first class."""
         widths, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
         return {
-            int(tree.classes[0]): smoothing_matrices(tree.tables, widths[tree.classes], ordered)
+            int(tree.classes[0]): smoothing_matrices(self.layout.levels, widths[tree.classes], ordered)
             for tree in self.class_trees
         }
 
@@ -257,10 +255,7 @@ class Tree(TreeInference, PairCounts):
 
         def of_tree(tree: ClassTree) -> Array:
             moved = parameters["log_probability"] + rate * direction["count"]
-            tables = tree.tables.split(tree.select(moved))
-            projected = [simplex.log_project(table.reshape(-1, table.shape[2])) for table in tables]
-            pairs = zip(projected, tables, strict=True)
-            return tree.tables.join([flat.reshape(table.shape) for flat, table in pairs])
+            return tree.tables.projected(tree.select(moved))
 
         return GradientStep({"log_probability": self._over_trees(of_tree)}, None)
 

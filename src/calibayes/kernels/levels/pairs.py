@@ -125,12 +125,12 @@ def pair_information(tables: Array, pairs: Pairs, levels: tuple[int, ...]) -> Pa
             some = same_shape[start : start + TABLES]
             table_cells = pairs.first[some, None] + np.arange(rows * columns)
             counts = np.maximum(tables[:, table_cells], 0.0).reshape(len(tables), len(some), rows, columns)
-            for target, values in zip(result, _table_information(counts), strict=True):
+            for target, values in zip(result, table_information(counts), strict=True):
                 target[:, some] = values
     return result
 
 
-def _table_information(counts: Array) -> PairInformation:
+def table_information(counts: Array) -> PairInformation:
     """The dependence in tables of one shape, (k, pairs, levels, levels)."""
     rows, columns, total = counts.sum(axis=3), counts.sum(axis=2), counts.sum(axis=(2, 3))
     independent = xlogy(rows, rows).sum(axis=2) + xlogy(columns, columns).sum(axis=2) - xlogy(total, total)

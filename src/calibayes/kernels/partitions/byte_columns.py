@@ -90,4 +90,9 @@ def byte_columns(codes: Array, sizes: Array) -> ByteColumns:
     words = np.zeros((-(-d // WORD), n), dtype=np.uint64)
     for j in range(d):
         words[j // WORD].view(np.uint8).reshape(n, WORD)[:, _byte(j)] = codes[:, j]
-    return ByteColumns(words, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    return ByteColumns(words, first_cells(sizes))
+
+
+def first_cells(sizes: Array) -> Array:
+    """First cell of each column, and the number of all cells, (d + 1,)."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -14,7 +14,7 @@ from calibayes.core.protocols import Array, Arrays
 from calibayes.testing.laws.case import FamilyCase
 from calibayes.testing.laws.law import has, law
 
-COUNTS = ("count", "zeros", "ones", "rows", "sum", "component", "single", "pair")
+COUNTS = ("count", "zeros", "ones", "rows", "sum", "component", "single", "pair", "triple")
 """Statistics that are sums of weights, which cannot be negative."""
 POSITIVE = ("variance", "covariance", "whitener", "rate")
 """Parameters of which a negative one is invalid."""
