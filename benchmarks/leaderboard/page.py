@@ -181,8 +181,10 @@ def versions(results, records):
 
 
 def version_of(model, record):
-    source = f" (commit {record['commit']}, source {record['digest']})" if model in OURS else ""
-    return f"{model} {record['version']}{source}"
+    if model not in OURS:
+        return f"{model} {record['version']}"
+    commit = f"commit {record['commit']}, " if record["commit"] else ""
+    return f"{model} {record['version']} ({commit}source {record['digest']})"
 
 
 def failures(records):
