@@ -90,7 +90,7 @@ def bounded(rating):
 
 def wins(results, model):
     """Share of the comparisons that a model wins against each other one, in percent, by size of the table."""
-    parts = {"all": results, **by_size(results)}
+    parts = {"all": results, **{size: part for size, part in by_size(results).items() if len(part)}}
     others = [other for other in results["model"].unique() if other != model]
     lines = [
         [other, *(cell(100 * win_share(part, model, other), "{:.0f}") for part in parts.values())]
