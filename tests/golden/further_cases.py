@@ -58,6 +58,7 @@ def trained(start, stop):
 
 CASES = {
     "wide table": ModelCase(cb.BayesClassifier(), wide),
+    "trees on members": ModelCase(cb.BayesClassifier(families=["tied", "trees"]), counts),
     "dates": ModelCase(cb.JointKernelClassifier(), dated),
     "durations": ModelCase(cb.NaiveBayes(), durations),
     "spherical": ModelCase(gaussian(f.Spherical(), means=f.SoftThreshold(0.2)), counts),

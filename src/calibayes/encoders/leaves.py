@@ -19,6 +19,7 @@ from calibayes.kernels.partitions.growth import (
     GrowthSettings,
     Report,
     Sample,
+    by_first_row,
     fold_of,
     grow_forests,
 )
@@ -87,7 +88,7 @@ class Leaves(FixedLayout):
         if len(mass) < 2:
             raise ValueError("Leaves needs rows of two classes")
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
-        order = _by_first_row(codes[labeled], len(log_start))
+        order = by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
         sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
@@ -177,13 +178,6 @@ def _grown(
         settings = replace(settings, trees=min(settings.trees, settings.patience))
     (grown,), losses = grow_forests([fold_of(sample, held_out)], settings, direction, report)
     return grown, losses
-
-
-def _by_first_row(codes: Array, k: int) -> Array:
-    """The classes in the order of their first rows, (k,): sums over classes do not depend on their names."""
-    first = np.full(k, len(codes))
-    np.minimum.at(first, codes, np.arange(len(codes)))
-    return np.asarray(np.argsort(first))
 
 
 def _best_round(losses: Array) -> int:

@@ -108,6 +108,13 @@ def test_the_result_is_the_same_for_any_number_of_threads_and_order_of_rows(grow
     assert_allclose(shuffled.predict_proba(Z), grown.predict_proba(Z), atol=1e-9)
 
 
+def test_names_of_classes_do_not_matter(grown):
+    X, y = parity()
+    Z, _ = parity(seed=1)
+    renamed = BayesClassifier(families=MEMBERS).fit(X, np.array(["z", "a"])[y])
+    assert_allclose(renamed.predict_proba(Z)[:, ::-1], grown.predict_proba(Z), atol=1e-9)
+
+
 def test_trees_without_a_gain_are_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

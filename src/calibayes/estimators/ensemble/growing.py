@@ -17,6 +17,7 @@ from calibayes.kernels.partitions.growth import (
     GrowthSettings,
     Report,
     Sample,
+    by_first_row,
     fold_of,
     grow_forests,
 )
@@ -71,11 +72,13 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
     columns = encoder.encode(rows.table)
     weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
-    sample = Sample(columns, rows.codes, weight, SHARE * task.log_members)
+    order = by_first_row(rows.codes, task.log_members.shape[1])
+    place = np.argsort(order)
+    sample = Sample(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
     grown = grow_forests([fold_of(sample, mask) for mask in task.held_out], settings, report=task.report)
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for mask, part in zip(task.held_out, grown.forests, strict=True):
-        out_of_fold[mask] = log_normalize(part.held_out_scores)[0]
+        out_of_fold[mask] = log_normalize(part.held_out_scores)[0][:, place]
     of_trees = _weight(task, out_of_fold)
     if of_trees == 0.0:
         return None
@@ -85,7 +88,7 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
         np.log(max(1.0 - of_trees, np.finfo(np.float64).tiny)) + task.log_members[predicted],
     )
     scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
-    return _as_value(encoder, grown, of_trees), HeldOutScores(*scores)
+    return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores)
 
 
 def _weight(task: GrowthTask, out_of_fold: Array) -> float:
@@ -101,13 +104,13 @@ def _weight(task: GrowthTask, out_of_fold: Array) -> float:
     return float(of_trees) if of_members >= LEAST_WEIGHT else 1.0
 
 
-def _as_value(encoder: OrderedBytes, grown: GrownForests, weight: float) -> GrownTrees:
+def _as_value(encoder: OrderedBytes, grown: GrownForests, weight: float, place: Array) -> GrownTrees:
     return GrownTrees(
         share=SHARE,
         weight=weight,
         bytes=encoder,
         forests=tuple(part.forest for part in grown.forests),
-        log_factors=tuple(part.log_factor for part in grown.forests),
+        log_factors=tuple(part.log_factor[place] for part in grown.forests),
         masses=tuple(part.mass for part in grown.forests),
         losses=grown.losses,
     )
