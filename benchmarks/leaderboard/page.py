@@ -108,13 +108,14 @@ def listed(names):
 
 
 COLUMNS = """\
-Error and calibration error are means over all tables, and empty for models that were not measured on all of them. The other
-columns compare two models on the folds that both were measured on: geometric means over tables of the ratio of log losses,
-and of processor seconds. In ratios, log losses and seconds are at least 0.001."""
+Elo uses all comparisons that were made; models with fewer tables were measured on the smaller ones. Error and calibration
+error are means over all tables, and empty for those models. The other columns compare two models on the folds that both were
+measured on: geometric means over tables of the ratio of log losses, and of processor seconds. In ratios, log losses and
+seconds are at least 0.001."""
 
 
 ORIGINS = """\
-Tables from R packages that are not in [the accuracy of BayesClassifier](accuracy.md) had not been used for anything before:
+Tables from R packages that are not in [the accuracy of BayesClassifier](accuracy.md) were not used to choose any default:
 their column is the most independent evidence."""
 
 
