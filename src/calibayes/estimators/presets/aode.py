@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from calibayes.core.protocols import Array
 from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.attributes import fitted_of
-from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import estimator, number, whole_number
-from calibayes.estimators.presets.joint_columns import (
-    chosen_bins,
-    joint_schema,
-    joint_specifications,
-    with_most_relevant,
-)
-from calibayes.estimators.presets.kinds import KindChoices
-from calibayes.estimators.presets.naive_bayes import smoothing_of
-from calibayes.estimators.presets.tabular import TabularNB
+from calibayes.estimators.interface.parameters import estimator, number
+from calibayes.estimators.presets.joint_preset import JointPreset
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns
 from calibayes.families import AveragedOneDependence
-from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.rules import rule_named
-from calibayes.tables.table import Table
 
 STARS = "stars"
 """Name of the family over the columns that are averaged over."""
@@ -38,7 +23,7 @@ LARGEST_PAIRS = 2**24
 
 
 @estimator
-class AODE(TabularNB):
+class AODE(JointPreset):
     """Averaged one-dependence estimators (AODE): all columns depend on one, the super-parent, each column in turn.
 
     p(x | class) is the mean over the super-parents (Webb, Boughton and Wang 2005). Under "ml" and "map" each super-parent
@@ -94,54 +79,35 @@ class AODE(TabularNB):
     """
 
     least_rows: float = 2.0
-    back_off: float = 5.0
-    bandwidth: str | float | Bandwidth | None = None
-    max_cells: int = 10_000
-    discretize: str | Encoder | None = None
-    n_bins: int | None = None
 
-    numeric_kind: ClassVar[str] = "binned"
+    family_name: ClassVar[str] = STARS
 
-    def choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, PairBins(few=32, parts=16, budget=2**20))
-        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+    def default_bins(self) -> PairBins:
+        return PairBins(few=32, parts=16, budget=2**20)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = AveragedOneDependence(
-            **smoothing_of(self.alpha, self.prior),
+    def joint_family(self) -> AveragedOneDependence:
+        return AveragedOneDependence(
             divides_rows=not rule_named(self.rule).is_closed_form,
             least_rows=number("least_rows", self.least_rows, 0.0, 1e300),
-            back_off=number("back_off", self.back_off, 0.0, 1e300),
-            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
-            max_cells=whole_number("max_cells", self.max_cells, 1),
+            **self.family_parameters(),
         )
-        return joint_specifications(STARS, family, self.kinds, self.choices())
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
-        """The families, with super-parents among the most relevant columns only if all columns are too many."""
-        specification, k = super().specify(rows, classes), len(classes)
-        most_cells = specification.families[0][1].max_cells
-
-        def star_columns(positions: Sequence[int], encoder: Encoder) -> list[int] | None:
-            is_small = len(positions) ** 2 * most_cells * k <= 2 * LARGEST_PAIRS
-            if is_small and len(positions) <= MOST_AVERAGED[0]:
-                return None
-            return most_relevant_columns(
-                positions, encoder, rows, k, MOST_AVERAGED, lambda levels: pairs_fit(levels, k, most_cells)
-            )
-
-        return with_most_relevant(specification, rows.table, star_columns)
-
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return joint_schema(STARS, self.kinds, binding, table)
+    def joint_columns(
+        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+    ) -> list[int] | None:
+        max_cells = int(self.max_cells)
+        is_small = len(positions) ** 2 * max_cells * k <= 2 * LARGEST_PAIRS
+        if is_small and len(positions) <= MOST_AVERAGED[0]:
+            return None
+        return most_relevant_columns(
+            positions, encoder, rows, k, MOST_AVERAGED, lambda levels: pairs_fit(levels, k, max_cells)
+        )
 
     @property
     def super_parents_(self) -> list[str]:
         """The columns that are averaged over."""
-        fitted = fitted_of(self)
-        fitted.learned()
-        family = fitted.model.families.get(STARS)
-        if not isinstance(family, AveragedOneDependence):
+        family = self.learned_family(AveragedOneDependence)
+        if family is None:
             return []
         return [family.layout.columns[j] for j in family.super_parents or ()]
 

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from calibayes.core.protocols import Array
 from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.attributes import fitted_of
-from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import estimator, number, whole_number
-from calibayes.estimators.presets.joint_columns import (
-    checked_edges,
-    chosen_bins,
-    joint_schema,
-    joint_specifications,
-    with_most_relevant,
-)
-from calibayes.estimators.presets.kinds import KindChoices
-from calibayes.estimators.presets.naive_bayes import smoothing_of
-from calibayes.estimators.presets.tabular import TabularNB
+from calibayes.estimators.interface.parameters import estimator, whole_number
+from calibayes.estimators.presets.joint_columns import checked_edges
+from calibayes.estimators.presets.joint_preset import JointPreset
 from calibayes.estimators.presets.tree import Edge
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns, tree_columns
 from calibayes.families import KDependence, SignificantEdges
-from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import LARGEST_TABLES, Edges
-from calibayes.tables.table import Table
 
 NETWORK = "network"
 """Name of the family over the columns of the network."""
@@ -38,7 +23,7 @@ MOST_IN_NETWORK = (64, 32, 16)
 
 
 @estimator
-class KDependenceBayes(TabularNB):
+class KDependenceBayes(JointPreset):
     """k-dependence Bayes (KDB): each column may depend on one or two others. Numbers are binned, the rest is categorical.
 
     The columns are taken by decreasing mutual information with the class; the parents of each are those of the columns
@@ -96,67 +81,42 @@ class KDependenceBayes(TabularNB):
 
     max_parents: int = 2
     edges: Edges | None = None
-    back_off: float = 5.0
-    bandwidth: str | float | Bandwidth | None = None
-    max_cells: int = 10_000
-    discretize: str | Encoder | None = None
-    n_bins: int | None = None
 
-    numeric_kind: ClassVar[str] = "binned"
+    family_name: ClassVar[str] = NETWORK
 
-    def choices(self) -> KindChoices:
-        fine = PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
-        bins = chosen_bins(self.discretize, self.n_bins, fine)
-        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+    def default_bins(self) -> PairBins:
+        return PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        family = KDependence(
-            **smoothing_of(self.alpha, self.prior),
+    def joint_family(self) -> KDependence:
+        return KDependence(
             max_parents=whole_number("max_parents", self.max_parents, 1),
             edges=checked_edges(self.edges, SignificantEdges()),
-            back_off=number("back_off", self.back_off, 0.0, 1e300),
-            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
-            max_cells=whole_number("max_cells", self.max_cells, 1),
+            **self.family_parameters(),
         )
-        return joint_specifications(NETWORK, family, self.kinds, self.choices())
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
-        """The families, with the network over the most relevant columns only if all columns are too many."""
-        specification, k = super().specify(rows, classes), len(classes)
-        family: KDependence = specification.families[0][1]
+    def joint_columns(
+        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+    ) -> list[int] | None:
+        most, max_cells = MOST_IN_NETWORK[0], self.max_cells
+        if self.max_parents == 1:
+            return tree_columns(positions, encoder, rows, k, max_cells)
+        if len(positions) <= most:
+            return None
 
-        def network_columns(positions: Sequence[int], encoder: Encoder) -> list[int] | None:
-            if family.max_parents == 1:
-                return tree_columns(positions, encoder, rows, k, family.max_cells)
-            if len(positions) <= MOST_IN_NETWORK[0]:
-                return None
-            return most_relevant_columns(
-                positions,
-                encoder,
-                rows,
-                k,
-                MOST_IN_NETWORK,
-                lambda levels: (
-                    len(levels) <= MOST_IN_NETWORK[0] and fits(levels, k, family.max_cells, LARGEST_TABLES)
-                ),
-            )
+        def network_fits(levels: Sequence[int]) -> bool:
+            return len(levels) <= most and fits(levels, k, max_cells, LARGEST_TABLES)
 
-        return with_most_relevant(specification, rows.table, network_columns)
-
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return joint_schema(NETWORK, self.kinds, binding, table)
+        return most_relevant_columns(positions, encoder, rows, k, MOST_IN_NETWORK, network_fits)
 
     @property
     def edges_(self) -> list[Edge]:
         """The edges, the most informative first."""
-        fitted = fitted_of(self)
-        fitted.learned()
-        family = fitted.model.families.get(NETWORK)
-        if not isinstance(family, KDependence):
+        family = self.learned_family(KDependence)
+        if family is None:
             return []
         names = family.layout.columns
         edges = [
             Edge(names[parent], names[child], nats)
-            for parent, child, nats in family.edges_with_information(fitted.data_statistics[NETWORK])
+            for parent, child, nats in family.edges_with_information(self.data_statistics_[NETWORK])
         ]
         return sorted(edges, key=lambda edge: -edge.information)

@@ -13,6 +13,7 @@ from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.kinds import (
     ColumnKinds,
@@ -33,7 +34,7 @@ BINS_WITHOUT_DISCRETIZE = "n_bins needs discretize, which chooses how numbers ar
 
 
 @estimator
-class TabularNB(ClassPriorAttributes):
+class TabularNB(GenerativeEstimator):
     """Parameters of naive Bayes over data frames with mixed types."""
 
     kinds: ColumnKinds | None = None
@@ -46,6 +47,9 @@ class TabularNB(ClassPriorAttributes):
 
     numeric_kind: ClassVar[str] = "kernel"
     is_tempered_if_wide: ClassVar[bool] = True
+
+    class_count_ = ClassPriorAttributes.class_count_
+    class_log_prior_ = ClassPriorAttributes.class_log_prior_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

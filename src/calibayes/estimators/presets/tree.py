@@ -5,30 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from calibayes.core.protocols import Array
-from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative.attributes import fitted_of
-from calibayes.estimators.generative.binding import ColumnBinding
-from calibayes.estimators.generative.recipe import Specification
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import estimator, number, whole_number
-from calibayes.estimators.presets.joint_columns import (
-    checked_edges,
-    chosen_bins,
-    joint_schema,
-    joint_specifications,
-    with_most_relevant,
-)
-from calibayes.estimators.presets.kinds import KindChoices
-from calibayes.estimators.presets.naive_bayes import smoothing_of
-from calibayes.estimators.presets.tabular import TabularNB
+from calibayes.estimators.interface.parameters import estimator
+from calibayes.estimators.presets.joint_columns import checked_edges
+from calibayes.estimators.presets.joint_preset import JointPreset
 from calibayes.estimators.presets.tree_columns import tree_columns
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
-from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree.structures import Edges, Search
-from calibayes.tables.table import Table
 
 TREE = "tree"
 """Name of the family over the columns of the tree."""
@@ -46,7 +30,7 @@ class Edge(NamedTuple):
 
 
 @estimator
-class TreeAugmentedNB(TabularNB):
+class TreeAugmentedNB(JointPreset):
     """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
 
     The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
@@ -103,57 +87,28 @@ class TreeAugmentedNB(TabularNB):
 
     per_class: bool = False
     edges: Edges | None = None
-    back_off: float = 5.0
-    bandwidth: str | float | Bandwidth | None = None
-    max_cells: int = 10_000
-    discretize: str | Encoder | None = None
-    n_bins: int | None = None
 
-    numeric_kind: ClassVar[str] = "binned"
+    family_name: ClassVar[str] = TREE
 
-    def choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, PairBins())
-        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
-
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return joint_specifications(TREE, self._tree(), self.kinds, self.choices())
-
-    def specify(self, rows: Rows, classes: Array) -> Specification:
-        """The families, with the tree over the most relevant columns only if all columns are too many."""
-        specification = super().specify(rows, classes)
-        return with_most_relevant(
-            specification,
-            rows.table,
-            lambda positions, encoder: tree_columns(
-                positions, encoder, rows, len(classes), specification.families[0][1].max_cells
-            ),
-        )
-
-    def _tree(self) -> Tree:
+    def joint_family(self) -> Tree:
         edges = checked_edges(self.edges, SignificantEdges())
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
-        return Tree(
-            **smoothing_of(self.alpha, self.prior),
-            search=search,
-            back_off=number("back_off", self.back_off, 0.0, 1e300),
-            bandwidth=OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
-            max_cells=whole_number("max_cells", self.max_cells, 1),
-        )
+        return Tree(search=search, **self.family_parameters())
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return joint_schema(TREE, self.kinds, binding, table)
+    def joint_columns(
+        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+    ) -> list[int] | None:
+        return tree_columns(positions, encoder, rows, k, self.max_cells)
 
     @property
     def edges_(self) -> list[Edge]:
         """The edges, the most informative first."""
-        fitted = fitted_of(self)
-        fitted.learned()
-        family = fitted.model.families.get(TREE)
-        if not isinstance(family, Tree):
+        family = self.learned_family(Tree)
+        if family is None:
             return []
-        names, labels = family.layout.columns, [None, *fitted.classes.tolist()]
+        names, labels = family.layout.columns, [None, *self.classes_.tolist()]
         edges = [
             Edge(names[parent], names[child], nats, labels[c + 1])
-            for parent, child, nats, c in family.edges(fitted.data_statistics[TREE])
+            for parent, child, nats, c in family.edges(self.data_statistics_[TREE])
         ]
         return sorted(edges, key=lambda edge: -edge.information)

@@ -9,31 +9,12 @@ from typing import Self
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_arrays,
-    require_columns,
-    require_finite,
-    require_length,
-    require_positions,
-    require_sums_of_one,
-)
-from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
-from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
-from calibayes.families.priors import Dirichlet
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require, require_columns, require_positions
+from calibayes.families.tree.conditional_probabilities import ConditionalProbabilities
 from calibayes.families.tree.stars import Stars, log_sum_over_center
-from calibayes.families.tree.structures import LARGEST_TABLES, PairCounts, cells_of_pairs
-from calibayes.families.tree.tables import (
-    bandwidths_in_cells,
-    log_volume,
-    pseudo_counts,
-    smooth,
-    smoothing_matrices,
-    verify_widths,
-)
+from calibayes.families.tree.structures import LARGEST_TABLES, cells_of_pairs
+from calibayes.families.tree.tables import log_volume, pseudo_counts, smooth
 from calibayes.kernels.levels import counts, pairs
 from calibayes.kernels.levels.counts import draw
 from calibayes.kernels.levels.trees import beliefs, draw_missing
@@ -45,7 +26,7 @@ SHARES_AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True)
-class AveragedOneDependence(PairCounts):
+class AveragedOneDependence(ConditionalProbabilities):
     """p(x | class) is the mean, over super-parents, of densities in which all columns depend on the super-parent.
 
     Each of these is p(super-parent | class) times the product of p(column | super-parent, class) over the other columns
@@ -76,30 +57,16 @@ class AveragedOneDependence(PairCounts):
 
     divides_rows: bool = False
     least_rows: float = 0.0
-    back_off: float = 0.0
-    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     super_parents: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
     """The columns that others depend on, set by `prepare`."""
-    prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
-    """Pseudo-counts of all cells (k, cells), set by `prepare`."""
-    widths: Array | None = field(default=None, repr=False, compare=False)
-    """Bandwidths in cells (k, d), set by `prepare`."""
-
-    reads = "levels"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("least_rows", "back_off"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must be finite and must not be negative, got {getattr(self, name)}")
-        check_bandwidth(self.bandwidth)
+        if not 0 <= self.least_rows < np.inf:
+            raise ValueError(f"least_rows must be finite and must not be negative, got {self.least_rows}")
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, super_parents=None, prepared_pseudo_counts=None, widths=None)
-
-    def conjugate(self) -> Self:
-        has_prior = np.any(self.alpha) or self.prior or self.back_off
-        return self if has_prior else replace(self, prior=Dirichlet())
+        return replace(super().bind(layout), super_parents=None)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -116,6 +83,14 @@ class AveragedOneDependence(PairCounts):
         return Stars(chosen, self.layout.levels, self.max_cells)
 
     @property
+    def tables(self) -> Stars:
+        return self.stars
+
+    @property
+    def row_copies(self) -> int:
+        return len(self.stars.tables)
+
+    @property
     def pairs(self) -> pairs.Pairs:
         """The pairs of columns that are counted. Raises ValueError if their tables do not fit into memory."""
         d, levels = len(self.layout.columns), self.layout.levels
@@ -127,15 +102,8 @@ class AveragedOneDependence(PairCounts):
             )
         return pairs.column_pairs(levels, self.max_cells)
 
-    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
-        """This family with the super-parents and pseudo-counts that follow from the counts."""
-        column_counts = self.column_counts(start)
-        prepared = replace(self, super_parents=self._chosen(column_counts))
-        return replace(
-            prepared,
-            prepared_pseudo_counts=prepared._count_prior(column_counts),
-            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts),
-        )
+    def with_structure(self, structure_statistics: Arrays) -> Self:
+        return replace(self, super_parents=self._chosen(self.column_counts(structure_statistics)))
 
     def _chosen(self, column_counts: Sequence[Array]) -> tuple[int, ...]:
         """The columns with several levels, enough rows per level and pairs that are counted; one column if none has."""
@@ -153,29 +121,10 @@ class AveragedOneDependence(PairCounts):
 
     # -- verification --------------------------------------------------------------------------------------------
 
-    def verify(self) -> None:
-        super().verify()
-        k, d = len(self.layout.classes), len(self.layout.columns)
-        require_length("levels", self.layout.levels, d)
-        prepared = (self.super_parents, self.prepared_pseudo_counts, self.widths)
-        if not k or all(part is None for part in prepared):
-            return
+    def verify_structure(self) -> None:
         require(bool(self.super_parents), "super_parents is missing")
         require_columns("super_parents", self.super_parents or ())
-        require_positions("super_parents", self.super_parents or (), d)
-        cells = int(self.stars.first[-1])
-        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, cells), 0.0)
-        verify_widths(self.widths, self.layout)
-
-    def verify_parameters(self, parameters: Arrays) -> None:
-        shape = len(self.layout.classes), int(self.stars.first[-1])
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", self.stars.distribution_sums(probability))
-
-    def verify_statistics(self, statistics: Arrays) -> None:
-        shape = len(self.layout.classes), int(self.stars.first[-1])
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        require_positions("super_parents", self.super_parents or (), len(self.layout.columns))
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
@@ -202,58 +151,13 @@ class AveragedOneDependence(PairCounts):
         ]
         return len(parts) * np.concatenate(parts, axis=1)
 
-    def parameters(self, statistics: Arrays) -> Arrays:
-        pseudo = self._pseudo_counts
-        count = self._smoothed(statistics["count"]) + pseudo
-        count = floored(count, self.stars.distribution_sums(count), pseudo)
-        return {"log_probability": np.log(count) - np.log(self.stars.distribution_sums(count))}
+    def smoothed(self, count: Array) -> Array:
+        return self.stars.join(lambda tables, part: smooth(part, tables, self.smoothing), count)
 
-    def _smoothed(self, count: Array) -> Array:
-        """Counts (k, cells), smoothed along the columns with ordered cells."""
-        if self.widths is None or not self.widths.any():
-            return count
-        stars = zip(self.stars.tables, self.stars.split(count), strict=True)
-        return np.concatenate([smooth(part, tables, self._smoothing) for tables, part in stars], axis=1)
-
-    @cached_property
-    def _smoothing(self) -> list[Array | None]:
-        """The smoothing matrix of each column."""
-        widths = np.zeros((0, 0)) if self.widths is None else self.widths
-        return smoothing_matrices(self.layout.levels, widths, self.layout.ordered)
-
-    def _count_prior(self, column_counts: Sequence[Array] | None) -> Array:
-        """Pseudo-counts of all cells; back-off is to equal shares where no counts of columns are given."""
-        equal = [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
+    def count_prior(self, structure_statistics: Arrays | None) -> Array:
+        column_counts = self.given_or_equal(structure_statistics)
         per_level = self.pseudo_counts(self.layout.levels)
-        parts = [
-            pseudo_counts(tables, per_level, column_counts or equal, self.back_off)
-            for tables in self.stars.tables
-        ]
-        return np.concatenate(parts, axis=1)
-
-    @cached_property
-    def _pseudo_counts(self) -> Array:
-        prepared = self.prepared_pseudo_counts
-        return self._count_prior(None) if prepared is None else prepared
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
-
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        """Gradient step on the log probabilities; of a row with missing values, pairs that are known contribute."""
-        stars = self.stars.tables
-        moved = parameters["log_probability"] + rate / len(stars) * direction["count"]
-        parts = [tables.projected(part) for tables, part in zip(stars, self.stars.split(moved), strict=True)]
-        return GradientStep({"log_probability": np.concatenate(parts, axis=1)}, None)
-
-    def log_prior(self, parameters: Arrays) -> float:
-        # The counts are those of as many rows as there are stars, for each row.
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"])) / len(self.stars.tables)
+        return self.stars.join(lambda tables: pseudo_counts(tables, per_level, column_counts, self.back_off))
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

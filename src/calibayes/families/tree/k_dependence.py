@@ -9,20 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
-from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
-from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
-from calibayes.families.priors import Dirichlet
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require
 from calibayes.families.tree import parent_search
+from calibayes.families.tree.conditional_probabilities import ConditionalProbabilities
 from calibayes.families.tree.network_tables import (
     NetworkTables,
     ParentSets,
@@ -30,20 +20,14 @@ from calibayes.families.tree.network_tables import (
     verify_parent_sets,
 )
 from calibayes.families.tree.structures import AllEdges, Edges
-from calibayes.families.tree.tables import (
-    bandwidths_in_cells,
-    log_volume,
-    smooth_axes,
-    smoothing_matrices,
-    verify_widths,
-)
+from calibayes.families.tree.tables import log_volume, smooth_axes
 from calibayes.families.tree.triple_counts import TripleCounts
 from calibayes.kernels.levels import counts, networks
 from calibayes.kernels.levels.pairs import PairInformation
 
 
 @dataclass(frozen=True)
-class KDependence(TripleCounts):
+class KDependence(ConditionalProbabilities, TripleCounts):
     """The probability of each level of a column given the class and the levels of the column's parents (Sahami 1996).
 
     `prepare` learns the structure, the same for all classes, from the counts of all pairs (and triples) of columns;
@@ -75,16 +59,8 @@ class KDependence(TripleCounts):
 
     max_parents: int = 2
     edges: Edges = field(default_factory=AllEdges)
-    back_off: float = 0.0
-    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     parents: ParentSets | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parents of each column."""
-    prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
-    """Pseudo-counts of all cells (k, cells), set by `prepare`."""
-    widths: Array | None = field(default=None, repr=False, compare=False)
-    """Bandwidths in cells (k, d), set by `prepare`."""
-
-    reads = "levels"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,16 +68,9 @@ class KDependence(TripleCounts):
             raise ValueError(
                 f"max_parents must be 1 or 2, got {self.max_parents}: tables of four columns are not counted"
             )
-        if not 0 <= self.back_off < np.inf:
-            raise ValueError(f"back_off must be finite and must not be negative, got {self.back_off}")
-        check_bandwidth(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, parents=None, prepared_pseudo_counts=None, widths=None)
-
-    def conjugate(self) -> Self:
-        has_prior = np.any(self.alpha) or self.prior or self.back_off
-        return self if has_prior else replace(self, prior=Dirichlet())
+        return replace(super().bind(layout), parents=None)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -119,24 +88,22 @@ class KDependence(TripleCounts):
         """The tables of the network; one without edges before `prepare`."""
         return NetworkTables(self.parents or ((),) * len(self.layout.columns), self.layout.levels)
 
-    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
-        """This family with the structure and pseudo-counts learned from structure statistics."""
-        order = parent_search.relevance_order(self.column_counts(start))
+    @property
+    def table_columns(self) -> int:
+        return 1 + self.max_parents
+
+    def with_structure(self, structure_statistics: Arrays) -> Self:
+        order = parent_search.relevance_order(self.column_counts(structure_statistics))
 
         def further(column: int, first: int, others: Sequence[int]) -> PairInformation:
-            tables = [self.count_of(start, (first, other, column)) for other in others]
+            tables = [self.count_of(structure_statistics, (first, other, column)) for other in others]
             return parent_search.conditional_information(tables)
 
+        candidates = self.candidates(structure_statistics)
         parents = parent_search.ordered_parents(
-            order, self.candidates(start), self.edges, further if self.counts_triples else None
+            order, candidates, self.edges, further if self.counts_triples else None
         )
-        structured = replace(self, parents=parents)
-        column_counts, dimension = self.column_counts(start), 1 + self.max_parents
-        return replace(
-            structured,
-            prepared_pseudo_counts=structured._count_prior(start),
-            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts, dimension),
-        )
+        return replace(self, parents=parents)
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         parts = [
@@ -163,59 +130,25 @@ class KDependence(TripleCounts):
 
     # -- verification --------------------------------------------------------------------------------------------
 
-    def verify(self) -> None:
-        super().verify()
-        k, levels = len(self.layout.classes), self.layout.levels
-        require_length("levels", levels, len(self.layout.columns))
-        prepared = (self.parents, self.prepared_pseudo_counts, self.widths)
-        if not k or all(part is None for part in prepared):
-            return
+    def verify_structure(self) -> None:
         require(self.parents is not None, "parents is missing")
-        verify_parent_sets(self.parents or (), levels, self.max_parents, self.max_cells)
-        cells = sum(self.tables.sizes)
-        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, cells), 0.0)
-        verify_widths(self.widths, self.layout)
-
-    def verify_parameters(self, parameters: Arrays) -> None:
-        shape = len(self.layout.classes), sum(self.tables.sizes)
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", self.tables.distribution_sums(probability))
-
-    def verify_statistics(self, statistics: Arrays) -> None:
-        shape = len(self.layout.classes), sum(self.tables.sizes)
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        verify_parent_sets(self.parents or (), self.layout.levels, self.max_parents, self.max_cells)
 
     # -- statistics and parameters -------------------------------------------------------------------------------
-
-    def has_hidden(self, columns: Array) -> bool:
-        # A combination with a missing value is not counted, so the statistics do not depend on the parameters.
-        return False
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         codes = self.tables.cell_codes(columns)
         return {"count": counts.weighted_counts(codes, weights, self.tables.first)}
 
-    def parameters(self, statistics: Arrays) -> Arrays:
-        pseudo = self._pseudo_counts
-        count = self._smoothed(statistics["count"]) + pseudo
-        count = floored(count, self.tables.distribution_sums(count), pseudo)
-        return {"log_probability": np.log(count) - np.log(self.tables.distribution_sums(count))}
-
-    def _smoothed(self, count: Array) -> Array:
-        """Counts (k, cells), smoothed along the columns with ordered cells."""
-        if self.widths is None or not self.widths.any():
-            return count
-        matrices = smoothing_matrices(self.layout.levels, self.widths, self.layout.ordered)
+    def smoothed(self, count: Array) -> Array:
         tables = zip(self.tables.parents, self.tables.arrays(count), strict=True)
         parts = [
-            smooth_axes(table, [matrices[i] for i in (*parents, j)])
+            smooth_axes(table, [self.smoothing[i] for i in (*parents, j)])
             for j, (parents, table) in enumerate(tables)
         ]
         return self.tables.join(parts)
 
-    def _count_prior(self, structure_statistics: Arrays | None) -> Array:
-        """Pseudo-counts of all cells; back-off is to equal shares where no structure statistics are given."""
+    def count_prior(self, structure_statistics: Arrays | None) -> Array:
         levels, k = self.layout.levels, len(self.layout.classes)
 
         def count_of(columns: tuple[int, ...]) -> Array:
@@ -225,26 +158,6 @@ class KDependence(TripleCounts):
 
         per_level = self.pseudo_counts(levels)
         return network_pseudo_counts(self.tables, per_level, count_of, self.back_off)
-
-    @cached_property
-    def _pseudo_counts(self) -> Array:
-        prepared = self.prepared_pseudo_counts
-        return self._count_prior(None) if prepared is None else prepared
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
-
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        moved = parameters["log_probability"] + rate * direction["count"]
-        return GradientStep({"log_probability": self.tables.projected(moved)}, None)
-
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

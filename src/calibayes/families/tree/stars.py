@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,10 +53,27 @@ class Stars:
         """The cells of each star, (k, cells), from those of all stars."""
         return np.split(table, self.first[1:-1], axis=1)
 
+    def join(self, of_star: Callable[..., Array], *tables: Array) -> Array:
+        """Cells of all stars, (k, cells), from those that a function of each star's tables and cells returns."""
+        parts = zip(self.tables, *(self.split(table) for table in tables), strict=True)
+        return np.concatenate([of_star(*part) for part in parts], axis=1)
+
+    @property
+    def cell_count(self) -> int:
+        """Number of all cells."""
+        return int(self.first[-1])
+
     def distribution_sums(self, table: Array) -> Array:
         """The sum over each conditional distribution, repeated for each of its cells, (k, cells)."""
-        pairs = zip(self.tables, self.split(table), strict=True)
-        return np.concatenate([tables.distribution_sums(part) for tables, part in pairs], axis=1)
+        return self.join(TreeTables.distribution_sums, table)
+
+    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
+        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
+        return self.join(TreeTables.log_probabilities, count, pseudo_count)
+
+    def projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
+        return self.join(TreeTables.projected, log_probability)
 
     def sources(self, pairs: Pairs) -> Array:
         """For each cell its position among the counts of all columns, followed by those of all pairs of columns."""

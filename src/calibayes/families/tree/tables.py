@@ -7,7 +7,7 @@ samples, missing values (`TreeInference`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.core.verify import require, require_finite
+from calibayes.families.counts.pseudo_counts import floored
 from calibayes.families.kernel.bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree.structures import Parents, topological_order
 from calibayes.kernels.levels import counts, trees
@@ -47,6 +48,11 @@ class ConditionalTables(ABC):
         """Position of the first cell of each table, and the number of all cells, (d + 1,)."""
         return counts.offsets(self.sizes)
 
+    @property
+    def cell_count(self) -> int:
+        """Number of all cells."""
+        return int(self.first[-1])
+
     @cached_property
     def _distributions(self) -> Array:
         """Number of cells of each conditional distribution: a column's levels given one row of its table."""
@@ -68,6 +74,12 @@ class ConditionalTables(ABC):
     def join(self, tables: Sequence[Array]) -> Array:
         """All cells side by side, (k, cells), from the table of each column."""
         return np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+
+    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
+        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
+        total = count + pseudo_count
+        total = floored(total, self.distribution_sums(total), pseudo_count)
+        return np.log(total) - np.log(self.distribution_sums(total))
 
     def projected(self, log_probability: Array) -> Array:
         """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
@@ -124,6 +136,40 @@ class ClassTree(NamedTuple):
         """The tree with its log probabilities, as the kernels read it."""
         log_probabilities = self.tables.split(self.select(parameters["log_probability"]))
         return trees.TreeTables(self.tables.parents, self.tables.order, log_probabilities)
+
+
+@dataclass(frozen=True)
+class ClassTrees:
+    """The distinct trees of all classes. A class whose tree has fewer cells than others is padded on the right."""
+
+    trees: tuple[ClassTree, ...]
+
+    @cached_property
+    def cell_count(self) -> int:
+        """Number of cells of the largest tree."""
+        return max(tree.tables.cell_count for tree in self.trees)
+
+    def join(self, of_tree: Callable[[ClassTree], Array], padding: float = 0.0) -> Array:
+        """Cells of all classes, (k, cells), from those of each tree."""
+        k = sum(len(tree.classes) for tree in self.trees)
+        result = np.full((k, self.cell_count), padding)
+        for tree in self.trees:
+            result[tree.classes, : tree.tables.cell_count] = of_tree(tree)
+        return result
+
+    def distribution_sums(self, table: Array) -> Array:
+        """The sum over each conditional distribution, repeated for each of its cells, (k, cells); 1 as padding."""
+        return self.join(lambda tree: tree.tables.distribution_sums(tree.select(table)), padding=1.0)
+
+    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
+        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
+        return self.join(
+            lambda tree: tree.tables.log_probabilities(tree.select(count), tree.select(pseudo_count))
+        )
+
+    def projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
+        return self.join(lambda tree: tree.tables.projected(tree.select(log_probability)))
 
 
 def pseudo_counts(
@@ -233,10 +279,6 @@ class TreeInference(ABC):
     @abstractmethod
     def class_trees(self) -> tuple[ClassTree, ...]:
         """The distinct trees and the classes of each."""
-
-    def has_hidden(self, columns: Array) -> bool:
-        # A pair with a missing value is not counted, so the statistics do not depend on the parameters.
-        return False
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         if np.min(columns, initial=0) < 0:

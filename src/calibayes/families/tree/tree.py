@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
-from calibayes.families.counts.pseudo_counts import floored, keep_nonnegative
-from calibayes.families.kernel.bandwidths import Bandwidth, InCells, check_bandwidth
-from calibayes.families.priors import Dirichlet
-from calibayes.families.tree.structures import OneTree, PairCounts, Parents, Search, verify_parents
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.verify import require
+from calibayes.families.tree.conditional_probabilities import ConditionalProbabilities
+from calibayes.families.tree.structures import OneTree, Parents, Search, verify_parents
 from calibayes.families.tree.tables import (
     ClassTree,
+    ClassTrees,
     TreeInference,
     TreeTables,
-    bandwidths_in_cells,
     pseudo_counts,
     smooth,
     smoothing_matrices,
-    verify_widths,
 )
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.pairs import pair_table
 
 
 @dataclass(frozen=True)
-class Tree(TreeInference, PairCounts):
+class Tree(TreeInference, ConditionalProbabilities):
     """The probability of each level of a column given the class and the level of the column's parent.
 
     `prepare` learns the structure from the counts of all pairs of columns; training does not change it. A pair of cells
@@ -63,29 +51,11 @@ class Tree(TreeInference, PairCounts):
     """
 
     search: Search = field(default_factory=OneTree)
-    back_off: float = 0.0
-    bandwidth: Bandwidth = field(default_factory=lambda: InCells(0.0))
     parents: tuple[Parents, ...] | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parent of each column, class by class."""
-    prepared_pseudo_counts: Array | None = field(default=None, repr=False, compare=False)
-    """Pseudo-counts of all cells (k, cells), set by `prepare`."""
-    widths: Array | None = field(default=None, repr=False, compare=False)
-    """Bandwidths in cells (k, d), set by `prepare`."""
-
-    reads = "levels"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.back_off < np.inf:
-            raise ValueError(f"back_off must be finite and must not be negative, got {self.back_off}")
-        check_bandwidth(self.bandwidth)
 
     def bind(self, layout: Layout) -> Self:
-        return replace(self, layout=layout, parents=None, prepared_pseudo_counts=None, widths=None)
-
-    def conjugate(self) -> Self:
-        has_prior = np.any(self.alpha) or self.prior or self.back_off
-        return self if has_prior else replace(self, prior=Dirichlet())
+        return replace(super().bind(layout), parents=None)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -106,15 +76,12 @@ class Tree(TreeInference, PairCounts):
             for tree in dict.fromkeys(parents)
         )
 
-    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
-        """This family with the structure, pseudo-counts and bandwidths learned from structure statistics."""
-        structured = replace(self, parents=self.search.parents(self.candidates(start)))
-        column_counts = self.column_counts(start)
-        return replace(
-            structured,
-            prepared_pseudo_counts=structured._count_prior(column_counts),
-            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts),
-        )
+    @cached_property
+    def tables(self) -> ClassTrees:
+        return ClassTrees(self.class_trees)
+
+    def with_structure(self, structure_statistics: Arrays) -> Self:
+        return replace(self, parents=self.search.parents(self.candidates(structure_statistics)))
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         singles, levels = self.column_counts(structure_statistics), self.layout.levels
@@ -128,7 +95,7 @@ class Tree(TreeInference, PairCounts):
                 ]
             )
 
-        return {"count": self._over_trees(of_tree)}
+        return {"count": self.tables.join(of_tree)}
 
     def edges(self, structure_statistics: Arrays) -> list[tuple[int, int, float, int]]:
         """Parent, child, mutual information in nats and class of each edge; class -1 if all share one tree."""
@@ -142,28 +109,12 @@ class Tree(TreeInference, PairCounts):
             for pair in [candidates.position(parent, child)]
         ]
 
-    def _over_trees(self, of_tree: Callable[[ClassTree], Array]) -> Array:
-        """Cells of all classes, (k, cells), tree by tree; a class whose tree has fewer cells is padded with zeros."""
-        cells = max(int(tree.tables.first[-1]) for tree in self.class_trees)
-        result = np.zeros((len(self.layout.classes), cells))
-        for tree in self.class_trees:
-            result[tree.classes, : tree.tables.first[-1]] = of_tree(tree)
-        return result
-
     # -- verification --------------------------------------------------------------------------------------------
 
-    def verify(self) -> None:
-        super().verify()
-        layout, k, d = self.layout, len(self.layout.classes), len(self.layout.columns)
-        require_length("levels", layout.levels, d)
-        prepared = (self.parents, self.prepared_pseudo_counts, self.widths)
-        if not k or all(part is None for part in prepared):
-            return
+    def verify_structure(self) -> None:
         require(self.parents is not None, "parents is missing")
-        verify_parents(self.parents or (), k, d)
+        verify_parents(self.parents or (), len(self.layout.classes), len(self.layout.columns))
         self._verify_edges()
-        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, (k, self._cell_count), 0.0)
-        verify_widths(self.widths, layout)
 
     def _verify_edges(self) -> None:
         """Raises ValueError if an edge joins columns whose pair is not counted."""
@@ -176,23 +127,6 @@ class Tree(TreeInference, PairCounts):
         ]
         require(max(sizes, default=0) <= self.max_cells, f"a table has more than {self.max_cells} cells")
 
-    @property
-    def _cell_count(self) -> int:
-        """Number of cells of the largest tree."""
-        return max(sum(tree.tables.sizes) for tree in self.class_trees)
-
-    def verify_parameters(self, parameters: Arrays) -> None:
-        shape = len(self.layout.classes), self._cell_count
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        for tree in self.class_trees:
-            sums = tree.tables.distribution_sums(tree.select(probability))
-            require_sums_of_one("log_probability", sums)
-
-    def verify_statistics(self, statistics: Arrays) -> None:
-        shape = len(self.layout.classes), self._cell_count
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
-
     # -- statistics and parameters -------------------------------------------------------------------------------
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
@@ -200,64 +134,29 @@ class Tree(TreeInference, PairCounts):
             codes = tree.tables.cell_codes(columns)
             return counts.weighted_counts(codes, weights[:, tree.classes], tree.tables.first)
 
-        return {"count": self._over_trees(of_tree)}
+        return {"count": self.tables.join(of_tree)}
 
-    def parameters(self, statistics: Arrays) -> Arrays:
-        def of_tree(tree: ClassTree) -> Array:
-            smoothed = self._smoothed(tree, tree.select(statistics["count"]))
-            pseudo = tree.select(self._pseudo_counts)
-            count = smoothed + pseudo
-            count = floored(count, tree.tables.distribution_sums(count), pseudo)
-            return np.log(count) - np.log(tree.tables.distribution_sums(count))
-
-        return {"log_probability": self._over_trees(of_tree)}
-
-    def _count_prior(self, column_counts: list[Array] | None) -> Array:
-        """Pseudo-counts of all cells; back-off is to equal shares where no counts of columns are given."""
-        equal = [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
+    def count_prior(self, structure_statistics: Arrays | None) -> Array:
+        column_counts = self.given_or_equal(structure_statistics)
+        per_level = self.pseudo_counts(self.layout.levels)
 
         def of_tree(tree: ClassTree) -> Array:
-            class_counts = [count[tree.classes] for count in column_counts or equal]
-            per_level = self.pseudo_counts(self.layout.levels)
+            class_counts = [count[tree.classes] for count in column_counts]
             return pseudo_counts(tree.tables, per_level, class_counts, self.back_off)
 
-        return self._over_trees(of_tree)
+        return self.tables.join(of_tree)
+
+    def smoothed(self, count: Array) -> Array:
+        def of_tree(tree: ClassTree) -> Array:
+            return smooth(tree.select(count), tree.tables, self._tree_smoothing[int(tree.classes[0])])
+
+        return self.tables.join(of_tree)
 
     @cached_property
-    def _pseudo_counts(self) -> Array:
-        prepared = self.prepared_pseudo_counts
-        return self._count_prior(None) if prepared is None else prepared
-
-    def _smoothed(self, tree: ClassTree, count: Array) -> Array:
-        if self.widths is None or not self.widths.any():
-            return count
-        return smooth(count, tree.tables, self._smoothing[int(tree.classes[0])])
-
-    @cached_property
-    def _smoothing(self) -> dict[int, list[Array | None]]:
+    def _tree_smoothing(self) -> dict[int, list[Array | None]]:
         """Smoothing matrices of each tree, by its first class."""
         widths, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
         return {
             int(tree.classes[0]): smoothing_matrices(self.layout.levels, widths[tree.classes], ordered)
             for tree in self.class_trees
         }
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
-
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        """Gradient step on the log probabilities; of a row with missing values, pairs that are known contribute."""
-
-        def of_tree(tree: ClassTree) -> Array:
-            moved = parameters["log_probability"] + rate * direction["count"]
-            return tree.tables.projected(tree.select(moved))
-
-        return GradientStep({"log_probability": self._over_trees(of_tree)}, None)
-
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
