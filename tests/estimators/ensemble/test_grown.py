@@ -92,6 +92,25 @@ def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
     assert min(model.score(Z, z), single.score(Z, z)) > 0.75
 
 
+def test_a_single_forest_learns_from_rows_of_every_class(monkeypatch):
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    monkeypatch.setattr(ensemble_fit, "ONE_FOREST", 6000)
+    model = BayesClassifier(families=MEMBERS).fit(*with_rare_class(6000, 10))
+    assert len(model.trees_.forests) == 1
+    Z, z = with_rare_class(500, 250, seed=1)
+    rare = z == 2
+    assert (model.predict(Z)[rare] == 2).mean() > 0.8
+    assert (model.predict(Z)[~rare] == 2).mean() < 0.05
+
+
+def with_rare_class(n, rare, seed=0):
+    """`parity` with a third class of few rows, far away in one column."""
+    X, y = parity(n, seed)
+    X.loc[: rare - 1, "d"] += 5.0
+    return X, np.where(np.arange(n) < rare, 2, y)
+
+
 def first_trees(model):
     """The weights in the leaves of the first tree of each forest."""
     parts = zip(model.trees_.forests, model.trees_.masses, strict=True)
