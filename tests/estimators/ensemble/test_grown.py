@@ -134,6 +134,13 @@ def test_names_of_classes_do_not_matter(grown):
     assert_allclose(renamed.predict_proba(Z)[:, ::-1], grown.predict_proba(Z), atol=1e-9)
 
 
+def test_forests_without_a_tree_are_left_out():
+    X, y = parity(300)
+    model = BayesClassifier(families=MEMBERS, class_weight={0: 1e6, 1: 1.0}).fit(X, y)
+    assert not hasattr(model, "trees_")
+    assert "forest" not in model.summary()
+
+
 def test_trees_without_a_gain_are_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

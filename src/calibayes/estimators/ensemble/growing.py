@@ -66,7 +66,7 @@ class HeldOutScores(NamedTuple):
 def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees, HeldOutScores] | None:
     """Trees grown on half of the members' log posterior, and the scores of the whole on held-out rows.
 
-    None if the members alone are better on held-out rows.
+    None if the members alone are better on held-out rows, or no tree gains.
     """
     rows = task.rows
     encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
@@ -76,6 +76,8 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     place = np.argsort(order)
     sample = Sample(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
     grown = grow_forests([fold_of(sample, mask) for mask in task.held_out], settings, report=task.report)
+    if not any(part.forest.count for part in grown.forests):
+        return None
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for mask, part in zip(task.held_out, grown.forests, strict=True):
         out_of_fold[mask] = log_normalize(part.held_out_scores)[0][:, place]
