@@ -26,7 +26,8 @@ from calibayes.estimators.interface.splits import expand_counts, unit_weight
 from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
-from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.kernels.partitions.forest import MOST_LEAVES
+from calibayes.kernels.partitions.growth import MOST_TREES, GrowthSettings
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted
 
@@ -136,16 +137,13 @@ class CalibratedTrees(GenerativeEstimator):
         """How trees are grown. Raises ValueError if a parameter is invalid."""
         if self.training is not None:
             raise ValueError("CalibratedTrees has no training options: leave training=None")
-        whole = {
-            name: parameters.whole_number(f"max_{name}", getattr(self, f"max_{name}"), 1)
-            for name in ("trees", "leaves")
-        }
         return GrowthSettings(
-            **whole,
+            trees=parameters.whole_number("max_trees", self.max_trees, 1, MOST_TREES),
+            leaves=parameters.whole_number("max_leaves", self.max_leaves, 2, MOST_LEAVES),
             rate=parameters.number("rate", self.rate, 1e-6, 1.0),
             prior=parameters.number("prior", self.prior, 1e-6, 1e9),
             least_variance=parameters.number("least_variance", self.least_variance, 1e-6, 1e12),
-            patience=parameters.whole_number("patience", self.patience, 1),
+            patience=parameters.whole_number("patience", self.patience, 1, MOST_TREES),
         )
 
     def recipe(self, engine: Engine) -> Recipe:
