@@ -134,6 +134,18 @@ def test_names_of_classes_do_not_matter(grown):
     assert_allclose(renamed.predict_proba(Z)[:, ::-1], grown.predict_proba(Z), atol=1e-9)
 
 
+def test_the_number_of_trees_is_bounded_if_bins_and_classes_are_many(monkeypatch):
+    X, y = parity(300)
+    whole = BayesClassifier(families=MEMBERS).fit(X, y)
+    sums = int(whole.trees_.bytes.sizes.sum())  # of one of two classes
+    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums)
+    assert len(BayesClassifier(families=MEMBERS).fit(X, y).trees_.losses) == 1 + 7
+    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums * 3)
+    three = BayesClassifier(families=MEMBERS).fit(X, np.where(X["d"] > 0.5, 2, y))
+    assert len(three.trees_.losses) == 1 + 7
+    assert len(whole.trees_.losses) > 1 + 7
+
+
 def test_forests_without_a_tree_are_left_out():
     X, y = parity(300)
     model = BayesClassifier(families=MEMBERS, class_weight={0: 1e6, 1: 1.0}).fit(X, y)
