@@ -150,7 +150,8 @@ def test_forests_without_a_tree_are_left_out():
     X, y = parity(300)
     model = BayesClassifier(families=MEMBERS, class_weight={0: 1e6, 1: 1.0}).fit(X, y)
     assert not hasattr(model, "trees_")
-    assert "forest" not in model.summary()
+    assert model.skipped_ == {"trees": "no gain on held-out rows"}
+    assert "trees were left out: no gain on held-out rows" in model.summary().splitlines()
 
 
 def test_trees_without_a_gain_are_left_out():

@@ -29,6 +29,8 @@ MEMBER_ROWS = 10_000
 ONE_FOREST = 100_000
 """Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
 of one for each fold."""
+NO_GAIN = "no gain on held-out rows"
+"""Why trees are left out."""
 JEFFREYS = 0.5
 """Pseudo-rows per member of the Dirichlet prior of the weights."""
 
@@ -181,7 +183,7 @@ class EnsembleTraining:
         log_members = self._members_out_of_fold(fitted, context)
         grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
         if grown is None:
-            return fitted
+            return replace(fitted, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
 

@@ -58,7 +58,9 @@ class CalibratedTrees(GenerativeEstimator):
     Numbers are split between 254 quantile bins; levels are ordered by their frequency, never by the class. A missing value
     goes to the side where it gains; where none was missing in training, to the side with more rows. Leaves have no density
     of the columns, hence there is no `sample`, `fill` and `score_samples`. `explain` adds up what the splits of a column
-    change along the paths of a row through the trees. Only the ratios of sample weights matter.
+    change along the paths of a row through the trees. Only the ratios of sample weights matter. Whole weights are counts: of a
+    row of weight 3, one copy may be held out and the trees grown on the others. If your weights are no counts, divide them by
+    their mean.
 
     Parameters
     ----------
