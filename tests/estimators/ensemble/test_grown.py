@@ -13,7 +13,7 @@ from calibayes import BayesClassifier
 from calibayes.estimators.ensemble import bayes as ensemble_bayes
 from calibayes.estimators.ensemble import estimator as ensemble_estimator
 from calibayes.estimators.ensemble import fit as ensemble_fit
-from calibayes.estimators.ensemble import growing
+from calibayes.estimators.ensemble import growing, standard_members
 from calibayes.estimators.interface.input import new_table
 from calibayes.kernels.partitions.growth import forest_scores
 
@@ -109,6 +109,18 @@ def with_rare_class(n, rare, seed=0):
     X, y = parity(n, seed)
     X.loc[: rare - 1, "d"] += 5.0
     return X, np.where(np.arange(n) < rare, 2, y)
+
+
+def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(monkeypatch):
+    X, y = parity(900)
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    monkeypatch.setattr(standard_members, "MOST_PAIRS", 500 * X.shape[1] ** 2)
+    some = BayesClassifier(families=["kernel", "tree", "trees"]).fit(X, y)
+    assert some.skipped_ == {}
+    with pytest.warns(cb.SkippedMemberWarning, match="'tree' is left out"):
+        every = BayesClassifier(families=["kernel", "tree", "trees"], cv=3).fit(X, y)
+    assert every.tried_rows_ == 900
 
 
 def first_trees(model):

@@ -54,9 +54,9 @@ class BayesClassifier(PosteriorAverage):
     forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
     forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
 
-    With more than 10,000 rows the members are trained on about 10,000 of them, and the trees on all. From 100,000 rows on
-    there is one forest, for which the members' rows are held out, but of no class a larger share than of the others. With so
-    many columns and classes that growth would take many minutes, fewer trees are grown.
+    With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
+    all; from 100,000 rows on there is one forest then, for which the members' rows are held out, but of no class a larger
+    share than of the others. With so many columns and classes that growth would take many minutes, fewer trees are grown.
 
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
@@ -151,7 +151,8 @@ class BayesClassifier(PosteriorAverage):
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        k, most = len(classes), None if self.growth(rows) is None else MEMBER_ROWS
+        learns_from_some = self.cv is None and self.growth(rows) is not None
+        k, most = len(classes), MEMBER_ROWS if learns_from_some else None
         if self.families is None:
             return standard_members(None, rows, k, self.keep_rows, most)
         if isinstance(self.families, str):
