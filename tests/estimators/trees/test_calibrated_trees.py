@@ -337,3 +337,8 @@ def test_a_rule_calibrates_all_leaves_after_the_growth(rule):
     assert losses[1] <= losses[0]
     assert len(calibrated.history_["log_loss"]) >= 2
     assert calibrated.history_["log_loss"][0] == pytest.approx(losses[0], rel=1e-6)
+
+
+def test_the_summary_of_a_tree_that_is_not_split():
+    model = cb.CalibratedTrees().fit(np.ones((60, 1)), np.arange(60) % 2)
+    assert "1 tree of 1 leaf, log loss" in model.summary()

@@ -241,7 +241,9 @@ class CalibratedTrees(GenerativeEstimator):
 
     def _growth_line(self) -> str:
         leaves, losses = self.leaves_.forest.leaves, self.held_out_log_loss_
-        trees = f"{counted(len(leaves), 'tree')} of {min(leaves)} to {max(leaves)} leaves"
+        few, most = min(leaves), max(leaves)
+        size = counted(most, "leaf", "leaves") if few == most else f"{few} to {most} leaves"
+        trees = f"{counted(len(leaves), 'tree')} of {size}"
         if np.isnan(losses[0]):
             return f"{trees}, no rows held out"
         return f"{trees}, log loss {losses.min():.4g} on held-out rows (class frequencies alone: {losses[0]:.4g})"
