@@ -60,10 +60,10 @@ def test_the_posterior_is_that_of_the_definition(grown):
     assert trees.share == growing.SHARE
 
 
-def test_growth_is_the_default_from_a_thousand_rows_on():
-    X, y = parity(1000)
+def test_growth_is_the_default_from_five_hundred_rows_on():
+    X, y = parity(500)
     assert hasattr(BayesClassifier(cv=2).fit(X, y), "trees_")
-    assert not hasattr(BayesClassifier(cv=2).fit(X[:999], y[:999]), "trees_")
+    assert not hasattr(BayesClassifier(cv=2).fit(X[:499], y[:499]), "trees_")
     assert not hasattr(BayesClassifier(families=["tied"], cv=2).fit(X, y), "trees_")
 
 

@@ -27,7 +27,7 @@ from calibayes.estimators.interface.parameters import estimator
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.origin import like_frame
 
-ROWS_FOR_TREES = 1000
+ROWS_FOR_TREES = 500
 """Rows from which on trees are grown by default."""
 DENSITY = "kernel"
 """The default member for densities: it models every column in its own units, and can be sampled."""
@@ -49,7 +49,7 @@ class BayesClassifier(PosteriorAverage):
       are more columns than rows,
     - the class frequencies, so that no class has probability zero.
 
-    Their posteriors are averaged with weights. From 1,000 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
+    Their posteriors are averaged with weights. From 500 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
     they begin with half of its log posterior and find what it leaves unexplained, such as interactions of many columns. A
     forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
     forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
