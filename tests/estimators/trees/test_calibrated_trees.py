@@ -251,9 +251,9 @@ def test_the_summary_says_how_many_trees_and_their_loss(model):
 
 
 def test_progress_is_shown(capsys):
-    quick(verbose=1, max_trees=3).fit(*interaction(200))
+    quick(verbose=1, max_trees=10, patience=20).fit(*interaction(200))
     shown = capsys.readouterr()
-    assert "tree 3, log loss" in shown.out + shown.err
+    assert (shown.out + shown.err).count("tree 10, log loss") == 1  # every tenth
 
 
 # -- settings -----------------------------------------------------------------------------------------------------------

@@ -174,8 +174,7 @@ class EnsembleTraining:
         rows, compared, _, crossing = self.division
 
         def report(rounds: int, loss: float) -> bool:
-            text = f"tree {rounds}, log loss {loss:.4f} on held-out rows"
-            self.progress.report(text, rounds / settings.trees)
+            self.progress.after_tree(rounds, loss, settings.trees)
             return self.deadline.is_late()
 
         is_single = len(rows.codes) >= ONE_FOREST and not compared.all()

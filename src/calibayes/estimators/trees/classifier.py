@@ -167,7 +167,7 @@ class CalibratedTrees(GenerativeEstimator):
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
 
         def report(trees: int, loss: float) -> bool:
-            progress.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / self.max_trees)
+            progress.after_tree(trees, loss, self.max_trees)
             return False
 
         family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
