@@ -13,7 +13,7 @@ from calibayes import BayesClassifier
 from calibayes.estimators.ensemble import bayes as ensemble_bayes
 from calibayes.estimators.ensemble import estimator as ensemble_estimator
 from calibayes.estimators.ensemble import fit as ensemble_fit
-from calibayes.estimators.ensemble import growing
+from calibayes.estimators.ensemble import growing, standard_members
 from calibayes.estimators.interface.input import new_table
 from calibayes.kernels.partitions.growth import forest_scores
 
@@ -60,10 +60,10 @@ def test_the_posterior_is_that_of_the_definition(grown):
     assert trees.share == growing.SHARE
 
 
-def test_growth_is_the_default_from_a_thousand_rows_on():
-    X, y = parity(1000)
+def test_growth_is_the_default_from_five_hundred_rows_on():
+    X, y = parity(500)
     assert hasattr(BayesClassifier(cv=2).fit(X, y), "trees_")
-    assert not hasattr(BayesClassifier(cv=2).fit(X[:999], y[:999]), "trees_")
+    assert not hasattr(BayesClassifier(cv=2).fit(X[:499], y[:499]), "trees_")
     assert not hasattr(BayesClassifier(families=["tied"], cv=2).fit(X, y), "trees_")
 
 
@@ -92,6 +92,37 @@ def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
     assert min(model.score(Z, z), single.score(Z, z)) > 0.75
 
 
+def test_a_single_forest_learns_from_rows_of_every_class(monkeypatch):
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    monkeypatch.setattr(ensemble_fit, "ONE_FOREST", 6000)
+    model = BayesClassifier(families=MEMBERS).fit(*with_rare_class(6000, 10))
+    assert len(model.trees_.forests) == 1
+    Z, z = with_rare_class(500, 250, seed=1)
+    rare = z == 2
+    assert (model.predict(Z)[rare] == 2).mean() > 0.8
+    assert (model.predict(Z)[~rare] == 2).mean() < 0.05
+
+
+def with_rare_class(n, rare, seed=0):
+    """`parity` with a third class of few rows, far away in one column."""
+    X, y = parity(n, seed)
+    X.loc[: rare - 1, "d"] += 5.0
+    return X, np.where(np.arange(n) < rare, 2, y)
+
+
+def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(monkeypatch):
+    X, y = parity(900)
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    monkeypatch.setattr(standard_members, "MOST_PAIRS", 500 * X.shape[1] ** 2)
+    some = BayesClassifier(families=["kernel", "tree", "trees"]).fit(X, y)
+    assert some.skipped_ == {}
+    with pytest.warns(cb.SkippedMemberWarning, match="'tree' is left out"):
+        every = BayesClassifier(families=["kernel", "tree", "trees"], cv=3).fit(X, y)
+    assert every.tried_rows_ == 900
+
+
 def first_trees(model):
     """The weights in the leaves of the first tree of each forest."""
     parts = zip(model.trees_.forests, model.trees_.masses, strict=True)
@@ -113,6 +144,26 @@ def test_names_of_classes_do_not_matter(grown):
     Z, _ = parity(seed=1)
     renamed = BayesClassifier(families=MEMBERS).fit(X, np.array(["z", "a"])[y])
     assert_allclose(renamed.predict_proba(Z)[:, ::-1], grown.predict_proba(Z), atol=1e-9)
+
+
+def test_the_number_of_trees_is_bounded_if_bins_and_classes_are_many(monkeypatch):
+    X, y = parity(300)
+    whole = BayesClassifier(families=MEMBERS).fit(X, y)
+    sums = int(whole.trees_.bytes.sizes.sum())  # of one of two classes
+    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums)
+    assert len(BayesClassifier(families=MEMBERS).fit(X, y).trees_.losses) == 1 + 7
+    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums * 3)
+    three = BayesClassifier(families=MEMBERS).fit(X, np.where(X["d"] > 0.5, 2, y))
+    assert len(three.trees_.losses) == 1 + 7
+    assert len(whole.trees_.losses) > 1 + 7
+
+
+def test_forests_without_a_tree_are_left_out():
+    X, y = parity(300)
+    model = BayesClassifier(families=MEMBERS, class_weight={0: 1e6, 1: 1.0}).fit(X, y)
+    assert not hasattr(model, "trees_")
+    assert model.skipped_ == {"trees": "no gain on held-out rows"}
+    assert "trees were left out: no gain on held-out rows" in model.summary().splitlines()
 
 
 def test_trees_without_a_gain_are_left_out():

@@ -251,9 +251,9 @@ def test_the_summary_says_how_many_trees_and_their_loss(model):
 
 
 def test_progress_is_shown(capsys):
-    quick(verbose=1, max_trees=3).fit(*interaction(200))
+    quick(verbose=1, max_trees=10, patience=20).fit(*interaction(200))
     shown = capsys.readouterr()
-    assert "tree 3, log loss" in shown.out + shown.err
+    assert (shown.out + shown.err).count("tree 10, log loss") == 1  # every tenth
 
 
 # -- settings -----------------------------------------------------------------------------------------------------------
@@ -262,11 +262,11 @@ def test_progress_is_shown(capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_trees": 0}, "max_trees must be a whole number from 1 on, got 0"),
+        ({"max_trees": 0}, "max_trees must be a whole number from 1 to 100000, got 0"),
         ({"max_trees": 2.5}, "max_trees must be a whole number"),
-        ({"max_trees": 10**6}, "trees must be from 0 to 100000, got 1000000"),
-        ({"max_leaves": 1}, "leaves must be from 2 to 127, got 1"),
-        ({"max_leaves": 128}, "leaves must be from 2 to 127, got 128"),
+        ({"max_trees": 10**6}, "max_trees must be a whole number from 1 to 100000, got 1000000"),
+        ({"max_leaves": 1}, "max_leaves must be a whole number from 2 to 127, got 1"),
+        ({"max_leaves": 128}, "max_leaves must be a whole number from 2 to 127, got 128"),
         ({"max_leaves": "many"}, "max_leaves must be a whole number"),
         ({"rate": 0.0}, "rate must .*0.0"),
         ({"rate": 1.5}, "rate must .*1.5"),
@@ -276,7 +276,7 @@ def test_progress_is_shown(capsys):
         ({"prior": np.inf}, "prior must .*inf"),
         ({"prior": "flat"}, "prior must .*'flat'"),
         ({"least_variance": 0.0}, "least_variance must .*0.0"),
-        ({"patience": 0}, "patience must be a whole number from 1 on, got 0"),
+        ({"patience": 0}, "patience must be a whole number from 1 to 100000, got 0"),
         ({"training": cb.TrainingOptions()}, "has no training options"),
         ({"rule": "ml", "max_iter": 3}, "rule='ml' would replace"),
         ({"rule": "map"}, "rule='map' would replace"),
@@ -337,3 +337,8 @@ def test_a_rule_calibrates_all_leaves_after_the_growth(rule):
     assert losses[1] <= losses[0]
     assert len(calibrated.history_["log_loss"]) >= 2
     assert calibrated.history_["log_loss"][0] == pytest.approx(losses[0], rel=1e-6)
+
+
+def test_the_summary_of_a_tree_that_is_not_split():
+    model = cb.CalibratedTrees().fit(np.ones((60, 1)), np.arange(60) % 2)
+    assert "1 tree of 1 leaf, log loss" in model.summary()

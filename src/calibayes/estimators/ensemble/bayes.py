@@ -27,7 +27,7 @@ from calibayes.estimators.interface.parameters import estimator
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.origin import like_frame
 
-ROWS_FOR_TREES = 1000
+ROWS_FOR_TREES = 500
 """Rows from which on trees are grown by default."""
 DENSITY = "kernel"
 """The default member for densities: it models every column in its own units, and can be sampled."""
@@ -49,13 +49,14 @@ class BayesClassifier(PosteriorAverage):
       are more columns than rows,
     - the class frequencies, so that no class has probability zero.
 
-    Their posteriors are averaged with weights. From 1,000 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
+    Their posteriors are averaged with weights. From 500 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
     they begin with half of its log posterior and find what it leaves unexplained, such as interactions of many columns. A
     forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
     forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
 
-    With more than 10,000 rows the members are trained on about 10,000 of them, and the trees on all. From 100,000 rows on
-    there is one forest, for which the members' rows are held out.
+    With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
+    all; from 100,000 rows on there is one forest then, for which the members' rows are held out, but of no class a larger
+    share than of the others. With so many columns and classes that growth would take many minutes, fewer trees are grown.
 
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
@@ -85,14 +86,16 @@ class BayesClassifier(PosteriorAverage):
         predictions worse on some tables; what remains of the data are sums over rows, the levels of columns that are not
         numbers (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
     cv : int, splitter or list of splits, optional
-        Inner folds. By default five, or three from 3,000 rows on. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
-        treated as w copies.
+        Inner folds. By default five, or three from 3,000 rows on. Whole sample weights are counts: a row of weight w is
+        treated as w copies (fewer and heavier ones if they would be more than eight times the rows), which may lie in
+        different folds. If your weights are no counts, divide them by their mean.
     class_weight : dict or "balanced", optional
         Multiplies ``sample_weight``, as in scikit-learn.
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
     time_limit : float, optional
-        Approximate limit of the fit in seconds: calibration ends, and members that were not evaluated yet are left out.
+        Approximate limit of the fit in seconds: calibration and the growth of trees end, and members that were not
+        evaluated yet are left out.
     random_state : int or RandomState, optional
         Seed of the folds; None is a fixed seed, unlike in scikit-learn.
     engine : Engine, optional
@@ -116,7 +119,7 @@ class BayesClassifier(PosteriorAverage):
         Name -> held-out log loss and error along the member's path of calibration steps (or amounts of shrinkage), and
         the chosen one.
     skipped_ : mapping
-        Name -> why a member was left out.
+        Name -> why a member, or the trees, were left out.
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     schema_ : Schema
@@ -148,7 +151,8 @@ class BayesClassifier(PosteriorAverage):
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
     def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        k, most = len(classes), None if self.growth(rows) is None else MEMBER_ROWS
+        learns_from_some = self.cv is None and self.growth(rows) is not None
+        k, most = len(classes), MEMBER_ROWS if learns_from_some else None
         if self.families is None:
             return standard_members(None, rows, k, self.keep_rows, most)
         if isinstance(self.families, str):

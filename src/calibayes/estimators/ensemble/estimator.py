@@ -193,7 +193,10 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
     return [
         *_growth_lines(fitted),
         *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
-        *(f"{name} was left out: {reason}" for name, reason in fitted.skipped.items()),
+        *(
+            f"{name} {'were' if name == TREES else 'was'} left out: {reason}"
+            for name, reason in fitted.skipped.items()
+        ),
         *(
             f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}"
             for column in fitted.schema.columns

@@ -27,7 +27,10 @@ LEAST_SHARE = 0.4
 MEMBER_ROWS = 10_000
 """Rows from which the members learn what trees are grown on, if there are more."""
 ONE_FOREST = 100_000
-"""Rows from which on one forest is grown, and the members' rows are held out, instead of one for each fold."""
+"""Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
+of one for each fold."""
+NO_GAIN = "no gain on held-out rows"
+"""Why trees are left out."""
 JEFFREYS = 0.5
 """Pseudo-rows per member of the Dirichlet prior of the weights."""
 
@@ -171,15 +174,15 @@ class EnsembleTraining:
         rows, compared, _, crossing = self.division
 
         def report(rounds: int, loss: float) -> bool:
-            text = f"tree {rounds}, log loss {loss:.4f} on held-out rows"
-            self.progress.report(text, rounds / settings.trees)
+            self.progress.after_tree(rounds, loss, settings.trees)
             return self.deadline.is_late()
 
-        held_out = crossing if len(rows.codes) < ONE_FOREST or compared.all() else [compared]
+        is_single = len(rows.codes) >= ONE_FOREST and not compared.all()
+        held_out = [self.division.compared_in_proportion()] if is_single else crossing
         log_members = self._members_out_of_fold(fitted, context)
         grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
         if grown is None:
-            return fitted
+            return replace(fitted, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
 

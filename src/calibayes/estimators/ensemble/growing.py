@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from calibayes.estimators.ensemble.grown import GrownTrees
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.splits import unit_weight
 from calibayes.kernels.partitions.growth import (
+    Fold,
     GrownForests,
     GrowthSettings,
     Report,
@@ -21,6 +23,7 @@ from calibayes.kernels.partitions.growth import (
     fold_of,
     grow_forests,
 )
+from calibayes.kernels.partitions.residuals import packed_classes
 from calibayes.kernels.posterior.averaging import mixture_weights
 from calibayes.kernels.posterior.logspace import held_out_scores, log_normalize
 
@@ -31,6 +34,9 @@ JEFFREYS = 0.5
 LEAST_WEIGHT = 0.5
 """The members' average has a weight beside the trees if it is at least this. The weights are those of held-out rows, whose
 predictions are those of one forest, and the average of the forests is better."""
+MOST_WORK = 2e10
+"""Largest number of sums that splits are chosen from: those of all forests, trees, leaves, bins and classes. They take some
+minutes, and growth is limited to fewer trees if there would be more."""
 WEAKEST = 0.2
 """Trees of a smaller weight are left out."""
 
@@ -66,7 +72,7 @@ class HeldOutScores(NamedTuple):
 def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees, HeldOutScores] | None:
     """Trees grown on half of the members' log posterior, and the scores of the whole on held-out rows.
 
-    None if the members alone are better on held-out rows.
+    None if the members alone are better on held-out rows, or no tree gains.
     """
     rows = task.rows
     encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
@@ -75,7 +81,10 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     order = by_first_row(rows.codes, task.log_members.shape[1])
     place = np.argsort(order)
     sample = Sample(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
-    grown = grow_forests([fold_of(sample, mask) for mask in task.held_out], settings, report=task.report)
+    folds = [fold_of(sample, mask) for mask in task.held_out]
+    grown = grow_forests(folds, _bounded(settings, folds), report=task.report)
+    if not any(part.forest.count for part in grown.forests):
+        return None
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for mask, part in zip(task.held_out, grown.forests, strict=True):
         out_of_fold[mask] = log_normalize(part.held_out_scores)[0][:, place]
@@ -89,6 +98,14 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     )
     scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
     return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores)
+
+
+def _bounded(settings: GrowthSettings, folds: Sequence[Fold]) -> GrowthSettings:
+    """The settings with fewer trees if there are so many bins and classes that growth would take too long."""
+    columns, _, _, log_scores = folds[0].training
+    sums = int(columns.first[-1]) * packed_classes(log_scores.shape[1])
+    most = int(MOST_WORK / max(len(folds) * settings.leaves * sums, 1))
+    return replace(settings, trees=min(settings.trees, max(most, 1)))
 
 
 def _weight(task: GrowthTask, out_of_fold: Array) -> float:

@@ -70,9 +70,11 @@ WHOLE = (int, np.integer)
 REAL = (int, float, np.integer, np.floating)
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    if type(value) is bool or not isinstance(value, WHOLE) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    is_whole = isinstance(value, WHOLE) and type(value) is not bool
+    if not is_whole or value < least or (most is not None and value > most):
+        limits = f"{least} on" if most is None else f"{least} to {most}"
+        raise ValueError(f"{name} must be a whole number from {limits}, got {value!r}")
     return int(value)
 
 

@@ -10,6 +10,7 @@ from calibayes.learn.progress import Progress
 
 BAR_WIDTH = 24
 """Characters of the bar."""
+TREES_PER_REPORT = 10
 
 
 class ProgressReporter:
@@ -63,6 +64,11 @@ class ProgressReporter:
             f"frozen {entry.frozen}",
             progress.update / max(progress.limit, 1),
         )
+
+    def after_tree(self, trees: int, loss: float, most: int) -> None:
+        """Report every tenth tree of a growth, of ``most`` at most, with the log loss of held-out rows."""
+        if trees % TREES_PER_REPORT == 0:
+            self.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / most)
 
     def close(self) -> None:
         """End the line of the bar."""

@@ -94,6 +94,16 @@ class Division(NamedTuple):
         """The rows that models are compared on, and their folds."""
         return EvaluationFolds(self.rows.only(self.compared), self.held_out)
 
+    def compared_in_proportion(self) -> Array:
+        """The rows that models are compared on, (n,) booleans, without those that small classes have in excess.
+
+        All classes have about the same share of these rows, and at least one other row each.
+        """
+        codes, share = self.rows.codes, self.compared.mean()
+        counts = np.bincount(codes)
+        most = np.minimum(np.ceil(share * counts), counts - 1)
+        return np.asarray(self.compared & (_places(codes) < most[codes]))
+
 
 def evaluation_folds(cv: Any, rows: Rows, n: int, seed: int) -> EvaluationFolds:
     """Folds that depend on the content of the rows and on how often they occur, not on their order.

@@ -26,7 +26,8 @@ from calibayes.estimators.interface.splits import expand_counts, unit_weight
 from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
-from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.kernels.partitions.forest import MOST_LEAVES
+from calibayes.kernels.partitions.growth import MOST_TREES, GrowthSettings
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted
 
@@ -57,7 +58,9 @@ class CalibratedTrees(GenerativeEstimator):
     Numbers are split between 254 quantile bins; levels are ordered by their frequency, never by the class. A missing value
     goes to the side where it gains; where none was missing in training, to the side with more rows. Leaves have no density
     of the columns, hence there is no `sample`, `fill` and `score_samples`. `explain` adds up what the splits of a column
-    change along the paths of a row through the trees. Only the ratios of sample weights matter.
+    change along the paths of a row through the trees. Only the ratios of sample weights matter. Whole weights are counts: of a
+    row of weight 3, one copy may be held out and the trees grown on the others. If your weights are no counts, divide them by
+    their mean.
 
     Parameters
     ----------
@@ -136,16 +139,13 @@ class CalibratedTrees(GenerativeEstimator):
         """How trees are grown. Raises ValueError if a parameter is invalid."""
         if self.training is not None:
             raise ValueError("CalibratedTrees has no training options: leave training=None")
-        whole = {
-            name: parameters.whole_number(f"max_{name}", getattr(self, f"max_{name}"), 1)
-            for name in ("trees", "leaves")
-        }
         return GrowthSettings(
-            **whole,
+            trees=parameters.whole_number("max_trees", self.max_trees, 1, MOST_TREES),
+            leaves=parameters.whole_number("max_leaves", self.max_leaves, 2, MOST_LEAVES),
             rate=parameters.number("rate", self.rate, 1e-6, 1.0),
             prior=parameters.number("prior", self.prior, 1e-6, 1e9),
             least_variance=parameters.number("least_variance", self.least_variance, 1e-6, 1e12),
-            patience=parameters.whole_number("patience", self.patience, 1),
+            patience=parameters.whole_number("patience", self.patience, 1, MOST_TREES),
         )
 
     def recipe(self, engine: Engine) -> Recipe:
@@ -167,7 +167,7 @@ class CalibratedTrees(GenerativeEstimator):
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
 
         def report(trees: int, loss: float) -> bool:
-            progress.report(f"tree {trees}, log loss {loss:.4f} on held-out rows", trees / self.max_trees)
+            progress.after_tree(trees, loss, self.max_trees)
             return False
 
         family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
@@ -241,7 +241,9 @@ class CalibratedTrees(GenerativeEstimator):
 
     def _growth_line(self) -> str:
         leaves, losses = self.leaves_.forest.leaves, self.held_out_log_loss_
-        trees = f"{counted(len(leaves), 'tree')} of {min(leaves)} to {max(leaves)} leaves"
+        few, most = min(leaves), max(leaves)
+        size = counted(most, "leaf", "leaves") if few == most else f"{few} to {most} leaves"
+        trees = f"{counted(len(leaves), 'tree')} of {size}"
         if np.isnan(losses[0]):
             return f"{trees}, no rows held out"
         return f"{trees}, log loss {losses.min():.4g} on held-out rows (class frequencies alone: {losses[0]:.4g})"

@@ -31,6 +31,8 @@ from calibayes.kernels.partitions.residuals import (
 from calibayes.kernels.partitions.tree import Tree, grow_tree
 from calibayes.kernels.posterior.logspace import log_normalize
 
+MOST_TREES = 100_000
+"""Largest number of trees."""
 LARGEST_STEP = 4.0
 """Largest full step of a log score, before it is multiplied by the rate."""
 MANY_TREES, FASTER, FASTEST = 100, 1.5, 3.0
@@ -69,12 +71,12 @@ class GrowthSettings:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("trees", 0, 100_000),
+            ("trees", 0, MOST_TREES),
             ("leaves", 2, MOST_LEAVES),
             ("rate", 1e-6, 1.0),
             ("prior", 1e-6, 1e9),
             ("least_variance", 1e-6, 1e12),
-            ("patience", 1, 100_000),
+            ("patience", 1, MOST_TREES),
         ):
             value = getattr(self, name)
             if not least <= value <= most:
