@@ -200,6 +200,14 @@ def test_wins_are_shares_of_tables(board):
     assert np.isnan(board["standings"].win_share(found, "BayesClassifier", "EBM"))
 
 
+def test_means_are_empty_for_models_that_lack_a_fold(board):
+    records = [record("a", m, fold) for m in ("HistGB", "RandomForest", "EBM") for fold in (0, 1)]
+    whole = board["standings"].standing_columns(board["results"].comparable(records))
+    assert sorted(whole["error %"][0].index) == ["EBM", "HistGB", "RandomForest"]
+    lacking = board["standings"].standing_columns(board["results"].comparable(records[:-1]))
+    assert sorted(lacking["error %"][0].index) == ["HistGB", "RandomForest"]
+
+
 def test_scores_of_a_posterior(board):
     posterior = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]])
     found = board["measure"].scores(posterior, np.array([0, 1, 0, 1]))

@@ -108,10 +108,10 @@ def listed(names):
 
 
 COLUMNS = """\
-Elo uses all comparisons that were made; models with fewer tables were measured on the smaller ones. Error and calibration
-error are means over all tables, and empty for those models. The other columns compare two models on the folds that both were
-measured on: geometric means over tables of the ratio of log losses, and of processor seconds. In ratios, log losses and
-seconds are at least 0.001."""
+Elo uses all comparisons that were made; EBM and Khiops were measured on smaller tables only. Error and calibration error are
+means over all tables, and empty for models that were not measured on all of their folds. The other columns compare two models
+on the folds that both were measured on: geometric means over tables of the ratio of log losses, and of processor seconds. In
+ratios, log losses and seconds are at least 0.001."""
 
 
 ORIGINS = """\

@@ -21,7 +21,8 @@ DATA_METRICS = {
 def standing_columns(results):
     """Title -> (values by model, number format, best of the values) of the table of models."""
     errors = means(results, "error")
-    everywhere = errors.columns[errors.notna().all()]
+    folds = results["model"].value_counts()
+    everywhere = folds.index[folds == len(results[["table", "fold"]].drop_duplicates())]
     return {
         "tables": (errors.notna().sum(), "{:.0f}", None),
         "error %": (100 * errors[everywhere].mean(), "{:.2f}", min),
