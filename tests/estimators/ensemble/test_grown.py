@@ -123,6 +123,18 @@ def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(mon
     assert every.tried_rows_ == 900
 
 
+def test_members_learn_from_all_rows_if_trees_are_left_out(monkeypatch):
+    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+        monkeypatch.setattr(module, "MEMBER_ROWS", 300)
+    monkeypatch.setattr(growing, "mixture_weights", lambda *given: np.array([0.9, 0.1]))
+    X, y = parity(900)
+    y = (X["a"] + X["b"] > 0).astype(int)
+    model = BayesClassifier(families=MEMBERS).fit(X, y)
+    assert not hasattr(model, "trees_")
+    used = next(iter(model.models_.values()))
+    assert used.data_statistics_["class_prior"]["count"].sum() == pytest.approx(900)
+
+
 def first_trees(model):
     """The weights in the leaves of the first tree of each forest."""
     parts = zip(model.trees_.forests, model.trees_.masses, strict=True)

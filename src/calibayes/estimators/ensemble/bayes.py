@@ -55,8 +55,9 @@ class BayesClassifier(PosteriorAverage):
     forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
 
     With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
-    all; from 100,000 rows on there is one forest then, for which the members' rows are held out, but of no class a larger
-    share than of the others. With so many columns and classes that growth would take many minutes, fewer trees are grown.
+    all; if the trees are left out, the members are trained on all, too. From 100,000 rows on there is one forest then, for
+    which the members' rows are held out, but of no class a larger share than of the others. With so many columns and classes
+    that growth would take many minutes, fewer trees are grown.
 
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and

@@ -169,7 +169,7 @@ class EnsembleTraining:
     def _with_trees(
         self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings
     ) -> FittedEnsemble:
-        """The ensemble with trees grown on it, if these are better on held-out rows."""
+        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows."""
         self.progress.begin_part(2 * len(self.members), TREES)
         rows, compared, _, crossing = self.division
 
@@ -182,7 +182,8 @@ class EnsembleTraining:
         log_members = self._members_out_of_fold(fitted, context)
         grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
         if grown is None:
-            return replace(fitted, skipped={**fitted.skipped, TREES: NO_GAIN})
+            models = fitted.models if compared.all() else self._train(list(fitted.models), self.all_rows)
+            return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
 
@@ -222,10 +223,16 @@ class EnsembleTraining:
         )
 
     @property
+    def all_rows(self) -> FoldContext:
+        """The context of training on all rows."""
+        return self.context(EvaluationFolds(self.rows, []))
+
+    @property
     def member_rows(self) -> FoldContext:
         """The context of training the members: on all rows, or with trees on those that members are compared on."""
-        rows = self.rows if self.growth is None else self.division.compared_folds().rows
-        return self.context(EvaluationFolds(rows, []))
+        if self.growth is None:
+            return self.all_rows
+        return self.context(EvaluationFolds(self.division.compared_folds().rows, []))
 
     def member(self, name: str) -> Member:
         """An evaluated member."""
