@@ -13,6 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_columns, require_finite, require_positions
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.ordered_bytes import OrderedBytes
+from calibayes.kernels.levels.places import places_in_class
 from calibayes.kernels.partitions.forest import ONE_LEAF, Forest, forest_of, leaf_codes
 from calibayes.kernels.partitions.growth import (
     GrownForest,
@@ -167,7 +168,7 @@ def _grown(
     sample: Sample, settings: GrowthSettings, direction: Array, report: Report
 ) -> tuple[GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
-    place = _place_in_class(sample.labels)
+    place = places_in_class(sample.labels)
     if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
         folds = [fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
         losses = grow_forests(folds, settings, direction, report).losses
@@ -182,11 +183,3 @@ def _grown(
 
 def _best_round(losses: Array) -> int:
     return 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
-
-
-def _place_in_class(codes: Array) -> Array:
-    """The number of rows of the same class before each row, (n,)."""
-    order = np.argsort(codes, kind="stable")
-    place = np.empty(len(codes), dtype=np.intp)
-    place[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
-    return place

@@ -176,9 +176,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             scores = (path.stop, path.log_loss[path.best], path.error[path.best]) if path else (np.nan,) * 3
             lines.append((name, f"{weight:.3f}", *(("" if np.isnan(v) else f"{v:.4g}") for v in scores)))
         if fitted.grown is not None:
-            lines.append(
-                (TREES, f"{fitted.grown.weight:.3f} of all", "", f"{np.nanmin(fitted.grown.losses):.4g}", "")
-            )
+            lines.append((TREES, "", "", f"{np.nanmin(fitted.grown.losses):.4g}", ""))
         lines.append(("ensemble", "1.000", "", f"{fitted.log_loss:.4g}", f"{fitted.error:.4g}"))
         k, d = counted(len(fitted.classes), "class", "classes"), counted(self.n_features_in_, "column")
         size = f"{type(self).__name__}: {k}, {d}, {counted(fitted.rows, 'row')}"
@@ -215,4 +213,5 @@ def _growth_lines(fitted: FittedEnsemble) -> list[str]:
         return []
     forests, trees = len(fitted.grown.forests), fitted.grown.tree_count
     start = f"{fitted.grown.share:g} of the log posterior of the members' average"
-    return [f"trees: {counted(forests, 'forest')} of {counted(trees, 'tree')}, grown on {start}"]
+    weight = f"weight {fitted.grown.weight:.3f} beside the members' average"
+    return [f"trees: {weight}; {counted(forests, 'forest')} of {counted(trees, 'tree')}, grown on {start}"]

@@ -13,7 +13,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES, FittedEnsemble
-from calibayes.estimators.ensemble.growing import GrowthTask, grown_trees
+from calibayes.estimators.ensemble.growing import JEFFREYS, GrowthTask, grown_trees
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.estimators.interface.input import Rows, class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -31,8 +31,6 @@ ONE_FOREST = 100_000
 of one for each fold."""
 NO_GAIN = "no gain on held-out rows"
 """Why trees are left out."""
-JEFFREYS = 0.5
-"""Pseudo-rows per member of the Dirichlet prior of the weights."""
 
 
 class Weighting(NamedTuple):

@@ -30,7 +30,7 @@ from calibayes.kernels.posterior.logspace import held_out_scores, log_normalize
 SHARE = 0.5
 """Of the members' log posterior in the start of the growth."""
 JEFFREYS = 0.5
-"""Pseudo-rows of the Dirichlet prior of the weights of members and trees."""
+"""Pseudo-rows per member, or trees, of the Dirichlet prior of the weights."""
 LEAST_WEIGHT = 0.5
 """The members' average has a weight beside the trees if it is at least this. The weights are those of held-out rows, whose
 predictions are those of one forest, and the average of the forests is better."""

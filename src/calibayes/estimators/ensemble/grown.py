@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite, require_length, require_number
 from calibayes.encoders.ordered_bytes import OrderedBytes
+from calibayes.estimators.interface.marginals import ColumnSum, Marginals
 from calibayes.kernels.partitions.forest import Forest
 from calibayes.kernels.partitions.growth import forest_scores
 from calibayes.kernels.partitions.path_terms import path_terms
@@ -85,39 +86,9 @@ class GrownTrees:
         pairs = zip(self.forests, self.log_factors, strict=True)
         return [forest_scores(columns, forest, log_factor) for forest, log_factor in pairs]
 
-    def terms(self, table: Table) -> list[ScoreTerms]:
-        """The scores of each forest as sums over columns."""
-        columns = self.bytes.encode(table)
+    def marginals(self, table: Table) -> list[Marginals]:
+        """The scores of each forest for any known columns: contributions along the paths of the rows."""
+        columns, none = self.bytes.encode(table), np.zeros(len(self.log_factors[0]))
         parts = zip(self.forests, self.log_factors, self.masses, strict=True)
-        return [ScoreTerms(self.bytes.indices, *path_terms(columns, *part)) for part in parts]
-
-
-@dataclass(frozen=True)
-class ScoreTerms:
-    """The scores of a forest as a sum over columns.
-
-    Attributes
-    ----------
-    indices : tuple of int
-        Positions of the columns in the table.
-    terms : (n, k, len(indices)) array
-    constant : (k,) array
-        The scores without any column.
-    """
-
-    indices: tuple[int, ...]
-    terms: Array
-    constant: Array
-
-    def scores(self, present: Array) -> Array:
-        """The scores with some columns of the table, (d,) booleans: (n, k)."""
-        return np.asarray(self.terms[:, :, present[list(self.indices)]].sum(axis=2) + self.constant)
-
-    def along(self, order: Array) -> Iterator[Array]:
-        """The scores with the first column of an order of all columns, with the first two, and so on, (n, k) each."""
-        place = {j: position for position, j in enumerate(self.indices)}
-        scores = np.zeros(self.terms.shape[:2]) + self.constant
-        for j in order.tolist():
-            if j in place:
-                scores = scores + self.terms[:, :, place[j]]
-            yield scores
+        sums = [ColumnSum(self.bytes.indices, *path_terms(columns, *part)) for part in parts]
+        return [Marginals(table.names, none, (scores,)) for scores in sums]

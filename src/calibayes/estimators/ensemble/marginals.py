@@ -10,7 +10,6 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
-from calibayes.estimators.ensemble.grown import ScoreTerms
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
@@ -37,7 +36,7 @@ class AverageOfMembers:
         All columns of the table.
     fitted : FittedEnsemble
     members : tuple of MemberMarginals
-    trees : tuple of ScoreTerms
+    trees : tuple of Marginals
         The scores of the forests that are grown on the members: contributions along the paths of the rows.
     n : int
         Number of rows.
@@ -46,16 +45,16 @@ class AverageOfMembers:
     columns: Sequence[int]
     fitted: FittedEnsemble
     members: tuple[MemberMarginals, ...]
-    trees: tuple[ScoreTerms, ...]
+    trees: tuple[Marginals, ...]
     n: int
 
     def scores(self, present: Array) -> Array:
         members = [member.marginals.scores(present) for member in self.members]
-        return self._average(members, [terms.scores(present) for terms in self.trees])
+        return self._average(members, [forest.scores(present) for forest in self.trees])
 
     def along(self, order: Array) -> Iterator[Array]:
         members = [member.marginals.along(order) for member in self.members]
-        trees = [terms.along(order) for terms in self.trees]
+        trees = [forest.along(order) for forest in self.trees]
         return (
             self._average([next(path) for path in members], [next(path) for path in trees]) for _ in order
         )
@@ -72,7 +71,7 @@ class AverageOfMembers:
 def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
     """log p(class | known columns) of an ensemble. Raises ValueError if a member cannot be explained."""
     members = tuple(_member_marginals(name, model, table) for name, model in fitted.models.items())
-    trees = () if fitted.grown is None else tuple(fitted.grown.terms(table))
+    trees = () if fitted.grown is None else tuple(fitted.grown.marginals(table))
     part = AverageOfMembers(range(len(table.names)), fitted, members, trees, table.n)
     return Marginals(table.names, np.zeros(len(fitted.classes)), (part,))
 

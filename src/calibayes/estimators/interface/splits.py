@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.parameters import WHOLE, whole_number
+from calibayes.kernels.levels.places import places_in_class
 from calibayes.kernels.numbers.row_weights import count_of_one, weight_of_one, whole_counts
 from calibayes.tables.row_hashes import MULTIPLIER, content_hashes, mixed, table_order_hashes
 
@@ -102,7 +103,7 @@ class Division(NamedTuple):
         codes, share = self.rows.codes, self.compared.mean()
         counts = np.bincount(codes)
         most = np.minimum(np.ceil(share * counts), counts - 1)
-        return np.asarray(self.compared & (_places(codes) < most[codes]))
+        return np.asarray(self.compared & (places_in_class(codes) < most[codes]))
 
 
 def evaluation_folds(cv: Any, rows: Rows, n: int, seed: int) -> EvaluationFolds:
@@ -128,16 +129,8 @@ def divided(cv: Any, rows: Rows, n: int, seed: int, most: int | None = None) -> 
     share = min((TRIAL_ROWS if most is None else most) / many, 1.0) if cv is None else 1.0
     fold = assign_folds(rows.codes, count, share)
     compared = fold != LEFT_OUT
-    crossing = masks_of(_places(rows.codes) // count % count, count)
+    crossing = masks_of(places_in_class(rows.codes) // count % count, count)
     return Division(rows, compared, masks_of(fold[compared], count), crossing)
-
-
-def _places(codes: Array) -> Array:
-    """The place of each row among the rows of its class, (n,)."""
-    order = np.argsort(codes, kind="stable")
-    places = np.empty(len(codes), dtype=np.intp)
-    places[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
-    return places
 
 
 def held_out_masks(cv: Any, rows: Rows, n: int, seed: int) -> list[Array]:
