@@ -71,7 +71,7 @@ class ColumnSums:
         if isinstance(self.counts, DistinctSums):
             low = high = self.counts.values
             return ColumnSummary(low, high, self.counts.rows, weights.sum(axis=1), True, lambda: weights)
-        return cells_summary(self.counts.counts, weights.sum(axis=1), lambda: weights)
+        return cells_summary(self.counts.counts, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:
