@@ -21,6 +21,7 @@ from calibayes.tables.summaries.column import ColumnSummary, cells_summary
 from calibayes.tables.summaries.level_weights import level_weights
 from calibayes.tables.summaries.sample import Sample, sample_of
 from calibayes.tables.summaries.summary import Moments, TableSummary
+from calibayes.tables.summaries.weights import summable
 from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
 
 Result = TypeVar("Result")
@@ -53,7 +54,7 @@ class InMemory(TableSummary):
         return self._missing(j)[1]
 
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        return level_weights(self.head, indices, self.weight, weights_needed=weights_needed)
+        return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
 
     def moments(self, indices: Sequence[int]) -> Moments:
         columns, has_missing = numeric_columns(self.head, indices)
@@ -88,7 +89,7 @@ class InMemory(TableSummary):
     def _missing(self, j: int) -> tuple[int, float]:
         def of_rows() -> tuple[int, float]:
             mask = self.head.missing_mask(j)
-            return int(np.count_nonzero(mask)), float(self.weight @ mask)
+            return int(np.count_nonzero(mask)), float(self._weights @ mask)
 
         return (0, 0.0) if self._is_complete else self.cached(("missing", j), of_rows)
 
@@ -114,7 +115,7 @@ class InMemory(TableSummary):
         weights = (
             rows.astype(np.float64)
             if self._counts_rows
-            else np.bincount(positions, self.weight[self._known(j)], size)
+            else np.bincount(positions, self._weights[self._known(j)], size)
         )
         return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j, size))
 
@@ -127,11 +128,11 @@ class InMemory(TableSummary):
         else:
             positions = distinct_values(self.head, j)[1][known]
         cells = positions * columns + self._labels[known] % columns  # -1, no label, becomes the last column
-        return np.bincount(cells, self.weight[known], size * columns).reshape(size, columns)
+        return np.bincount(cells, self._weights[known], size * columns).reshape(size, columns)
 
     def _divided(self, j: int, numbers: Array) -> ColumnSummary:
         """The summary of a column with very many distinct numbers."""
-        weight = self.weight[self._known(j)]
+        weight = self._weights[self._known(j)]
         tree, counts = divided(numbers, weight)
 
         def count_classes() -> Array:
@@ -152,6 +153,11 @@ class InMemory(TableSummary):
     def _counts_rows(self) -> bool:
         """Whether every row has weight 1."""
         return bool((self.weight == 1.0).all())
+
+    @cached_property
+    def _weights(self) -> Array:
+        """Weights whose sums are the same in any order."""
+        return summable(self.weight)
 
     @cached_property
     def _labels(self) -> Array:
