@@ -38,6 +38,7 @@ from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop
 from calibayes.rules import rule_named
 from calibayes.tables.origin import like_frame
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText
 from calibayes.tables.training_table import TrainingTable
@@ -95,7 +96,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         allows_zero = self.allows_lost_classes and rule_named(self.rule).is_closed_form
         return class_prior_of(self.class_priors(k), allows_zero)
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         """The kind of each column, if the estimator chooses it."""
         return None
 

@@ -23,6 +23,7 @@ from calibayes.learn.progress import Callback
 from calibayes.learn.train import Fold
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 
@@ -112,7 +113,7 @@ class Recipe:
     random_state : int, RandomState or None
     callbacks : sequence
         Those of the options, and progress reports.
-    describe : function of the column binding and the training table
+    describe : function of the column binding and the summary of the training table
         The schema of the columns, or None.
     default_start : str
     is_tempered_if_wide : bool
@@ -127,7 +128,7 @@ class Recipe:
     engine: Engine
     random_state: Any = None
     callbacks: Sequence[Callback] = ()
-    describe: Callable[[ColumnBinding, Table], Schema | None] = lambda binding, table: None
+    describe: Callable[[ColumnBinding, TableSummary], Schema | None] = lambda binding, summary: None
     default_start: str = "data"
     is_tempered_if_wide: bool = False
     seeds: np.random.RandomState = field(init=False, repr=False, compare=False)
@@ -174,7 +175,8 @@ class Assembly(NamedTuple):
 def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
     specification = recipe.specify(rows, classes)
-    binding = bind(specification.families, rows.table, rows.weight, rows.codes)
+    summary = rows.summary
+    binding = bind(specification.families, summary)
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
@@ -182,7 +184,7 @@ def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)
     model = Product(specification.class_prior, families).bind(layouts, names)
-    schema = recipe.describe(binding, rows.table)
+    schema = recipe.describe(binding, summary)
     return Assembly(binding, model, classes, schema, specification.notes)
 
 

@@ -16,6 +16,8 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
+from calibayes.tables.summaries.in_memory import summary_of
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 from calibayes.tables.training_table import TrainingTable, training_table
@@ -208,6 +210,11 @@ class Rows(NamedTuple):
             return self
         factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
         return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.positions[keep], factor)
+
+    @property
+    def summary(self) -> TableSummary:
+        """The summary of the rows, which encoders are fitted to."""
+        return summary_of(self.table, self.weight, self.codes)
 
     def described(self) -> TrainingTable:
         """Size and columns of the table, as it was given."""

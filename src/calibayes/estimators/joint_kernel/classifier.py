@@ -46,7 +46,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
@@ -150,12 +150,12 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
                     self,
                     {
                         **vars(reader),
-                        **_state(classes, rows.table, density, Smoothing(steps[0], prior_rows[0])),
+                        **_state(classes, rows.summary, density, Smoothing(steps[0], prior_rows[0])),
                     },
                 )
             losses = _leave_one_out_losses(density, prior_rows)
             place, step = best_smoothing(losses[:, steps])
-        state = _state(classes, rows.table, density, Smoothing(steps[step], prior_rows[place]))
+        state = _state(classes, rows.summary, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
@@ -245,12 +245,14 @@ def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Arr
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 
-def _state(classes: Array, table: Table, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
+def _state(
+    classes: Array, summary: TableSummary, density: JointDensity, smoothing: Smoothing
+) -> dict[str, Any]:
     """The fitted attributes."""
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
-        "schema_": column_types(table),
+        "schema_": column_types(summary),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
@@ -267,4 +269,4 @@ def trained_at(
     )
     set_training_table(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, rows.table, density, smoothing)})
+    return adopt(model, {**vars(model), **_state(classes, rows.summary, density, smoothing)})

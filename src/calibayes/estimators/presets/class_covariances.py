@@ -56,7 +56,7 @@ def class_covariances(
     if encoder is None:
         x = np.asarray(numeric_matrix(rows.table, columns), dtype=np.float64)
     else:
-        x = encoder.fit(rows.table, columns, rows.weight, rows.codes).encode(rows.table)
+        x = encoder.fit(rows.summary, columns).encode(rows.table)
     if np.isnan(x).any():
         raise ValueError("shrinkage='auto' and covariance_estimator need rows without missing values (NaN)")
     estimate = shrunk_covariance if covariance_estimator is None else _by_estimator(covariance_estimator)

@@ -24,7 +24,7 @@ from calibayes.estimators.presets.kinds import KindChoices
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 
 Kind = TypeVar("Kind", bound=Family)
 
@@ -81,8 +81,8 @@ class JointPreset(TabularNB):
             lambda positions, encoder: self.joint_columns(positions, encoder, rows, len(classes)),
         )
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return joint_schema(self.family_name, self.kinds, binding, table)
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return joint_schema(self.family_name, self.kinds, binding, summary)
 
     def learned_family(self, kind: type[Kind]) -> Kind | None:
         """The joint family after training; None if it has no columns. Raises ValueError if there were too few rows."""

@@ -14,6 +14,7 @@ from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.interface.input import Rows
 from calibayes.families.tree.structures import LARGEST_TABLES
 from calibayes.kernels.levels.counts import offsets, weighted_counts
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 MOST_IN_TREE = (256, 128, 64, 32, 16)
@@ -33,7 +34,7 @@ class Positions:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("chosen", self.chosen)
 
-    def __call__(self, table: Table) -> list[int]:
+    def __call__(self, table: Table | TableSummary) -> list[int]:
         return list(self.chosen)
 
 
@@ -65,7 +66,7 @@ def most_relevant_columns(
 
     ``fit`` says whether the tables of columns with given numbers of levels fit into memory.
     """
-    fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
+    fitted = encoder.fit(rows.summary, positions)
     levels = fitted.layout()["levels"]
     if fit(levels):
         return None
@@ -108,5 +109,5 @@ def _levels(encoder: Encoder, positions: Sequence[int], rows: Rows) -> Sequence[
     """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
     if not positions:
         return ()
-    levels: Sequence[int] = encoder.fit(rows.table, positions, rows.weight, rows.codes).layout()["levels"]
+    levels: Sequence[int] = encoder.fit(rows.summary, positions).layout()["levels"]
     return levels

@@ -28,6 +28,7 @@ from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_mode
 from calibayes.families import Categorical
 from calibayes.kernels.partitions.forest import MOST_LEAVES
 from calibayes.kernels.partitions.growth import MOST_TREES, GrowthSettings
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted
 
@@ -191,8 +192,8 @@ class CalibratedTrees(GenerativeEstimator):
                 )
         return tuple(sorted(positions.items()))
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return column_types(table)
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return column_types(summary)
 
     # -- training --------------------------------------------------------------------------------------------------
 
