@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from calibayes.tables.streams.arrow_stream import Rows
 from calibayes.tables.streams.faults import read_twice
@@ -47,6 +47,8 @@ class GroupedSource:
     size: int
     """Number of rows of a chunk."""
 
+    repetition: ClassVar[None] = None
+
     @property
     def rows(self) -> int:
         return sum(sum(file.group_rows) for file in self.files)
@@ -59,7 +61,9 @@ class GroupedSource:
                 group = RowGroup(read, sum(file.group_rows[i] for i in numbers), self.size)
                 place = f"{_named(file.group_name, numbers)} of {file.path}"
                 for number in range(len(group)):
-                    yield Rows(first + number * self.size, partial(_read_chunk, group, number, place))
+                    before = number * self.size
+                    count = min(self.size, group.rows - before)
+                    yield Rows(first + before, count, partial(_read_chunk, group, number, place))
                 first += group.rows
 
 
