@@ -39,7 +39,7 @@ def is_streamed(source: Any) -> bool:
         return False
     if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
         return True
-    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source):
+    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source) or is_duckdb(source):
         return True
     return callable(source) and not isinstance(source, type) and not hasattr(source, "__array__")
 
