@@ -143,6 +143,8 @@ def test_files_and_streams_give_the_same_model_as_memory(
 ) -> None:
     estimator, columns = CASES[case]
     frame = table() if columns is COUNTS or "mixture" in case or "linear" in case else with_gaps(table())
+    if source is as_csv and "flag" in columns:  # a CSV file has no booleans, only words for them
+        frame = frame.assign(flag=np.where(frame["flag"], "yes", "no"))
     frame = frame[[*columns, "target"]]
     X = frame[columns]
     with warnings.catch_warnings():
