@@ -16,7 +16,7 @@ from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layo
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding, bind
 from calibayes.estimators.interface import parameters
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback
@@ -24,7 +24,6 @@ from calibayes.learn.train import Fold
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summaries.summary import TableSummary
-from calibayes.tables.table import Table
 
 
 @parameters.estimator
@@ -120,7 +119,7 @@ class Recipe:
         Whether the temperature is chosen by inner folds if the table has more columns than rows.
     """
 
-    specify: Callable[[Rows, Array], Specification]
+    specify: Callable[[Any, Array], Specification]
     rule: Rule
     stop: Any
     max_iter: int
@@ -163,16 +162,16 @@ class Assembly(NamedTuple):
     schema: Schema | None = None
     notes: Mapping[str, Any] = {}
 
-    def source(self, rows: Rows, held_out: Array | None = None) -> ArraySource:
+    def source(self, rows: TrainingRows, held_out: Array | None = None) -> ArraySource:
         """The encoded rows; ``held_out`` (n,) booleans are those that do not train."""
         if held_out is None:
-            weight, validation = rows.weight, np.zeros(len(rows.codes))
+            weight, validation = rows.weight, np.broadcast_to(0.0, len(rows.codes))
         else:
             weight, validation = rows.weight * ~held_out, rows.weight * held_out
-        return encoded_source(self.binding, self.model, rows.table, rows.codes, weight, validation)
+        return encoded_source(rows.encoded(self.binding), self.model, rows.codes, weight, validation)
 
 
-def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
+def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
     specification = recipe.specify(rows, classes)
     summary = rows.summary
@@ -195,11 +194,11 @@ def layouts_of(binding: ColumnBinding, classes: Array) -> tuple[dict[str, Layout
 
 
 def encoded_source(
-    binding: ColumnBinding, model: Product, table: Table, codes: Array, weight: Array, held_out: Array
+    columns: Mapping[str, Array], model: Product, codes: Array, weight: Array, held_out: Array
 ) -> ArraySource:
     """Encoded rows in blocks of a size that suits the model."""
     return ArraySource(
-        binding.encode(table),
+        columns,
         codes,
         weight,
         held_out,

@@ -36,6 +36,7 @@ from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
+from calibayes.estimators.interface.streaming import in_memory
 from calibayes.estimators.joint_kernel.density import (
     PRIOR_ROWS,
     JointDensity,
@@ -138,6 +139,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         steps, prior_rows = self._candidates()
         reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
         with collected_warnings(), one_thread(), self._threads():
+            X, y, sample_weight = in_memory(X, y, sample_weight)
             classes, rows = training_rows(
                 reader, X, y, sample_weight, self.class_weight, most_weight=np.inf
             )  # only ratios of weights are used

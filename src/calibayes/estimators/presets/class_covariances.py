@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.kernels.numbers.shrinkage import shrunk_covariance
 from calibayes.tables.table import numeric_matrix
 
@@ -84,7 +84,7 @@ def _by_estimator(estimator: Any) -> Callable[[Array, Array], Array]:
     return covariance
 
 
-def class_weights(rows: Rows, fixed: Array | None, k: int) -> Array:
+def class_weights(rows: TrainingRows, fixed: Array | None, k: int) -> Array:
     """Weights with which covariances of k classes are averaged, (k,): fixed class probabilities, or their frequencies."""
     if fixed is not None:
         return np.asarray(fixed, dtype=np.float64)

@@ -77,7 +77,7 @@ def joint_specifications(
 
 def with_most_relevant(
     specification: Specification,
-    table: Table,
+    table: TableSummary,
     choose: Callable[[Sequence[int], Encoder], list[int] | None],
 ) -> Specification:
     """The specification with the first family over the chosen columns only; the others depend on the class alone.

@@ -11,9 +11,10 @@ from scipy.special import xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_columns
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.families.tree.structures import LARGEST_TABLES
 from calibayes.kernels.levels.counts import offsets, weighted_counts
+from calibayes.tables.summaries.sample import Sample
 from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
@@ -39,7 +40,7 @@ class Positions:
 
 
 def tree_columns(
-    positions: Sequence[int], encoder: Encoder, rows: Rows, k: int, max_cells: int
+    positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int, max_cells: int
 ) -> list[int] | None:
     """The columns that depend on the class most, as many as fit; None if all columns fit.
 
@@ -57,7 +58,7 @@ def tree_columns(
 def most_relevant_columns(
     positions: Sequence[int],
     encoder: Encoder,
-    rows: Rows,
+    rows: TrainingRows,
     k: int,
     numbers: Sequence[int],
     fit: Callable[[Sequence[int]], bool],
@@ -70,7 +71,8 @@ def most_relevant_columns(
     levels = fitted.layout()["levels"]
     if fit(levels):
         return None
-    relevance = np.round(class_relevance(fitted.encode(rows.table), levels, rows, k), 8)
+    sample = rows.summary.sample
+    relevance = np.round(class_relevance(fitted.encode(sample.table), levels, sample, k), 8)
     for most in numbers:
         least = np.sort(relevance)[-most - 1] if most < len(positions) else -np.inf
         chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
@@ -87,7 +89,7 @@ def fits(levels: Sequence[int], k: int, max_cells: int, most_cells: float) -> bo
     return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= most_cells)
 
 
-def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> Array:
+def class_relevance(codes: Array, levels: Sequence[int], rows: Sample, k: int) -> Array:
     """How clearly each column depends on the class, (d,): the G statistic, standardized for its degrees of freedom."""
     labels = (
         np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
@@ -105,7 +107,7 @@ def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> 
     return np.asarray((2.0 * gain - freedom) / np.sqrt(2.0 * freedom))
 
 
-def _levels(encoder: Encoder, positions: Sequence[int], rows: Rows) -> Sequence[int]:
+def _levels(encoder: Encoder, positions: Sequence[int], rows: TrainingRows) -> Sequence[int]:
     """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
     if not positions:
         return ()
