@@ -66,7 +66,7 @@ def ordered_bits(x: Array) -> Array:
 def native_distinct_positions(module: Any, x: Array, most: int) -> Any:
     x = as_float64(x)
     if len(x) <= SORTED_ROWS and _is_varied(module, x[:FIRST_ROWS]):
-        return NotImplemented
+        return distinct_positions.numpy(x, most)
     values, positions = np.empty(most), np.empty(len(x), dtype=np.int64)
     count = module.distinct_positions(x, values, positions)
     if count < 0:

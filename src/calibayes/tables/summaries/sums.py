@@ -17,7 +17,7 @@ from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cell_sums import CellSums, cell_sums, in_root_cells
 from calibayes.tables.summaries.cells import PASSES, refined
-from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums
 from calibayes.tables.summaries.exceeding import SeenNumbers
 from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums
@@ -69,9 +69,8 @@ class ColumnSums:
         """The summary of the column, if these are the sums of all rows."""
         weights = self.counts.weights
         if isinstance(self.counts, DistinctSums):
-            low = high = self.counts.values
-            return ColumnSummary(low, high, self.counts.rows, weights.sum(axis=1), True, lambda: weights)
-        return cells_summary(self.counts.counts, lambda: weights)
+            return values_summary(self.counts.values, self.counts.rows, weights.sum(axis=1), lambda: weights)
+        return cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:

@@ -23,7 +23,7 @@ def summable(weight: Array) -> Array:
     A weight changes by at most the rounding error of the sum of all weights. Whole numbers do not change.
 
     >>> weight = summable(np.array([0.1, 0.2, 0.3]))
-    >>> weight[0] + (weight[1] + weight[2]) == (weight[0] + weight[1]) + weight[2]
+    >>> bool(weight[0] + (weight[1] + weight[2]) == (weight[0] + weight[1]) + weight[2])
     True
     """
     _, exponent = math.frexp(float(weight.sum()))
