@@ -113,14 +113,19 @@ class DeviceArray(OnDevice):
 
     def __getitem__(self, key: Any) -> DeviceArray:
         parts = key if isinstance(key, tuple) else (key,)
-        if parts and isinstance(parts[0], DeviceArray | np.ndarray):  # rows at given positions
-            rows = self.wrap(
-                self.placement.xp.take(self.values, self.raw(parts[0]), axis=0),
-            )
+        if parts and isinstance(parts[0], DeviceArray | np.ndarray):  # rows at given positions, or of a mask
+            rows = self._rows(self.raw(parts[0]))
             return rows[(slice(None), *parts[1:])] if len(parts) > 1 else rows
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)
         return self.wrap(self.values[parts])
+
+    def _rows(self, selection: Any) -> DeviceArray:
+        """The rows at given positions, or those where a mask is true."""
+        xp = self.placement.xp
+        if numpy_type(selection).kind == "b":
+            selection = xp.nonzero(selection)[0]
+        return self.wrap(xp.take(self.values, selection, axis=0))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Only for a boolean mask of the same shape."""

@@ -52,9 +52,7 @@ def up_to_second(
     x: DeviceArray, center: Any, weights: DeviceArray, *, pool_second: bool = False
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     place, center, w = x.placement, x.raw(center), x.raw(weights)
-    second_weights = w
-    if pool_second:
-        second_weights = moments.sum_over_classes(weights).values
+    second_weights = moments.sum_over_classes(weights).values if pool_second else w
     first = _first(place, x.values, center, w)
     return weights.sum(axis=0), x.wrap(first), x.wrap(_outer(place, x.values, center, second_weights))
 

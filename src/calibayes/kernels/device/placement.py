@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,13 @@ def to_numpy(array: Any) -> Array:
 
 def numpy_type(array: Any) -> np.dtype[Any]:
     """The NumPy type that corresponds to the type of an array."""
-    return np.dtype(str(array.dtype).rsplit(".", maxsplit=1)[-1])
+    return _numpy_type_named(str(array.dtype))
+
+
+@cache
+def _numpy_type_named(name: str) -> np.dtype[Any]:
+    """By the name of a type, such as "torch.float64"."""
+    return np.dtype(name.rsplit(".", maxsplit=1)[-1])
 
 
 def row_ranges(n: int, row_bytes: int) -> list[slice]:
