@@ -15,6 +15,7 @@ from calibayes.kernels.posterior.logspace import (
     NEGLIGIBLE,
     Assessment,
     assess,
+    indicators,
     log_normalize,
     scores,
     without_negligible,
@@ -136,7 +137,7 @@ def _sums(assessment: Assessment) -> dict[str, Any]:
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
     """Scores and weights by the methods of a rule, for rules that have no kernel."""
-    onehot = block.onehot(log_joint.shape[1])
+    onehot = indicators(block.labels, log_joint.shape[1])
     log_posterior, _ = log_normalize(log_joint)
     weight = block.weight if rule.uses_unlabeled else block.weight * onehot.sum(axis=1)
     sums: dict[str, Any] = {

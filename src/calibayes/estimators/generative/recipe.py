@@ -15,6 +15,7 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Trees
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding, bind
+from calibayes.estimators.generative.device_support import require_device_support
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.families import ClassPrior, Product
@@ -63,6 +64,15 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     refit: bool = True
     temperature: float | str = 1.0
     callbacks: Sequence[Callback] | None = None
+
+    @staticmethod
+    def given(training: Any) -> TrainingOptions:
+        """The options given, or those by default. Raises ValueError if they are invalid."""
+        options = TrainingOptions() if training is None else training
+        if not isinstance(options, TrainingOptions):
+            raise ValueError(f"training must be TrainingOptions() or None, got {training!r}")
+        options.check()
+        return options
 
     def check(self) -> None:
         """Raises ValueError if an option is invalid."""
@@ -179,6 +189,7 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
+    require_device_support(recipe.engine, families, recipe.rule, recipe.options.batch_size)
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from calibayes.core.notices import note_once
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.device_input import DeviceTable, refuse_on_device
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
@@ -294,6 +295,9 @@ def convert(estimator: Any, table: Table) -> Table:
 def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
+    if isinstance(X, DeviceTable) and get_tags(estimator).array_api_support:
+        X = X.host
+    refuse_on_device(estimator, X)
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X

@@ -20,6 +20,8 @@ from calibayes.estimators.interface import nested_parameters, pickles
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
+HOME = "_home"
+"""Attribute of an estimator: where its training rows are, if they are on a device."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
@@ -53,9 +55,12 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
 def unfitted_copy(model: Any) -> Any:
     """A copy of an estimator with its constructor parameters alone."""
     blank, parameters = copy.copy(model), BaseEstimator.get_params(model, deep=False)
-    # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks).
+    # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks), but for
+    # the device of the training rows.
     blank.__dict__ = {
-        name: value for name, value in vars(model).items() if name in parameters or name.startswith("_")
+        name: value
+        for name, value in vars(model).items()
+        if name in parameters or (name.startswith("_") and name != HOME)
     }
     return blank
 
