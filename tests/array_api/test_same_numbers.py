@@ -95,7 +95,11 @@ def assert_same_trees(left, right, rtol):
 @pytest.mark.parametrize(
     ("case", "rule"),
     [(case, RC()) for case in CASES]
-    + [(case, rule) for case in ("naive", "linear", "quadratic", "levels", "counts") for rule in (ML(), GDT())],
+    + [
+        (case, rule)
+        for case in ("naive", "linear", "quadratic", "levels", "counts")
+        for rule in (ML(), GDT())
+    ],
     ids=str,
 )
 def test_statistics_parameters_and_predictions_are_those_of_numpy(library, case, rule):

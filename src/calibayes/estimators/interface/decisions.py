@@ -148,10 +148,10 @@ class Decisions:
         if costs is not None and thresholds is not None:
             raise ValueError("give costs or thresholds, not both")
         if costs is not None:
-            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
+            return least_cost(posterior, checked_costs(costs, posterior.shape[1]))
         if thresholds is None:
             return most_probable(scores)
         values = np.asarray(thresholds, dtype=np.float64)
-        if values.shape != (len(self.classes_),) or not (values > 0).all():
-            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
+        if values.shape != posterior.shape[1:] or not (values > 0).all():
+            raise ValueError(f"thresholds must be {posterior.shape[1]} positive numbers, one for each class")
         return above_thresholds(posterior, values)

@@ -61,13 +61,13 @@ def computed(place: Placement, ufunc: str, operands: Sequence[Any]) -> Any:
     converted = [_as_kind(place, operand, kind) for operand in operands]
     if ufunc in OPERATORS:
         return OPERATORS[ufunc](*converted)
-    return getattr(place.xp, name)(*(_as_array(place, operand) for operand in converted))
+    return getattr(place.xp, name)(*(_as_array(place, operand, kind) for operand in converted))
 
 
 def selected(place: Placement, condition: Any, left: Any, right: Any) -> Any:
     """`np.where` of arrays and Python numbers."""
     kind = max(map(_kind, (left, right)), key=RANK.__getitem__)
-    sides = [_as_array(place, _as_kind(place, side, kind)) for side in (left, right)]
+    sides = [_as_array(place, _as_kind(place, side, kind), kind) for side in (left, right)]
     return place.xp.where(condition, *sides)
 
 
@@ -87,9 +87,9 @@ def _as_kind(place: Placement, operand: Any, kind: str) -> Any:
     return place.xp.astype(operand, place.xp.int64 if kind in "iu" else place.xp.float64)
 
 
-def _as_array(place: Placement, operand: Any) -> Any:
-    """A Python number as an array without axes, filled on the device."""
+def _as_array(place: Placement, operand: Any, kind: str) -> Any:
+    """A Python number as an array of a kind of type without axes, filled on the device."""
     if hasattr(operand, "shape"):
         return operand
-    types = {"b": place.xp.bool, "i": place.xp.int64, "f": place.xp.float64}
-    return place.xp.full((), operand, dtype=types[_kind(operand)], device=place.device)
+    types = {"b": place.xp.bool, "i": place.xp.int64, "u": place.xp.int64, "f": place.xp.float64}
+    return place.xp.full((), operand, dtype=types[kind], device=place.device)
