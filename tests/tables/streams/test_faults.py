@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.tables.streams import parquet_files, sequential
+from calibayes.tables.streams.arrow import sequential
+from calibayes.tables.streams.files import parquet as parquet_files
 from calibayes.tables.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,

@@ -9,10 +9,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from calibayes.tables.streams.arrow.modules import pyarrow
+from calibayes.tables.streams.arrow.sequential import SequentialSource
 from calibayes.tables.streams.chunk import chunk_rows
 from calibayes.tables.streams.faults import place_named
-from calibayes.tables.streams.pyarrow_modules import pyarrow
-from calibayes.tables.streams.sequential import SequentialSource
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import place_named, read_twice
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import with_partition
 
 MAGIC = b"ARROW1"
 """First bytes of a file that can be read at any place; others hold a stream."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from calibayes.tables.streams.partitions import partition_texts, partition_types, partition_values
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import partition_texts, partition_types, partition_values
 from calibayes.tables.text import listed
 
 KINDS = {
