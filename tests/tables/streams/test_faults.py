@@ -220,6 +220,14 @@ def test_what_can_be_read_only_once_is_refused():
             opened(source)
 
 
+def test_what_is_empty_when_it_is_read_again_says_so():
+    reader = TABLE.to_reader()
+    stream = opened(lambda: reader)
+    chunks_of(stream)
+    with pytest.raises(ValueError, match=r"the reader has no rows; if it was read before .* pass a function"):
+        chunks_of(stream)
+
+
 def test_other_objects_are_refused():
     with pytest.raises(ValueError, match="rows cannot be read from a int"):
         opened(3)

@@ -40,7 +40,7 @@ def is_streamed(source: Any) -> bool:
     """
     if isinstance(source, np.ndarray):
         return isinstance(source, np.memmap) and source.nbytes > memory_budget()
-    if nw.dependencies.is_into_dataframe(source):
+    if nw.dependencies.is_into_dataframe(source) or nw.dependencies.is_into_series(source):
         return False
     if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
         return True
