@@ -9,7 +9,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.streams.arrow_readers import (
+from calibayes.tables.streams.arrow.layout import Layout
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
+from calibayes.tables.streams.arrow.readers import (
     Readable,
     is_duckdb,
     read_duckdb,
@@ -17,14 +19,17 @@ from calibayes.tables.streams.arrow_readers import (
     read_factory,
     read_lazyframe,
 )
-from calibayes.tables.streams.arrow_stream import ArrowStream
+from calibayes.tables.streams.arrow.stream import ArrowStream
 from calibayes.tables.streams.chunk import RowStream, chunk_rows
-from calibayes.tables.streams.datasets import read_csv_files, read_dataset, read_ipc_files, read_parquet_files
-from calibayes.tables.streams.files import FoundFile, found_files, is_path
+from calibayes.tables.streams.files.datasets import (
+    read_csv_files,
+    read_dataset,
+    read_ipc_files,
+    read_parquet_files,
+)
+from calibayes.tables.streams.files.found import FoundFile, found_files, is_path
 from calibayes.tables.streams.kept import memory_budget
-from calibayes.tables.streams.layout import Layout
 from calibayes.tables.streams.memory import ArrayStream, TableSource
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow, pyarrow
 
 
 def is_streamed(source: Any) -> bool:
@@ -35,7 +40,7 @@ def is_streamed(source: Any) -> bool:
     """
     if isinstance(source, np.ndarray):
         return isinstance(source, np.memmap) and source.nbytes > memory_budget()
-    if nw.dependencies.is_into_dataframe(source):
+    if nw.dependencies.is_into_dataframe(source) or nw.dependencies.is_into_series(source):
         return False
     if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
         return True

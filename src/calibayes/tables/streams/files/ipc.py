@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import place_named, read_twice
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import with_partition
 
+LARGE_BATCH = 2**20
+"""A local file that has batches of more rows is mapped into memory, so that no batch is read as a whole."""
 MAGIC = b"ARROW1"
 """First bytes of a file that can be read at any place; others hold a stream."""
 
@@ -27,11 +29,18 @@ class IpcFile:
     group_name: ClassVar[str] = "batch"
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
-        with _opened(self.path, self.filesystem, [self.schema.names.index(name) for name in columns]) as file:
+        filesystem = _mapped(self.filesystem) if max(self.group_rows) > LARGE_BATCH else self.filesystem
+        with _opened(self.path, filesystem, [self.schema.names.index(name) for name in columns]) as file:
             for number in numbers:
                 batch = file.get_batch(number)
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
+
+
+def _mapped(filesystem: Any) -> Any:
+    """A local file system that maps files; another one unchanged."""
+    fs = module_of_pyarrow("fs")
+    return fs.LocalFileSystem(use_mmap=True) if isinstance(filesystem, fs.LocalFileSystem) else filesystem
 
 
 def opened_ipc(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcFile:

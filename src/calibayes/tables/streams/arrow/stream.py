@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.tables.origin import Origin
+from calibayes.tables.streams.arrow.layout import EmptyTable, Layout
+from calibayes.tables.streams.arrow.repetition import Repetition
 from calibayes.tables.streams.chunk import Chunk
-from calibayes.tables.streams.layout import EmptyTable, Layout
-from calibayes.tables.streams.repetition import Repetition
 
 
 class Rows(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from calibayes.tables.streams.arrow_columns import is_text
+from calibayes.tables.streams.arrow.columns import is_text
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import read_twice
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
 
 BUFFER = 2**18
 """Bytes of a column of a local file that are read at a time, so that no column of a large row group is held compressed."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from calibayes.tables.streams.arrow_stream import Rows
-from calibayes.tables.streams.repetition import Repetition
-from calibayes.tables.streams.row_groups import tables_of
+from calibayes.tables.streams.arrow.batches import tables_of
+from calibayes.tables.streams.arrow.repetition import Repetition
+from calibayes.tables.streams.arrow.stream import Rows
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.arrow.modules import pyarrow
+from calibayes.tables.streams.arrow.stream import Rows
 from calibayes.tables.streams.faults import read_twice
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import pyarrow
-from calibayes.tables.streams.row_groups import RowGroup
+from calibayes.tables.streams.files.partitions import with_partition
+from calibayes.tables.streams.files.row_groups import RowGroup
 
 STAGES = 4
 """Parts of the columns of a group that is cut into several chunks. The chunks must be decoded one after another, but while
