@@ -1,5 +1,9 @@
-"""Engines: where functions of blocks run. Any engine gives the same numbers, bit for bit, on the same blocks."""
+"""Engines: where functions of blocks run. Any engine gives the same numbers, bit for bit, on the same blocks.
 
+`Dask` adds the sums of blocks in another order, which changes results by rounding alone.
+"""
+
+from calibayes.engines.dask import Dask
 from calibayes.engines.local import (
     Serial,
     Threads,
@@ -10,4 +14,13 @@ from calibayes.engines.local import (
     thread_count,
 )
 
-__all__ = ["Serial", "Threads", "chosen_engine", "computing", "engine_for", "one_thread", "thread_count"]
+__all__ = [
+    "Dask",
+    "Serial",
+    "Threads",
+    "chosen_engine",
+    "computing",
+    "engine_for",
+    "one_thread",
+    "thread_count",
+]

@@ -1,0 +1,144 @@
+"""The distributed engine: sums over blocks on the workers of a Dask cluster.
+
+A pass is one graph. The function (model and parameters) is a task whose result is sent to each worker once; blocks are tasks
+that are computed once and stay on the workers; the sums are added in a tree that depends on the numbers of the blocks
+alone. Everything is recomputable from the graph, so that the loss of a worker changes no bit of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import uuid4
+
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import total
+from calibayes.core.protocols import Source
+from calibayes.engines.dask_blocks import Blocks, Unhashed, cancelled, kept_blocks
+from calibayes.engines.dask_client import client_of
+from calibayes.engines.local import one_thread
+
+Graph = dict[Any, Any]
+"""Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Sums over blocks on the workers of a Dask cluster. Needs the extra ``calibayes[dask]``.
+
+    Rows in memory are sent to the cluster once, in the first pass. Blocks stay on the workers until the training ends. A
+    block whose worker is lost is computed again on another one. Sums are added in the order of the blocks, ``split_every``
+    at a time: the result is the same, bit for bit, for any number of workers of one kind of processor, and equal to that of
+    the other engines up to rounding.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        The client, or the address of a scheduler; by default the current client.
+    split_every : int, default=16
+        Number of sums that are added in one task.
+    retries : int, default=2
+        How often the reading of a block is repeated after an error, and a pass after the scheduler was restarted. Lost
+        workers do not count: how many of them a task may lose before the pass fails is a setting of the scheduler
+        (``distributed.scheduler.allowed-failures``, 3 by default).
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.engines import Dask
+    >>> model = GaussianNB(engine=Dask())  # fit(X, y) runs on the workers of the current client
+    """
+
+    client: Any = None
+    split_every: int = 16
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("split_every", 2), ("retries", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
+        return self._computed(source, lambda blocks: summed(*mapped(function, blocks), self.split_every))
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """``function(block)`` of every block, in the order of the rows."""
+        results: list[Any] = self._computed(source, lambda blocks: mapped(function, blocks))
+        return results
+
+    def _computed(self, source: Source, plan: Callable[[Blocks], tuple[Graph, Any]]) -> Any:
+        """The results of the keys of a graph over the blocks; again if the scheduler was restarted meanwhile."""
+        client, problem = client_of(self.client), None
+        for _ in range(self.retries + 1):
+            with kept_blocks(client, source, self.retries) as blocks:
+                graph, keys = plan(blocks)
+                try:
+                    return _gathered(client, graph, keys)
+                except cancelled() as error:
+                    problem = error
+                    blocks.release()
+        raise RuntimeError(
+            f"the Dask scheduler dropped the tasks of a pass {self.retries + 1} times, because it was restarted or closed: "
+            "check the cluster and fit again, or raise `retries`"
+        ) from problem
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself: engines are immutable, and a client cannot be copied (`sklearn.base.clone` copies parameters)."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """A pickled engine names the scheduler by its address."""
+        client = self.client if isinstance(self.client, str | None) else self.client.scheduler.address
+        return type(self), (client, self.split_every, self.retries)
+
+
+def mapped(function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, list[Any]]:
+    """A graph that applies a function to each block, and the keys of the results."""
+    token = uuid4().hex
+    name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
+    graph: Graph = {(name, i): (_apply, model, block) for i, block in enumerate(blocks.futures)}
+    keys = list(graph)
+    return {model: (_unwrapped, Unhashed(function, model)), **graph}, keys
+
+
+def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
+    """The graph with a tree of sums of consecutive results, and the key of the root."""
+    name, level = f"calibayes-sum-{uuid4().hex}", 0
+    while len(keys) > 1:
+        groups = [keys[start : start + split_every] for start in range(0, len(keys), split_every)]
+        sums = {(name, level, i): (_sum, *group) for i, group in enumerate(groups)}
+        graph, keys, level = {**graph, **sums}, list(sums), level + 1
+    return graph, keys[0]
+
+
+def _unwrapped(wrapped: Unhashed) -> Any:
+    return wrapped.value
+
+
+def _apply(function: Callable[[Block], Any], block: Block) -> Any:
+    with one_thread():
+        return function(block)
+
+
+def _sum(*trees: Mapping[str, Any]) -> Any:
+    return total(trees)
+
+
+def _gathered(client: Any, graph: Graph, keys: Any) -> Any:
+    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too."""
+    with _released(client.get(graph, keys, sync=False)) as futures:
+        return client.gather(futures)
+
+
+@contextmanager
+def _released(futures: Any) -> Iterator[Any]:
+    """Futures that are released in the end, so that the scheduler forgets their tasks."""
+    try:
+        yield futures
+    finally:
+        for future in futures if isinstance(futures, list) else [futures]:
+            future.release()
