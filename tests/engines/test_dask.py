@@ -319,3 +319,11 @@ def test_a_closed_client_is_named():
         pass
     with pytest.raises(RuntimeError, match="the Dask client is closed: open a new one"):
         Dask(other).total(sum_of, ReadOnce())
+
+
+def sum_there():
+    return Dask().total(sum_of, ReadOnce())["x"].tobytes()
+
+
+def test_inside_a_task_the_sum_is_computed_there_with_the_same_bits(client):
+    assert client.submit(sum_there).result() == sum_there()

@@ -17,8 +17,8 @@ from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Source
 from calibayes.engines.dask_blocks import Blocks, Unhashed, cancelled, kept_blocks
-from calibayes.engines.dask_client import client_of
-from calibayes.engines.local import one_thread
+from calibayes.engines.dask_client import client_of, is_in_task
+from calibayes.engines.local import Serial, one_thread
 
 Graph = dict[Any, Any]
 """Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
@@ -31,7 +31,7 @@ class Dask:
     Rows in memory are sent to the cluster once, in the first pass. Blocks stay on the workers until the training ends. A
     block whose worker is lost is computed again on another one. Sums are added in the order of the blocks, ``split_every``
     at a time: the result is the same, bit for bit, for any number of workers of one kind of processor, and equal to that of
-    the other engines up to rounding.
+    the other engines up to rounding. Inside a task of a worker, everything is computed there, in the same order.
 
     Parameters
     ----------
@@ -63,10 +63,14 @@ class Dask:
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
+        if is_in_task():
+            return summed_here(Serial().each(function, source), self.split_every)
         return self._computed(source, lambda blocks: summed(*mapped(function, blocks), self.split_every))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
+        if is_in_task():
+            return Serial().each(function, source)
         results: list[Any] = self._computed(source, lambda blocks: mapped(function, blocks))
         return results
 
@@ -109,10 +113,22 @@ def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, 
     """The graph with a tree of sums of consecutive results, and the key of the root."""
     name, level = f"calibayes-sum-{uuid4().hex}", 0
     while len(keys) > 1:
-        groups = [keys[start : start + split_every] for start in range(0, len(keys), split_every)]
-        sums = {(name, level, i): (_sum, *group) for i, group in enumerate(groups)}
+        groups = enumerate(consecutive(keys, split_every))
+        sums = {(name, level, i): (_sum, *group) for i, group in groups}
         graph, keys, level = {**graph, **sums}, list(sums), level + 1
     return graph, keys[0]
+
+
+def summed_here(trees: Sequence[Mapping[str, Any]], split_every: int) -> Any:
+    """The same sum, in this process."""
+    while len(trees) > 1:
+        trees = [total(group) for group in consecutive(trees, split_every)]
+    return trees[0]
+
+
+def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
+    """Groups of so many consecutive items; the last may have fewer."""
+    return [items[start : start + number] for start in range(0, len(items), number)]
 
 
 def _unwrapped(wrapped: Unhashed) -> Any:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 _opened: dict[str, Any] = {}
 """Clients opened for an address, until the process ends."""
+
+
+def is_in_task() -> bool:
+    """Whether this code is run by a task of a Dask worker."""
+    if (distributed := sys.modules.get("distributed")) is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 def client_of(given: Any) -> Any:
