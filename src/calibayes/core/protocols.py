@@ -13,7 +13,7 @@ rows, d columns, k classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
@@ -313,7 +313,7 @@ class AdaptsFamilies(Protocol):
 class Source(Protocol):
     """Encoded rows of a table, block by block."""
 
-    def parts(self) -> Sequence[Callable[[], Block]]:
+    def parts(self) -> Iterable[Callable[[], Block]]:
         """Picklable loaders, one for each block, in the order of the rows."""
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:

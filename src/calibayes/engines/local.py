@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -18,7 +17,7 @@ from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Engine, Source
-from calibayes.kernels.dispatch import map_items, ordered_map, reuse_threads, thread_limit
+from calibayes.kernels.dispatch import ordered_map, reuse_threads, thread_limit
 
 
 class _Limit:
@@ -65,11 +64,7 @@ class Serial:
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         with one_thread():
-            parts = source.parts()
-            first = function(parts[0]())
-            return (
-                first if len(parts) == 1 else total(chain([first], (function(load()) for load in parts[1:])))
-            )
+            return total(function(load()) for load in source.parts())
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
@@ -90,7 +85,7 @@ class Threads:
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows; a single block may use all threads."""
         with one_thread(), thread_limit(self.jobs):
-            return map_items(lambda load: function(load()), source.parts())
+            return list(ordered_map(lambda load: function(load()), source.parts()))
 
 
 def chosen_engine(engine: Any, n_jobs: Any) -> Engine:
