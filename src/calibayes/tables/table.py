@@ -13,6 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
+from calibayes.tables.coded_column import as_array
 from calibayes.tables.origin import FROM_ARRAY, Origin
 
 Result = TypeVar("Result")
@@ -55,7 +56,7 @@ class Table:
     """Named columns of equal length.
 
     Columns of one type are stored as one array of shape (n, d), dense or sparse (CSR); columns of several types as a
-    tuple of d arrays of shape (n,).
+    tuple of d arrays of shape (n,), some of which may be a `CodedColumn`.
     """
 
     names: tuple[str, ...]
@@ -89,8 +90,12 @@ class Table:
     def column(self, j: int) -> Array:
         """Column j as a dense array, (n,)."""
         if isinstance(self.content, tuple):
-            return self.content[j]
+            return as_array(self.content[j])
         return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
+
+    def stored_column(self, j: int) -> Array:
+        """Column j as it is stored: a `CodedColumn` stays one."""
+        return self.content[j] if isinstance(self.content, tuple) else self.column(j)
 
     @property
     def source_names(self) -> tuple[str, ...]:
