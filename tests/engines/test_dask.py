@@ -25,9 +25,12 @@ from calibayes import (
 from calibayes.core.block import Block
 from calibayes.engines import Dask, Serial, dask_client
 from calibayes.tables import sources
+from calibayes.tables.streams.dask_frame import DaskStream
 from tests.engines.cluster import KillingEngine, client, distributed, first_time
 
 __all__ = ["client"]
+
+dd = pytest.importorskip("dask.dataframe")
 
 ROWS = 2000
 ROWS_PER_BLOCK = 100
@@ -327,3 +330,28 @@ def sum_there():
 
 def test_inside_a_task_the_sum_is_computed_there_with_the_same_bits(client):
     assert client.submit(sum_there).result() == sum_there()
+
+
+class PartitionSource:
+    """The chunks of a Dask data frame, which are read anew in every pass."""
+
+    is_read_once = True
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def lazy_parts(self):
+        return self.stream.lazy_parts()
+
+
+def rows_of(chunk):
+    return {"rows": chunk.n, "labels": int(chunk.labels.sum()), "first": chunk.first}
+
+
+def test_partitions_of_a_data_frame_are_made_on_the_workers_and_dropped(client):
+    frame = mixed_frame().assign(label=labels())
+    stream = DaskStream(dd.from_pandas(frame, npartitions=20), "label", None)
+    sums = Dask().total(rows_of, PartitionSource(stream))
+    assert sums["rows"] == ROWS
+    assert sums["labels"] == labels().sum()
+    assert wait_until_empty(client) == 0

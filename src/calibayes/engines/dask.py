@@ -16,9 +16,10 @@ from uuid import uuid4
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Source
-from calibayes.engines.dask_blocks import Blocks, Unhashed, cancelled, kept_blocks
+from calibayes.engines.dask_blocks import Blocks, blocks_of, cancelled
 from calibayes.engines.dask_client import client_of, is_in_task
 from calibayes.engines.local import Serial, one_thread
+from calibayes.tables.dask_collections import Unhashed, unwrapped
 
 Graph = dict[Any, Any]
 """Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
@@ -78,10 +79,10 @@ class Dask:
         """The results of the keys of a graph over the blocks; again if the scheduler was restarted meanwhile."""
         client, problem = client_of(self.client), None
         for _ in range(self.retries + 1):
-            with kept_blocks(client, source, self.retries) as blocks:
+            with blocks_of(client, source, self.retries) as blocks:
                 graph, keys = plan(blocks)
                 try:
-                    return _gathered(client, graph, keys)
+                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0)
                 except cancelled() as error:
                     problem = error
                     blocks.release()
@@ -106,7 +107,7 @@ def mapped(function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, lis
     name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
     graph: Graph = {(name, i): (_apply, model, block) for i, block in enumerate(blocks.futures)}
     keys = list(graph)
-    return {model: (_unwrapped, Unhashed(function, model)), **graph}, keys
+    return {model: (unwrapped, Unhashed(function, model)), **blocks.graph, **graph}, keys
 
 
 def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
@@ -131,10 +132,6 @@ def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
     return [items[start : start + number] for start in range(0, len(items), number)]
 
 
-def _unwrapped(wrapped: Unhashed) -> Any:
-    return wrapped.value
-
-
 def _apply(function: Callable[[Block], Any], block: Block) -> Any:
     with one_thread():
         return function(block)
@@ -144,9 +141,9 @@ def _sum(*trees: Mapping[str, Any]) -> Any:
     return total(trees)
 
 
-def _gathered(client: Any, graph: Graph, keys: Any) -> Any:
+def _gathered(client: Any, graph: Graph, keys: Any, retries: int) -> Any:
     """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too."""
-    with _released(client.get(graph, keys, sync=False)) as futures:
+    with _released(client.get(graph, keys, sync=False, retries=retries)) as futures:
         return client.gather(futures)
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
-from calibayes.engines.dask_blocks import Unhashed
-from calibayes.tables.dask_collections import dask_kind
+from calibayes.tables.dask_collections import Unhashed, dask_kind, unwrapped
 
 METHODS = (
     "predict",
@@ -65,16 +64,12 @@ def _lazily(model: Any, name: str, X: Any) -> Any:
     validate_data(model, given, reset=False, skip_check_array=True)
     empty = np.empty((0, *_width(model, name)), dtype=_type(model, name, given))
     key = f"calibayes-model-{uuid4().hex}"
-    sent = delayed(_unwrapped)(Unhashed(_for_workers(model), key), dask_key_name=key)
+    sent = delayed(unwrapped)(Unhashed(_for_workers(model), key), dask_key_name=key)
     if is_frame:
         return X.map_partitions(_predicted, sent, name, meta=empty)
     rows, columns = X.rechunk({1: -1}), {} if empty.ndim == 2 else {"drop_axis": 1}
     chunks = (rows.chunks[0], *((width,) for width in empty.shape[1:]))
     return rows.map_blocks(_predicted, sent, name, dtype=empty.dtype, meta=empty, chunks=chunks, **columns)
-
-
-def _unwrapped(wrapped: Unhashed) -> Any:
-    return wrapped.value
 
 
 def _predicted(rows: Any, model: Any, name: str) -> Array:
