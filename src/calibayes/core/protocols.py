@@ -310,7 +310,14 @@ class AdaptsFamilies(Protocol):
         """The family as this rule needs it."""
 
 
-class Source(Protocol):
+class Parts(Protocol):
+    """Something that is read part by part, such as the chunks of a file."""
+
+    def parts(self) -> Iterable[Callable[[], Any]]:
+        """Picklable loaders, one for each part, in the order of the rows."""
+
+
+class Source(Parts, Protocol):
     """Encoded rows of a table, block by block."""
 
     def parts(self) -> Iterable[Callable[[], Block]]:
@@ -323,8 +330,8 @@ class Source(Protocol):
 class Engine(Protocol):
     """Where functions of blocks run."""
 
-    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+    def total(self, function: Callable[[Any], Mapping[str, Any]], source: Parts) -> Any:
         """The sum of ``function(block)`` over all blocks, added in the order of the rows."""
 
-    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+    def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""

@@ -290,13 +290,7 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     table.
     """
     table = _booleans_as_numbers(table, indices) if booleans else table
-    other = table.first_of_other_kind(indices, "fiub" if booleans else "fiu")
-    if other is not None:
-        raise ValueError(
-            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
-            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
-            "has this parameter."
-        )
+    refuse_other_kind(table, indices, "fiub" if booleans else "fiu")
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     _refuse_large(table, indices, matrix)
@@ -304,6 +298,17 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
         name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
         raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing values")
     return matrix
+
+
+def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
+    """Raise ValueError if the type of a column is none of these kinds."""
+    other = table.first_of_other_kind(indices, kinds)
+    if other is not None:
+        raise ValueError(
+            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
+            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
+            "has this parameter."
+        )
 
 
 def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:

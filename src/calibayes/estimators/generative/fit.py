@@ -14,7 +14,7 @@ from calibayes.core.protocols import Array, Rule, State, Trees
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
-from calibayes.estimators.interface.input import Rows, read_classes
+from calibayes.estimators.interface.input import Rows, TrainingRows, read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
@@ -22,7 +22,7 @@ from calibayes.learn import LastState, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 
 
-def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Train on rows; with a validation fraction, first find how far to train on the others."""
     fraction, k = recipe.options.validation_fraction, len(classes)
     held = None
@@ -54,11 +54,13 @@ def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
 
 
-def _temperature(recipe: Recipe, assembly: Assembly, run: Run, rows: Rows, held: Array | None) -> float:
+def _temperature(
+    recipe: Recipe, assembly: Assembly, run: Run, rows: TrainingRows, held: Array | None
+) -> float:
     """The temperature given, or that of lowest log loss on held-out rows."""
     given = recipe.options.temperature
     if needs_temperature(recipe, rows):
-        return fold_temperature(recipe, assembly.classes, rows)
+        return fold_temperature(recipe, assembly.classes, rows.in_memory())
     if not isinstance(given, str):
         return float(given)
     assert held is not None  # TrainingOptions.check makes sure
