@@ -82,7 +82,9 @@ def arrays(tree: Any) -> list[np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="few rows and columns: seconds")
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--columns", type=int, default=128)

@@ -145,7 +145,9 @@ def described(result: tuple[float, np.ndarray | None, str], known: np.ndarray) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", help=f"of {', '.join(FITS)}; by default the first")
     parser.add_argument("--quick", action="store_true", help="few rows: seconds")
     options = parser.parse_args()

@@ -45,13 +45,16 @@ class KilledOnce:
         self.function, self.flag, self.row = function, flag, row
 
     def __call__(self, block: Any) -> Any:
-        if block.first == self.row and first_time(self.flag):
+        first = block.start if hasattr(block, "start") else block.first
+        if first == self.row and first_time(self.flag):
             os.kill(os.getpid(), signal.SIGKILL)
         return self.function(block)
 
 
 class KillingEngine:
     """The Dask engine, with a worker killed in the middle of each of the first passes."""
+
+    is_distributed = True
 
     def __init__(self, folder: Path, row: int, passes: int) -> None:
         self.engine, self.folder, self.row, self.left = Dask(), folder, row, passes

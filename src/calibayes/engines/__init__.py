@@ -10,6 +10,7 @@ from calibayes.engines.local import (
     chosen_engine,
     computing,
     engine_for,
+    is_distributed,
     one_thread,
     thread_count,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "chosen_engine",
     "computing",
     "engine_for",
+    "is_distributed",
     "one_thread",
     "thread_count",
 ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import chain
+from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 from calibayes.core.block import Block
@@ -56,6 +57,8 @@ class Dask:
     split_every: int = 16
     retries: int = 2
 
+    is_distributed: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         for name, least in (("split_every", 2), ("retries", 0)):
             value = getattr(self, name)
@@ -66,14 +69,16 @@ class Dask:
         """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
         if is_in_task():
             return summed_here(Serial().each(function, source), self.split_every)
-        return self._computed(source, lambda blocks: summed(*mapped(function, blocks), self.split_every))
+        return self._computed(
+            source, lambda blocks: summed(*mapped(_sum_of_part, function, blocks), self.split_every)
+        )
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
         if is_in_task():
             return Serial().each(function, source)
-        results: list[Any] = self._computed(source, lambda blocks: mapped(function, blocks))
-        return results
+        results = self._computed(source, lambda blocks: mapped(_each_of_part, function, blocks))
+        return list(chain.from_iterable(results))
 
     def _computed(self, source: Source, plan: Callable[[Blocks], tuple[Graph, Any]]) -> Any:
         """The results of the keys of a graph over the blocks; again if the scheduler was restarted meanwhile."""
@@ -101,11 +106,11 @@ class Dask:
         return type(self), (client, self.split_every, self.retries)
 
 
-def mapped(function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, list[Any]]:
-    """A graph that applies a function to each block, and the keys of the results."""
+def mapped(apply: Any, function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, list[Any]]:
+    """A graph that applies a function to each part of the rows by ``apply``, and the keys of the results."""
     token = uuid4().hex
     name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
-    graph: Graph = {(name, i): (_apply, model, block) for i, block in enumerate(blocks.futures)}
+    graph: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
     keys = list(graph)
     return {model: (unwrapped, Unhashed(function, model)), **blocks.graph, **graph}, keys
 
@@ -132,9 +137,14 @@ def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
     return [items[start : start + number] for start in range(0, len(items), number)]
 
 
-def _apply(function: Callable[[Block], Any], block: Block) -> Any:
+def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
     with one_thread():
-        return function(block)
+        return total(function(block) for block in part) if isinstance(part, list) else function(part)
+
+
+def _each_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> list[Any]:
+    with one_thread():
+        return [function(block) for block in (part if isinstance(part, list) else [part])]
 
 
 def _sum(*trees: Mapping[str, Any]) -> Any:

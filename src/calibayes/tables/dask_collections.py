@@ -13,7 +13,9 @@ class LazyParts(NamedTuple):
     graph: dict[Any, Any]
     """Key -> task: a tuple of a function and its arguments, or a task as Dask makes them."""
     keys: Sequence[Hashable]
-    """The keys of the parts."""
+    """The keys of the parts; a part is a block or a list of blocks."""
+    places: Sequence[tuple[int, int]] = ()
+    """First row and number of rows of each part, where they are known."""
 
 
 @runtime_checkable

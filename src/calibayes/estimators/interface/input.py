@@ -12,10 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from calibayes.core.notices import note_once
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Source
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
+from calibayes.tables.sources import ArraySource
 from calibayes.tables.summaries.in_memory import summary_of
 from calibayes.tables.summaries.sample import sample_of
 from calibayes.tables.summaries.summary import TableSummary
@@ -221,6 +222,9 @@ class TrainingRows(Protocol):
     def encoded(self, binding: Any) -> Mapping[str, Any]:
         """The encoded columns of each family of a column binding: arrays, or what slices of rows can be read from."""
 
+    def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
+        """The encoded rows in blocks, with these weights; ``sizes`` are those of an `ArraySource`."""
+
     def in_memory(self) -> Rows:
         """The rows in memory, for what is no sum over rows."""
 
@@ -253,6 +257,10 @@ class Rows(NamedTuple):
         """The encoded columns of each family of a column binding."""
         encoded: Mapping[str, Array] = binding.encode(self.table)
         return encoded
+
+    def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
+        """The encoded rows in blocks, with these weights."""
+        return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
     def in_memory(self) -> Rows:
         """These rows."""

@@ -92,13 +92,14 @@ class DaskStream:
         shared, chunk = f"calibayes-reader-{token}", f"calibayes-chunk-{token}"
         graph[shared] = (_same, Unhashed(reader, shared))
         starts = accumulate(self.lengths, initial=0)
-        chunks = []
+        chunks, places = [], []
         for i, (key, n, first) in enumerate(zip(keys, self.lengths, starts, strict=False)):
             if n:
                 values = [role(i, first, n) for role in roles]
                 graph[chunk, i] = (_read, shared, key, *values, first, n)
                 chunks.append((chunk, i))
-        return LazyParts(graph, chunks)
+                places.append((first, n))
+        return LazyParts(graph, chunks, places)
 
     @property
     def _is_frame(self) -> bool:
