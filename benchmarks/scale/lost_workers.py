@@ -3,7 +3,7 @@
     python -m benchmarks.scale.lost_workers [calibayes] [xgboost] [lightgbm] [--quick]
 
 Each model is fitted three times on a cluster of two worker processes: twice undisturbed, and with a worker killed (SIGKILL)
-after 60 % of the time that the first fit took; the cluster starts a new worker in its place. Prints whether that fit ends
+one second after training tasks have begun; the cluster starts a new worker in its place. Prints whether that fit ends
 within a time limit, with which error or result, and how far its predictions differ from the first. XGBoost and LightGBM run in an
 environment of their own where they are installed.
 """
@@ -24,8 +24,6 @@ import numpy as np
 
 LIMIT = 120.0
 """Seconds after which a fit counts as one that hangs."""
-KILLED_AT = 0.6
-"""Share of the time of an undisturbed fit after which a worker is killed."""
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,22 +80,30 @@ FITS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def kill_later(client: Any, seconds: float) -> threading.Timer:
-    """Kill one worker process after so many seconds."""
-    processes = list(client.run(os.getpid).values())
-    timer = threading.Timer(seconds, os.kill, (processes[0], signal.SIGKILL))
-    timer.start()
-    return timer
+TRAINING = ("calibayes-pass", "dispatched_train", "_train_part")
+"""Names of the tasks in which the libraries train."""
 
 
-def fit_in_process(name: str, n: int, kill_after: float | None, answers: Any) -> None:
+def kill_in_training(client: Any) -> None:
+    """Kill a worker process one second after it has begun to train."""
+    processes = client.run(os.getpid)
+    while True:
+        for worker, keys in client.processing().items():
+            if any(name in str(key) for key in keys for name in TRAINING):
+                time.sleep(1.0)
+                os.kill(processes[worker], signal.SIGKILL)
+                return
+        time.sleep(0.05)
+
+
+def fit_in_process(name: str, n: int, is_killed: bool, answers: Any) -> None:
     """Fit on a new cluster; the answer is the seconds it took and the predictions, or the error."""
     import distributed
 
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
-        if kill_after is not None:
-            kill_later(client, kill_after)
+        if is_killed:
+            threading.Thread(target=kill_in_training, args=(client,), daemon=True).start()
         start = time.perf_counter()
         try:
             predictions = FITS[name](client, n)
@@ -107,11 +113,11 @@ def fit_in_process(name: str, n: int, kill_after: float | None, answers: Any) ->
             answers.put((time.perf_counter() - start, None, text))
 
 
-def outcome(name: str, n: int, kill_after: float | None) -> tuple[float, np.ndarray | None, str]:
+def outcome(name: str, n: int, *, is_killed: bool) -> tuple[float, np.ndarray | None, str]:
     """Seconds, predictions and error of a fit in a process of its own, which is ended after `LIMIT`."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
-    process = context.Process(target=fit_in_process, args=(name, n, kill_after, answers))
+    process = context.Process(target=fit_in_process, args=(name, n, is_killed, answers))
     process.start()
     try:
         result: tuple[float, np.ndarray | None, str] = answers.get(timeout=LIMIT)
@@ -125,13 +131,15 @@ def outcome(name: str, n: int, kill_after: float | None) -> tuple[float, np.ndar
 
 def report(name: str, n: int) -> None:
     """Print the outcomes of a fit, of the same again, and of one that loses a worker."""
-    seconds, predictions, error = outcome(name, n, None)
+    seconds, predictions, error = outcome(name, n, is_killed=False)
     print(f"{name}: undisturbed, {error or f'{seconds:.1f} s'}", flush=True)
     if predictions is not None:
-        print(f"{name}: undisturbed again, {described(outcome(name, n, None), predictions)}", flush=True)
-        moment = KILLED_AT * seconds
-        killed = outcome(name, n, moment)
-        print(f"{name}: worker killed after {moment:.1f} s, {described(killed, predictions)}", flush=True)
+        print(
+            f"{name}: undisturbed again, {described(outcome(name, n, is_killed=False), predictions)}",
+            flush=True,
+        )
+        killed = outcome(name, n, is_killed=True)
+        print(f"{name}: a worker killed in training, {described(killed, predictions)}", flush=True)
 
 
 def described(result: tuple[float, np.ndarray | None, str], known: np.ndarray) -> str:

@@ -127,3 +127,19 @@ def test_other_columns_than_those_of_training_are_refused_at_once():
         model.predict(dd.from_pandas(X.rename(columns={"petal width (cm)": "width"}), npartitions=2))
     with pytest.raises(ValueError, match="3 features"):
         GaussianNB().fit(X.to_numpy(), y).predict(da.zeros((10, 3)))
+
+
+def test_methods_that_need_rows_in_memory_say_so():
+    X, y = iris()
+    with pytest.raises(
+        TypeError, match=r"X is a Dask DataFrame, which holds no rows yet.* pass X\.compute\(\)"
+    ):
+        GaussianNB().fit(X, y).explain(dd.from_pandas(X, npartitions=2))
+
+
+def test_the_score_of_a_collection_is_that_of_its_rows():
+    X, y = iris()
+    model = GaussianNB().fit(X, y)
+    parts = dd.from_pandas(X.assign(label=y), npartitions=3)
+    features = parts.drop(columns="label")
+    assert model.score(features, y) == model.score(features, parts["label"]) == model.score(X, y)

@@ -15,7 +15,7 @@ from calibayes.core.notices import note_once
 from calibayes.core.protocols import Array, Source
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
-from calibayes.tables.read import array_names, object_array, read_array, read_frame
+from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summaries.in_memory import summary_of
 from calibayes.tables.summaries.sample import sample_of
@@ -305,8 +305,7 @@ def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X
-    if nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError(f"X is a polars {type(X).__name__}, which holds no rows yet: pass X.collect()")
+    refuse_lazy(X)
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)

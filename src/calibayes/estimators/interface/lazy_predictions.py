@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
@@ -40,7 +41,25 @@ def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
         method = getattr(cls, name, None)
         if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
             setattr(cls, name, by_partition(method))
+    score = getattr(cls, "score", None)
+    if isinstance(score, FunctionType) and not hasattr(score, "is_lazy_for_dask"):
+        setattr(cls, "score", _of_computed(score))
     return cls
+
+
+def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
+    """A score that reads labels, weights and predictions of Dask collections first."""
+
+    @wraps(score)
+    def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        if dask_kind(X) is None:
+            return score(self, X, y, sample_weight)
+        dask: Any = importlib.import_module("dask")
+        predicted, labels, weight = dask.compute(self.predict(X), y, sample_weight)
+        return float(accuracy_score(labels, predicted, sample_weight=weight))
+
+    compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
+    return compute
 
 
 def by_partition(method: Method) -> Method:
