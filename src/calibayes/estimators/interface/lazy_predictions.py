@@ -41,9 +41,10 @@ def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
         method = getattr(cls, name, None)
         if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
             setattr(cls, name, by_partition(method))
+    changed: Any = cls
     score = getattr(cls, "score", None)
     if isinstance(score, FunctionType) and not hasattr(score, "is_lazy_for_dask"):
-        setattr(cls, "score", _of_computed(score))
+        changed.score = _of_computed(score)
     return cls
 
 
@@ -54,8 +55,8 @@ def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
     def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         if dask_kind(X) is None:
             return score(self, X, y, sample_weight)
-        dask: Any = importlib.import_module("dask")
-        predicted, labels, weight = dask.compute(self.predict(X), y, sample_weight)
+        given = (self.predict(X), y, sample_weight)
+        predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
         return float(accuracy_score(labels, predicted, sample_weight=weight))
 
     compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
