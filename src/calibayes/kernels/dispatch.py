@@ -199,6 +199,10 @@ class Twin(Generic[Arguments, Result]):
                 return result
         return self.numpy(*args, **kwargs)
 
+    def __reduce__(self) -> str:
+        """A twin is pickled by its name, as functions are: it has taken the place of the NumPy function."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
+
 
 TWINS: dict[str, Twin[..., Any]] = {}
 """All kernels with a native version, by the name of the NumPy function."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,8 @@ the same for any number of rows; the number of updates does not."""
 def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
     """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
-        totals = sum_over_blocks(partial(_measure_runs, active), source, engine)
+        measured = {name: MeasuredState.of(run) for name, run in active.items()}
+        totals = sum_over_blocks(partial(_measure_states, measured), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])
             answers = [call(Progress(run.updates, run.limit, entry)) for call in callbacks if entry]
@@ -92,18 +93,34 @@ def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Sour
     return engine.total(of_block, source)
 
 
-def _measure_runs(runs: Mapping[str, Run], block: Block) -> Mapping[str, Any]:
-    """The sums of a block for each run; a large block in threads, if some are free."""
+class MeasuredState(NamedTuple):
+    """What a pass needs of a run, and nothing more: it is sent to every worker of a distributed engine."""
 
-    def measure_run(run: Run) -> Mapping[str, Any]:
-        return measure(
-            run.view(block), run.model, run.rule, run.candidate.parameters, last=run.needs_no_direction
-        )
+    view: Callable[[Block], Block]
+    model: Model
+    rule: Rule
+    parameters: Trees
+    last: bool
 
+    @classmethod
+    def of(cls, run: Run) -> MeasuredState:
+        """The candidate of a run."""
+        return cls(run.view, run.model, run.rule, run.candidate.parameters, run.needs_no_direction)
+
+    def sums(self, block: Block) -> Mapping[str, Any]:
+        """The sums of a block."""
+        return measure(self.view(block), self.model, self.rule, self.parameters, last=self.last)
+
+
+def _measure_states(states: Mapping[str, MeasuredState], block: Block) -> Mapping[str, Any]:
+    """The sums of a block for each state; a large block in threads, if some are free."""
     is_large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    active = list(runs.values())
-    measured = map_items(measure_run, active) if is_large else [measure_run(run) for run in active]
-    return dict(zip(runs, measured, strict=True))
+    active = list(states.values())
+    if is_large:
+        measured = map_items(lambda state: state.sums(block), active)
+    else:
+        measured = [state.sums(block) for state in active]
+    return dict(zip(states, measured, strict=True))
 
 
 def measure(

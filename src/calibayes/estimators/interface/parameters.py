@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.estimators.interface import nested_parameters, pickles
+from calibayes.estimators.interface.lazy_predictions import predicting_lazily
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
@@ -29,9 +30,9 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
 
     Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``. Its pickles hold
-    the version of the library.
+    the version of the library. Its predictions for Dask collections are lazy.
     """
-    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    made: Any = predicting_lazily(dataclass(eq=False, repr=False, kw_only=True)(cls))
     if getattr(made, "set_params", None) is BaseEstimator.set_params:
         made.get_params, made.set_params = nested_parameters.get_params, nested_parameters.set_params
     if getattr(made, "__getstate__", None) is BaseEstimator.__getstate__:
