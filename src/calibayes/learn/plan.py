@@ -17,6 +17,7 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule
 from calibayes.core.resolve import resolve
+from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.progress import Callback
 from calibayes.learn.run import Entry
 
@@ -286,6 +287,8 @@ class Plan:
     callbacks : sequence of callables
     likelihood : Rule, optional
         Maximum likelihood, for the start `Likelihood`.
+    recorder : Recorder, optional
+        Keeps the state after each pass, so that an interrupted training can be continued.
     """
 
     rule: Rule
@@ -296,3 +299,4 @@ class Plan:
     seed: int = 0
     callbacks: Sequence[Callback] = ()
     likelihood: Rule | None = None
+    recorder: Recorder | None = None
