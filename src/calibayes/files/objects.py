@@ -30,7 +30,11 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
             raise ModelFileError(f"{path}.{unknown[0]} cannot be saved: it is no attribute that fit sets")
         written = {
             "$estimator": type(model).__name__,
-            "parameters": {key: writer.write(value, f"{path}.{key}") for key, value in parameters.items()},
+            "parameters": {
+                key: writer.write(value, f"{path}.{key}")
+                for key, value in parameters.items()
+                if key not in entry.local
+            },
             "attributes": {key: writer.write(value, f"{path}.{key}") for key, value in attributes.items()},
         }
         return {**written, "scikit_learn": settings} if settings else written
@@ -45,7 +49,8 @@ def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     parameters, attributes = (
         {key: reader.read(part, f"{path}.{key}") for key, part in parts.items()} for parts in given.values()
     )
-    unknown = [name for name in parameters if name not in inspect.signature(entry.cls).parameters]
+    known = inspect.signature(entry.cls).parameters.keys() - set(entry.local)
+    unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValueError(f"{entry.cls.__name__} has no parameter {unknown[0][:80]!r}")
     _check_attributes(attributes, entry)

@@ -16,6 +16,9 @@ from calibayes.core.protocols import Array, Engine, Model, Source, Trees
 from calibayes.core.verify import require, require_array
 from calibayes.kernels.numbers.sparse import is_sparse
 
+MOST_COUNTED = 2**53
+"""Largest number of passes or statistics: whole numbers up to here are exact as floats."""
+
 
 @dataclass(frozen=True)
 class PointSnapshot:
@@ -25,6 +28,10 @@ class PointSnapshot:
     step: float
     frozen: int
     total_step: float
+
+    def verify(self) -> None:
+        """Raises ValueError if a number, which may come from a file, is impossible."""
+        require(0 <= self.frozen <= MOST_COUNTED, f"{self.frozen} frozen statistics")
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,10 @@ class RunSnapshot:
             require_array(f"history {name!r}", values, (len(self.history["objective"]),))
         require(self.updates >= 0, "history has no entry")
         require(0 <= self.best_iter <= self.updates, f"best_iter is {self.best_iter}")
-        require(self.passes > self.updates and self.rejections >= 0, "impossible number of passes")
+        is_possible = self.updates < self.passes <= MOST_COUNTED and 0 <= self.rejections <= self.passes
+        require(
+            is_possible, f"{self.passes} passes for {self.updates} updates, and {self.rejections} rejections"
+        )
 
     def verify_limit(self, limit: int) -> None:
         """Raises ValueError if a run of another limit would have been another one up to here.
@@ -103,9 +113,8 @@ class RunSnapshot:
 def verify_like(name: str, given: Trees, expected: Trees) -> None:
     """Raises ValueError unless named arrays have the names, shapes and types of others."""
 
-    def compare(left: Any, right: Any) -> None:
-        expected_array = np.asarray(right)
-        require_array(name, np.asarray(left), expected_array.shape, expected_array.dtype.kind)
+    def compare(known: Any, value: Any) -> None:
+        require_array(name, np.asarray(value), np.shape(known), np.asarray(known).dtype.kind)
 
     map_leaves(compare, expected, given)
 
