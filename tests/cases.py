@@ -44,6 +44,7 @@ from calibayes.families import (
 from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 from calibayes.testing import FamilyCase
 from tests.seeds import generator
 
@@ -232,7 +233,7 @@ def _of_codes(layout):
 
 def kernel(family, encoder, **options):
     table = read_array(_numbers())
-    fitted = encoder.fit(table, [0, 1], np.ones(N))
+    fitted = encoder.fit(summary_of(table, np.ones(N)), [0, 1])
     layout = Layout(CLASSES, _names(2), **fitted.layout())
     support = _of_positions(fitted) if layout.gridded else _of_codes(layout)
     return FamilyCase(

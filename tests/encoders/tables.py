@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 
 TABLE = pd.DataFrame(
     {
@@ -16,4 +17,4 @@ TABLE = pd.DataFrame(
 
 
 def fitted(encoder, table=TABLE):
-    return encoder.fit(read_frame(table), range(table.shape[1]), np.ones(len(table)))
+    return encoder.fit(summary_of(read_frame(table), np.ones(len(table))), range(table.shape[1]))

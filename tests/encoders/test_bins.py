@@ -18,6 +18,7 @@ from calibayes.encoders import (
     UniformBins,
 )
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 
 STRATEGIES = [
     KMeansBins(4),
@@ -34,7 +35,7 @@ def fitted(bins, columns, codes=None, weight=None):
     columns = np.asarray(columns, dtype=float)
     weight = np.ones(len(columns)) if weight is None else weight
     codes = np.zeros(len(columns), dtype=int) if codes is None else codes
-    return bins.fit(read_array(columns), range(columns.shape[1]), weight, codes)
+    return bins.fit(summary_of(read_array(columns), weight, codes), range(columns.shape[1]))
 
 
 def noisy(n=300, seed=0):
@@ -186,7 +187,7 @@ class TestMDL:
 
     def test_raises_without_class_codes(self):
         with pytest.raises(ValueError, match="needs the class codes"):
-            MDLBins().fit(read_array(np.ones((3, 1))), [0], np.ones(3))
+            MDLBins().fit(summary_of(read_array(np.ones((3, 1))), np.ones(3)), [0])
 
 
 def test_at_least_one_bin():

@@ -9,6 +9,7 @@ from calibayes import FewRowsWarning
 from calibayes.encoders import Clusters
 from calibayes.kernels.numbers import clusters
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 
 
 def clumps(n=200, seed=0):
@@ -21,7 +22,7 @@ def clumps(n=200, seed=0):
 
 def fitted_seeds(X, codes, weight=None, **options):
     weight = np.ones(len(X)) if weight is None else weight
-    return Clusters(**options).fit(read_array(X), range(X.shape[1]), weight, codes).seeds
+    return Clusters(**options).fit(summary_of(read_array(X), weight, codes), range(X.shape[1])).seeds
 
 
 def test_centers_are_as_good_as_those_of_scikit_learn():
@@ -89,7 +90,10 @@ def test_bad_numbers_of_components():
 def test_encoders_with_different_clusters_are_not_united():
     X, codes = clumps()
     table = read_array(X)
-    parts = [Clusters(2, seed).fit(table, range(2), np.ones(len(X)), np.roll(codes, seed)) for seed in (0, 1)]
+    parts = [
+        Clusters(2, seed).fit(summary_of(table, np.ones(len(X)), np.roll(codes, seed)), range(2))
+        for seed in (0, 1)
+    ]
     with pytest.raises(ValueError, match="models with different clusters"):
         parts[0].unite(parts[1])
-    assert Clusters(1).fit(table, range(2), np.ones(len(X)), codes).data_dependence == ""
+    assert Clusters(1).fit(summary_of(table, np.ones(len(X)), codes), range(2)).data_dependence == ""

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from calibayes.encoders import Dense
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantiles
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 from tests.encoders.tables import TABLE, fitted
 
 
@@ -46,7 +47,7 @@ def test_weights_count_as_rows():
     rng = np.random.default_rng(0)
     table = TABLE.iloc[rng.integers(0, 4, 30)].reset_index(drop=True)
     weight = rng.integers(1, 4, 30)
-    one = Dense().fit(read_frame(table), range(4), weight.astype(float))
+    one = Dense().fit(summary_of(read_frame(table), weight.astype(float)), range(4))
     two = fitted(Dense(), table.iloc[np.repeat(np.arange(30), weight)])
     assert_allclose(one.encode(read_frame(table)), two.encode(read_frame(table)), atol=1e-12)
 

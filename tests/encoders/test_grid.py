@@ -6,13 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.encoders import Grid
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 
 
 def fitted(columns, weight=None, points=128):
     columns = np.asarray(columns, dtype=float)
     columns = columns[:, None] if columns.ndim == 1 else columns
     weight = np.ones(len(columns)) if weight is None else weight
-    return Grid(points).fit(read_array(columns), list(range(columns.shape[1])), weight)
+    return Grid(points).fit(summary_of(read_array(columns), weight), list(range(columns.shape[1])))
 
 
 def test_decoded_positions_are_the_encoded_numbers():

@@ -16,6 +16,7 @@ from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
 from calibayes.kernels.partitions.growth import GrowthSettings, forest_scores
 from calibayes.kernels.partitions.tree import Tree
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 from tests.seeds import generator
 
 N = 300
@@ -31,7 +32,7 @@ FRAME = pd.DataFrame(
 )
 CODES = (FRAME["x"] > 0).to_numpy(int) + (FRAME["text"] == "a").to_numpy(int)
 TABLE, WEIGHT = read_frame(FRAME), RNG.uniform(0.5, 2.0, N)
-LEAVES = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, CODES)
+LEAVES = Leaves(GrowthSettings(trees=8)).fit(summary_of(TABLE, WEIGHT, CODES), range(5))
 
 
 def test_codes_are_those_of_the_layout():
@@ -65,7 +66,7 @@ def test_probabilities_give_the_posterior_of_the_grown_trees():
 
 def test_a_tenth_of_each_class_is_held_out(monkeypatch):
     monkeypatch.setattr(leaves, "FEW_ROWS", 0)
-    first = Leaves(GrowthSettings(trees=1)).fit(TABLE, range(5), WEIGHT, CODES).losses[0]
+    first = Leaves(GrowthSettings(trees=1)).fit(summary_of(TABLE, WEIGHT, CODES), range(5)).losses[0]
     held_out = np.zeros(N, dtype=bool)
     for code in range(3):
         held_out[np.flatnonzero(code == CODES)[4::10]] = True
@@ -74,7 +75,7 @@ def test_a_tenth_of_each_class_is_held_out(monkeypatch):
 
 
 def test_of_few_rows_folds_are_held_out_and_all_rows_used():
-    found = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, CODES)
+    found = Leaves(GrowthSettings(trees=8)).fit(summary_of(TABLE, WEIGHT, CODES), range(5))
     shares = np.bincount(CODES, WEIGHT) / WEIGHT.sum()
     assert found.losses[0] == pytest.approx(-np.sum(shares * np.log(shares)))  # of all rows
     assert found.forest.count == np.argmin(found.losses)
@@ -88,14 +89,16 @@ def test_of_few_rows_folds_are_held_out_and_all_rows_used():
 
 
 def test_names_of_classes_do_not_matter():
-    other = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, np.array([2, 0, 1])[CODES])
+    other = Leaves(GrowthSettings(trees=8)).fit(
+        summary_of(TABLE, WEIGHT, np.array([2, 0, 1])[CODES]), range(5)
+    )
     assert np.array_equal(other.forest.column, LEAVES.forest.column)
     np.testing.assert_allclose(other.log_factor[[2, 0, 1]], LEAVES.log_factor, atol=1e-12)
 
 
 def test_units_of_numbers_do_not_matter():
     table = read_frame(FRAME.assign(x=np.exp(FRAME["x"]), gaps=1e4 * FRAME["gaps"] - 7))
-    other = Leaves(GrowthSettings(trees=8)).fit(table, range(5), WEIGHT, CODES)
+    other = Leaves(GrowthSettings(trees=8)).fit(summary_of(table, WEIGHT, CODES), range(5))
     assert np.array_equal(other.forest.column, LEAVES.forest.column)
     assert np.array_equal(other.encode(table), LEAVES.encode(TABLE))
     np.testing.assert_allclose(other.log_factor, LEAVES.log_factor, atol=1e-12)
@@ -106,21 +109,21 @@ def test_without_weight_of_held_out_rows_growth_ends_after_its_patience(monkeypa
     weight = np.ones(N)
     for code in range(3):
         weight[np.flatnonzero(code == CODES)[4::10]] = 0.0
-    found = Leaves(GrowthSettings(patience=3)).fit(TABLE, range(5), weight, CODES)
+    found = Leaves(GrowthSettings(patience=3)).fit(summary_of(TABLE, weight, CODES), range(5))
     assert found.forest.count == 3
     assert np.isnan(found.losses).all()
 
 
 def test_few_rows_hold_out_none():
     few = Leaves(GrowthSettings(patience=4, least_variance=0.1)).fit(
-        read_frame(FRAME[:8]), range(5), np.ones(8), np.arange(8) % 2
+        summary_of(read_frame(FRAME[:8]), np.ones(8), np.arange(8) % 2), range(5)
     )
     assert few.forest.count <= 4
     assert np.isnan(few.losses).all()
 
 
 def test_nothing_to_split_is_one_leaf():
-    found = Leaves().fit(read_frame(FRAME[["empty", "one"]]), range(2), WEIGHT, CODES)
+    found = Leaves().fit(summary_of(read_frame(FRAME[["empty", "one"]]), WEIGHT, CODES), range(2))
     found.verify()
     assert found.forest.leaves == (1,)
     assert not found.encode(read_frame(FRAME[["empty", "one"]])).any()
@@ -128,17 +131,19 @@ def test_nothing_to_split_is_one_leaf():
 
 def test_labels_are_needed():
     with pytest.raises(ValueError, match="needs the class codes"):
-        Leaves().fit(TABLE, range(5), WEIGHT)
+        Leaves().fit(summary_of(TABLE, WEIGHT), range(5))
     with pytest.raises(ValueError, match="two classes"):
-        Leaves().fit(TABLE, range(5), WEIGHT, np.zeros(N, dtype=int))
+        Leaves().fit(summary_of(TABLE, WEIGHT, np.zeros(N, dtype=int)), range(5))
     with pytest.raises(ValueError, match="cannot be decoded"):
         LEAVES.decode(np.zeros((1, 8)), None)
 
 
 def test_rows_without_a_label_take_no_part():
     some = np.where(np.arange(N) < 200, CODES, -1)
-    found = Leaves(GrowthSettings(trees=4)).fit(TABLE, range(5), WEIGHT, some)
-    alone = Leaves(GrowthSettings(trees=4)).fit(read_frame(FRAME[:200]), range(5), WEIGHT[:200], CODES[:200])
+    found = Leaves(GrowthSettings(trees=4)).fit(summary_of(TABLE, WEIGHT, some), range(5))
+    alone = Leaves(GrowthSettings(trees=4)).fit(
+        summary_of(read_frame(FRAME[:200]), WEIGHT[:200], CODES[:200]), range(5)
+    )
     assert found.log_start.tolist() == alone.log_start.tolist()
     assert found.encode(TABLE).shape == (N, found.forest.count)
 
@@ -152,12 +157,14 @@ def test_leaves_can_be_the_encoder_of_any_model():
 
 def test_only_the_same_trees_unite():
     assert LEAVES.unite(LEAVES) == (LEAVES, None, None)
-    other = Leaves(GrowthSettings(trees=8)).fit(TABLE, range(5), WEIGHT, 2 - CODES[::-1])
+    other = Leaves(GrowthSettings(trees=8)).fit(summary_of(TABLE, WEIGHT, 2 - CODES[::-1]), range(5))
     with pytest.raises(ValueError, match="different trees"):
         LEAVES.unite(other)
     shifted = FRAME.assign(x=FRAME["x"] * 2)
     with pytest.raises(ValueError, match="different trees"):
-        LEAVES.unite(Leaves(GrowthSettings(trees=8)).fit(read_frame(shifted), range(5), WEIGHT, CODES))
+        LEAVES.unite(
+            Leaves(GrowthSettings(trees=8)).fit(summary_of(read_frame(shifted), WEIGHT, CODES), range(5))
+        )
 
 
 def beyond():

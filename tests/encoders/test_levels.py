@@ -9,6 +9,7 @@ import calibayes as cb
 from calibayes.encoders import Levels
 from calibayes.encoders.pooling import Pooling
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 
 
 def column(*values):
@@ -16,7 +17,7 @@ def column(*values):
 
 
 def fitted(levels, table, weight=None):
-    return levels.fit(table, [0], np.ones(table.n) if weight is None else np.asarray(weight))
+    return levels.fit(summary_of(table, np.ones(table.n) if weight is None else np.asarray(weight)), [0])
 
 
 COLORS = column("red", "red", "red", "blue", "blue", "green", "grey", None)

@@ -12,6 +12,7 @@ from calibayes.encoders.numbers import Counts
 from calibayes.encoders.schema import Column, Schema
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 from tests.verification import verify_all
 
 N = 60
@@ -79,7 +80,9 @@ def sequences(encoder):
 def fitted(name, frame=None):
     encoder, table = CASES[name]
     table = read_frame(table if frame is None else frame)
-    return encoder.fit(table, range(len(table.names)), np.linspace(0.5, 2.0, table.n), CODES[: table.n])
+    return encoder.fit(
+        summary_of(table, np.linspace(0.5, 2.0, table.n), CODES[: table.n]), range(len(table.names))
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -176,7 +179,9 @@ def test_bins_of_neighboring_numbers_pass():
     values = [1.0]
     for _ in range(5):
         values.append(np.nextafter(values[-1], 2.0))
-    encoder = encoders.AdaptiveBins().fit(read_frame(pd.DataFrame({"x": values})), [0], np.ones(len(values)))
+    encoder = encoders.AdaptiveBins().fit(
+        summary_of(read_frame(pd.DataFrame({"x": values})), np.ones(len(values))), [0]
+    )
     assert (np.diff(encoder.edges[0]) == 0).any()
     encoder.verify()
 

@@ -24,6 +24,7 @@ from calibayes.storage import codec, container, strict_json
 from calibayes.storage.codec import Reader, Writer
 from calibayes.storage.document import FORMAT_VERSION
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 from tests.files import plain_reader
 from tests.files.headers import document_of, header_of
 from tests.files.plain_reader import read
@@ -243,7 +244,7 @@ def codes_of(levels, column):
 @pytest.mark.parametrize("options", [{}, {"at_least": 9}, {"rare": 2}, {"rare": 0.5}], ids=str)
 def test_the_formula_of_levels(column, options):
     table = read_frame(pd.DataFrame({"column": column}))
-    levels = Levels(**options).fit(table, [0], np.ones(4))
+    levels = Levels(**options).fit(summary_of(table, np.ones(4)), [0])
     new = [*column, "z"] if isinstance(column[0], str) else [*column, 1, 8, 77]
     codes, size = codes_of(levels, new)
     assert np.array_equal(codes, levels.encode(read_frame(pd.DataFrame({"column": new})))[:, 0])
@@ -295,7 +296,9 @@ def mixed_columns():
 @pytest.mark.parametrize("drop_first", [False, True])
 def test_the_formula_of_mixed_columns(drop_first):
     frame = mixed_columns()
-    encoder = Dense(drop_first).fit(read_frame(frame), range(9), np.ones(len(frame))).for_new_rows()
+    encoder = (
+        Dense(drop_first).fit(summary_of(read_frame(frame), np.ones(len(frame))), range(9)).for_new_rows()
+    )
     new = frame[:50].copy()
     new.loc[0, ["two", "three", "rare"]] = ["new", "new", "level 99"]
     new.loc[1, ["plain", "tiny"]] = [1e100, 1e100]

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from calibayes.encoders import Dense
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.read import read_array, read_frame
+from calibayes.tables.summaries import summary_of
 from calibayes.tables.table import numeric_matrix
 from calibayes.tables.text import counted, text_table
 
@@ -34,9 +35,9 @@ def test_missing_values_are_counted():
 
 def test_a_cache_is_shared_by_encoders_of_the_same_rows_and_weights():
     table, weight = read_frame(FRAME).with_cache(), np.ones(5)
-    encoder = Dense().fit(table, range(2), weight)
-    assert Dense().fit(table, range(2), weight) is encoder
-    assert Dense().fit(table, range(2), weight.copy()) is not encoder
+    encoder = Dense().fit(summary_of(table, weight), range(2))
+    assert Dense().fit(summary_of(table, weight), range(2)) is encoder
+    assert Dense().fit(summary_of(table, weight.copy()), range(2)) is not encoder
     assert encoder.encode(table) is encoder.encode(table)
     assert table.rows(np.arange(3)).cache == {}
     assert read_frame(FRAME).cache is None

@@ -13,7 +13,7 @@ rows, d columns, k classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
@@ -310,10 +310,17 @@ class AdaptsFamilies(Protocol):
         """The family as this rule needs it."""
 
 
-class Source(Protocol):
+class Parts(Protocol):
+    """Something that is read part by part, such as the chunks of a file."""
+
+    def parts(self) -> Iterable[Callable[[], Any]]:
+        """Picklable loaders, one for each part, in the order of the rows."""
+
+
+class Source(Parts, Protocol):
     """Encoded rows of a table, block by block."""
 
-    def parts(self) -> Sequence[Callable[[], Block]]:
+    def parts(self) -> Iterable[Callable[[], Block]]:
         """Picklable loaders, one for each block, in the order of the rows."""
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
@@ -323,8 +330,8 @@ class Source(Protocol):
 class Engine(Protocol):
     """Where functions of blocks run."""
 
-    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+    def total(self, function: Callable[[Any], Mapping[str, Any]], source: Parts) -> Any:
         """The sum of ``function(block)`` over all blocks, added in the order of the rows."""
 
-    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+    def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""

@@ -18,7 +18,9 @@ from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
 from calibayes.kernels.levels.bin_codes import bin_codes
 from calibayes.kernels.numbers import kmeans
-from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
+from calibayes.tables.summaries.column import MOST_DISTINCT, ColumnSummary
+from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.table import Table, numeric_matrix
 from calibayes.tables.text import counted
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -54,21 +56,11 @@ class Bins(FixedLayout, ABC):
     data_dependence = "bins of numbers are found in the training rows"
 
     @abstractmethod
-    def inner_edges(self, values: Array, positions: Array, weight: Array, codes: Array | None) -> Array:
-        """Edges between the bins of a column, ascending, without minimum and maximum.
+    def inner_edges(self, column: ColumnSummary) -> Array:
+        """Edges between the bins of a column, ascending, without minimum and maximum."""
 
-        ``values`` are the distinct known values, ascending; ``positions`` gives the place among them of each row's
-        value; ``codes`` are the class codes of the rows, -1 without a label.
-        """
-
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
-        columns = numeric_matrix(table, indices)
-        missing = np.isnan(columns)
-        refuse_all_missing(table, indices, missing)
-        columns_bins = [
-            self._column_bins(column[known], weight[known], None if codes is None else codes[known])
-            for column, known in zip(columns.T, ~missing.T, strict=True)
-        ]
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
+        columns_bins = [self._column_bins(summary.numbers(j)) for j in indices]
         return replace(
             self,
             indices=tuple(indices),
@@ -77,12 +69,11 @@ class Bins(FixedLayout, ABC):
             distinct_counts=tuple(bins.distinct for bins in columns_bins),
         )
 
-    def _column_bins(self, column: Array, weight: Array, codes: Array | None) -> _ColumnBins:
-        """The bins of one column without missing values."""
-        values, positions = np.unique(column.astype(np.float64), return_inverse=True)
-        inner = self.inner_edges(values, positions, weight, codes)
-        edges = np.concatenate([values[:1], inner, values[-1:]])
-        return _ColumnBins(edges, values if len(values) == len(inner) + 1 else None, len(values))
+    def _column_bins(self, column: ColumnSummary) -> _ColumnBins:
+        inner = self.inner_edges(column)
+        edges = np.concatenate([column.low[:1], inner, column.high[-1:]])
+        has_bin_each = column.is_exact and len(column.low) == len(inner) + 1
+        return _ColumnBins(edges, column.low if has_bin_each else None, column.distinct_count)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -135,7 +126,7 @@ class Bins(FixedLayout, ABC):
 
     def remarks(self) -> list[str]:
         return [
-            f"{counted(distinct, 'distinct value')}, {counted(len(edges) - 1, 'bin')}"
+            f"{_distinct_text(distinct)}, {counted(len(edges) - 1, 'bin')}"
             for distinct, edges in zip(self.distinct_counts, self.edges, strict=True)
         ]
 
@@ -157,40 +148,39 @@ class BoundedBins(Bins):
             raise ValueError(f"a column needs at least one bin, got {self.most}")
 
     @abstractmethod
-    def edges_of_many(self, values: Array, weights: Array) -> Array:
-        """Inner edges of a column with more distinct values than bins, from these (ascending) and their weights."""
+    def edges_of_many(self, column: ColumnSummary) -> Array:
+        """Inner edges of a column with more cells than bins."""
 
-    def inner_edges(self, values: Array, positions: Array, weight: Array, codes: Array | None) -> Array:
-        if len(values) <= self.most:
-            return midpoints(values)
-        return self.edges_of_many(values, np.bincount(positions, weight))
+    def inner_edges(self, column: ColumnSummary) -> Array:
+        return column.midpoints if len(column.low) <= self.most else self.edges_of_many(column)
 
 
 class KMeansBins(BoundedBins):
     """Bins around the centers of k-means in each column, started from evenly spaced centers, as in scikit-learn."""
 
-    def edges_of_many(self, values: Array, weights: Array) -> Array:
-        even = np.linspace(values[0], values[-1], self.most + 1)
-        return midpoints(np.unique(kmeans.centers(values, weights, midpoints(even))))
+    def edges_of_many(self, column: ColumnSummary) -> Array:
+        even = np.linspace(column.low[0], column.high[-1], self.most + 1)
+        centers = kmeans.centers(column.values, column.weight, midpoints(even))
+        return midpoints(np.unique(centers))
 
 
 class QuantileBins(BoundedBins):
     """Bins of equal weight, as nearly as edges midway between distinct values allow."""
 
-    def edges_of_many(self, values: Array, weights: Array) -> Array:
-        cumulative = np.cumsum(weights)
+    def edges_of_many(self, column: ColumnSummary) -> Array:
+        cumulative = np.cumsum(column.weight)
         targets = cumulative[-1] * np.arange(1, self.most) / self.most
         upper = np.searchsorted(cumulative[:-2], targets)
         lower = np.maximum(upper - 1, 0)
         nearest = np.where(targets - cumulative[lower] <= cumulative[upper] - targets, lower, upper)
-        return midpoints(values)[np.unique(nearest)]
+        return column.midpoints[np.unique(nearest)]
 
 
 class UniformBins(BoundedBins):
     """Bins of equal width."""
 
-    def edges_of_many(self, values: Array, weights: Array) -> Array:
-        return np.linspace(values[0], values[-1], self.most + 1)[1:-1]
+    def edges_of_many(self, column: ColumnSummary) -> Array:
+        return np.linspace(column.low[0], column.high[-1], self.most + 1)[1:-1]
 
 
 @dataclass(frozen=True)
@@ -211,14 +201,14 @@ class AdaptiveBins(Bins):
     few: int = 64
     parts: int = 32
 
-    def inner_edges(self, values: Array, positions: Array, weight: Array, codes: Array | None) -> Array:
-        candidates = midpoints(values)
-        if len(values) <= self.few:
+    def inner_edges(self, column: ColumnSummary) -> Array:
+        candidates = column.midpoints
+        if len(column.low) <= self.few:
             return candidates
-        cumulative = np.cumsum(np.bincount(positions, weight))[:-1]
         shares = np.arange(1, self.parts) / self.parts
-        of_rows = np.searchsorted(cumulative, shares * weight.sum())
-        of_values = (shares * len(values)).astype(np.intp)
+        of_rows = np.searchsorted(np.cumsum(column.weight)[:-1], shares * column.weight.sum())
+        distinct = np.cumsum(column.distinct)
+        of_values = np.searchsorted(distinct, shares * distinct[-1], side="right")
         chosen = np.minimum(np.concatenate([of_rows, of_values]), len(candidates) - 1)
         return candidates[np.unique(chosen)]
 
@@ -231,14 +221,15 @@ class MDLBins(Bins):
     bin, which has no influence on the class.
     """
 
-    def inner_edges(self, values: Array, positions: Array, weight: Array, codes: Array | None) -> Array:
-        if codes is None:
+    def inner_edges(self, column: ColumnSummary) -> Array:
+        counts = column.class_weights[:, :-1]
+        if not counts.shape[1]:
             raise ValueError("MDLBins needs the class codes of the rows")
-        labeled, k = codes >= 0, max(int(codes.max()), 0) + 1
-        cells = positions[labeled] * k + codes[labeled]
-        counts = np.bincount(cells, weight[labeled], minlength=len(values) * k).reshape(-1, k)
-        has_rows = counts.any(axis=1)
-        return midpoints(values[has_rows])[description_length.cuts(counts[has_rows]) - 1]
+        labeled = np.flatnonzero(counts.any(axis=1))
+        if not len(labeled):
+            return np.zeros(0)
+        edges = (column.low[labeled[1:]] + column.high[labeled[:-1]]) / 2
+        return np.asarray(edges[description_length.cuts(counts[labeled]) - 1])
 
     def remarks(self) -> list[str]:
         endings = ["" if len(edges) > 2 else ": it does not separate the classes" for edges in self.edges]
@@ -262,11 +253,11 @@ class PairBins(AdaptiveBins):
 
     budget: int = 2**23
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
         pairs = max(math.comb(len(indices), 2), 1)
         most = max(math.isqrt(self.budget // pairs), FEWEST_BINS)
         few, parts = min(self.few, most), min(self.parts, most // 2)
-        return super(PairBins, replace(self, few=few, parts=parts)).fit(table, indices, weight, codes)
+        return super(PairBins, replace(self, few=few, parts=parts)).fit(summary, indices)
 
 
 @dataclass(frozen=True)
@@ -277,11 +268,11 @@ class InformedBins(PairBins):
     ``few`` further edges, evenly chosen among those of `MDLBins`.
     """
 
-    def inner_edges(self, values: Array, positions: Array, weight: Array, codes: Array | None) -> Array:
-        adaptive = super().inner_edges(values, positions, weight, codes)
-        if len(values) <= self.few:
+    def inner_edges(self, column: ColumnSummary) -> Array:
+        adaptive = super().inner_edges(column)
+        if len(column.low) <= self.few:
             return adaptive
-        informed = MDLBins().inner_edges(values, positions, weight, codes)
+        informed = MDLBins().inner_edges(column)
         chosen = np.unique(np.linspace(0, len(informed) - 1, min(len(informed), self.few)).astype(int))
         return np.union1d(adaptive, informed[chosen])
 
@@ -301,6 +292,13 @@ def bins_named(name: str | Encoder, most: int) -> Encoder:
     names = {short: partial(make, most) for short, make in BINS.items()}
     bins: Encoder = resolve("discretize", name, names, ability="inner_edges", example="KMeansBins()")
     return bins
+
+
+def _distinct_text(distinct: int) -> str:
+    """A number of distinct values, of which the summary of a column counts so many."""
+    if distinct > MOST_DISTINCT:
+        return f"more than {MOST_DISTINCT} distinct values"
+    return counted(distinct, "distinct value")
 
 
 def midpoints(values: Array) -> Array:

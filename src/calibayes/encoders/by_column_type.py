@@ -13,10 +13,11 @@ from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 
-def numeric_columns(table: Table) -> list[int]:
+def numeric_columns(table: Table | TableSummary) -> list[int]:
     """Positions of the numeric columns."""
     return [j for j in range(len(table.names)) if table.is_numeric(j)]
 
@@ -35,12 +36,12 @@ class ByColumnType:
     others : Encoder, default=Levels()
         Encoder of all other columns.
     binned : callable, default=numeric_columns
-        Function of a table that returns the positions of the columns to bin.
+        Function of the summary of a table that returns the positions of the columns to bin.
     """
 
     numbers: Encoder = field(default_factory=KMeansBins)
     others: Encoder = field(default_factory=Levels)
-    binned: Callable[[Table], Sequence[int]] = numeric_columns
+    binned: Callable[[TableSummary], Sequence[int]] = numeric_columns
     indices: tuple[int, ...] = ()
     parts: tuple[Encoder, ...] = ()
     """The fitted encoders; one that would have no columns is left out."""
@@ -49,14 +50,12 @@ class ByColumnType:
     sides: tuple[int, ...] = ()
     """For each part 0 if it is the encoder of binned columns, 1 if it is that of the others."""
 
-    def fit(
-        self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
-    ) -> ByColumnType:
-        binned = set(self.binned(table))
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> ByColumnType:
+        binned = set(self.binned(summary))
         places = [tuple(p for p, j in enumerate(indices) if (j not in binned) == side) for side in (0, 1)]
         sides = tuple(side for side in (0, 1) if places[side])
         parts = tuple(
-            (self.numbers, self.others)[side].fit(table, [indices[p] for p in places[side]], weight, codes)
+            (self.numbers, self.others)[side].fit(summary, [indices[p] for p in places[side]])
             for side in sides
         )
         part_places = tuple(places[side] for side in sides)

@@ -15,6 +15,7 @@ from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.numbers import Numbers
 from calibayes.kernels.numbers import clusters
 from calibayes.tables.row_hashes import order_hashes
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
@@ -28,7 +29,7 @@ class Clusters(FixedLayout):
     """Numbers unchanged, with k-means centers of the rows of each class: initial means of mixture components.
 
     k-means runs on columns divided by their standard deviation. Rows without a label are ignored; a missing value counts
-    as the mean of its column in the class. The centers do not depend on the order of the rows, and a row of weight w
+    as the mean of its column in the class. Of more than 131,072 rows, about as many are used, drawn by row number. The centers do not depend on the order of the rows, and a row of weight w
     counts as w rows. A class with fewer distinct rows than components gets one component for each of them, with a
     `FewRowsWarning`.
 
@@ -53,12 +54,16 @@ class Clusters(FixedLayout):
                 f"components must be a positive integer, or one for each class, got {self.components!r}"
             )
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Self:
-        unweighted = Numbers().fit(table, indices, weight, codes)
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
+        unweighted, (table, weight, codes) = Numbers().fit(summary, indices), summary.sample
         rows = unweighted.encode(table).astype(np.float64)
         numbers = replace(unweighted, variance=_weighted_moments(rows, weight, unweighted.center)[1])
         fitted = replace(self, numbers=numbers)
-        return fitted if codes is None else replace(fitted, seeds=fitted._class_centers(rows, weight, codes))
+        return (
+            fitted
+            if codes is None
+            else replace(fitted, seeds=fitted._class_centers(rows, weight, codes, summary.k))
+        )
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -76,9 +81,8 @@ class Clusters(FixedLayout):
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return self.numbers.decode(encoded, rng)
 
-    def _class_centers(self, rows: Array, weight: Array, codes: Array) -> tuple[Array, ...]:
-        """Cluster centers of each class, (components, d) in the units of the columns."""
-        k = int(codes.max(initial=-1)) + 1
+    def _class_centers(self, rows: Array, weight: Array, codes: Array, k: int) -> tuple[Array, ...]:
+        """Cluster centers of each of k classes, (components, d) in the units of the columns."""
         counts = np.asarray(self.components)
         if counts.ndim and len(counts) < k:
             raise ValueError(f"components are given for {len(counts)} classes, but there are {k}")

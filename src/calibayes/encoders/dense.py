@@ -22,7 +22,7 @@ from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.levels import Levels
 from calibayes.kernels.numbers import missing
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
-from calibayes.kernels.numbers.row_weights import weight_of_one
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table, numeric_matrix
 
 NORMAL_QUARTILES = 1.35
@@ -46,7 +46,8 @@ class Dense(FixedLayout):
     The encoded columns are, in this order: each numeric column, asinh-scaled (`AsinhScaled`); for each other column an
     indicator (0 or 1) of each level, only one if there are two levels, with rare levels pooled; for each column that is
     missing in at least ten training rows and 5 % of them an indicator of missing values. All of them are then standardized
-    to mean 0 and variance 1 over the training rows; constant ones are left out.
+    to mean 0 and variance 1 over the training rows; constant ones are left out. Of more than 131,072 training rows, medians,
+    means and standard deviations are those of about as many, drawn by row number.
 
     In a column with an indicator of missing values, a missing number is replaced by the median, and a missing level has 0
     in all indicators of its column (before standardization). In other columns, missing values of training rows are
@@ -82,12 +83,13 @@ class Dense(FixedLayout):
 
     data_dependence = "medians and standard deviations are found in the training rows"
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Dense:
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Dense:
         key = Dense, self.drop_first, tuple(indices)
-        return table.cached(key, weight, lambda: self._fitted(table, indices, weight))
+        return summary.cached(key, lambda: self._fitted(summary, indices))
 
-    def _fitted(self, table: Table, indices: Sequence[int], weight: Array) -> Dense:
-        parts = tuple(_fitted_parts(table, indices, weight, self.drop_first))
+    def _fitted(self, summary: TableSummary, indices: Sequence[int]) -> Dense:
+        table, weight, _ = summary.sample
+        parts = tuple(_fitted_parts(summary, indices, self.drop_first))
         sources_and_names = [
             (columns[place], name)
             for columns, part in parts
@@ -195,28 +197,28 @@ def _verify_precision(precision: Any, d: int) -> None:
 
 
 def _fitted_parts(
-    table: Table, indices: Sequence[int], weight: Array, drop_first: bool
+    summary: TableSummary, indices: Sequence[int], drop_first: bool
 ) -> Iterator[tuple[tuple[int, ...], Part]]:
     """Encodings of all numeric columns, of each other column, and of the missing values."""
-    masks = {j: table.missing_mask(j) for j in indices}
-    with_values = [j for j in indices if not masks[j].all()]
+    table, weight, _ = summary.sample
+    with_values = [j for j in indices if not table.missing_mask(j).all()]
     if numeric := tuple(j for j in with_values if table.is_numeric(j)):
         yield numeric, _asinh_scaling(numeric_matrix(table, numeric), weight)
     for j in with_values:
         if not table.is_numeric(j):
-            levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * float(weight.sum()))
-            yield (j,), Indicators(levels.fit(table, [j], weight), drop_first)
+            levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * summary.total_weight)
+            yield (j,), Indicators(levels.fit(summary, [j]), drop_first)
     sources = [
         j for j in indices if not table.is_derived(j)
     ]  # a missing date counts once, not again for its month
-    if indicated := tuple(j for j in sources if _is_indicated(masks[j], weight)):
+    if indicated := tuple(j for j in sources if j not in with_values or _is_indicated(summary, j)):
         yield indicated, MissingIndicator()
 
 
-def _is_indicated(mask: Array, weight: Array) -> bool:
-    """Whether missing values, at a mask of the training rows, are frequent enough for an indicator; all of them are."""
-    least = max(INDICATED_SHARE * float(weight.sum()), INDICATED_ROWS * weight_of_one(weight))
-    return bool(weight @ mask >= least or mask.all())
+def _is_indicated(summary: TableSummary, j: int) -> bool:
+    """Whether missing values of column j are frequent enough for an indicator."""
+    least = max(INDICATED_SHARE * summary.total_weight, INDICATED_ROWS * summary.unit)
+    return summary.missing_weight(j) >= least
 
 
 def _asinh_scaling(matrix: Array, weight: Array) -> AsinhScaled:

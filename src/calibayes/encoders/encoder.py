@@ -14,6 +14,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 NewCodes: TypeAlias = Sequence[Array] | None
@@ -23,11 +24,11 @@ NewCodes: TypeAlias = Sequence[Array] | None
 class Encoder(Protocol):
     """Encodes columns of a table. An encoder that accepts sparse tables has a class attribute ``sparse = True``."""
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Encoder:
-        """This encoder fitted to the columns at ``indices``, with row weights (n,).
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Encoder:
+        """This encoder fitted to the columns at ``indices`` of a table, of which it gets the summary.
 
-        ``codes`` (n,) are the class codes of the rows, -1 for a row without a label, for encoders that depend on the
-        classes.
+        An encoder of single columns uses their summaries (`TableSummary.column`), which can be added up over the blocks
+        of a table that is not in memory; an encoder of several columns at once uses the rows of `TableSummary.sample`.
         """
 
     def encode(self, table: Table) -> Array:

@@ -12,7 +12,9 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.kernels.levels.grid import TAILS, log_volumes
-from calibayes.tables.table import Table, numeric_matrix, refuse_all_missing
+from calibayes.tables.summaries.column import ColumnSummary
+from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.table import Table, numeric_matrix
 from calibayes.tables.text import counted
 
 REACH = 5.0
@@ -56,20 +58,16 @@ class Grid(FixedLayout):
         if self.points < 4:
             raise ValueError(f"a grid needs at least four points, got {self.points}")
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Grid:
-        columns = numeric_matrix(table, indices).astype(np.float64)
-        known = ~np.isnan(columns)
-        refuse_all_missing(table, indices, ~known)
-        ends = np.array(
-            [grid_ends(column[mask], weight[mask]) for column, mask in zip(columns.T, known.T, strict=True)]
-        )
-        outliers = np.sum((columns < ends[:, 0]) | (columns > ends[:, 1]), axis=0)
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Grid:
+        columns = [summary.numbers(j) for j in indices]
+        ends = np.array([grid_ends(column) for column in columns])
+        outliers = [_rows_beyond(column, *pair) for column, pair in zip(columns, ends, strict=True)]
         return replace(
             self,
             indices=tuple(indices),
             origin=ends[:, 0],
             step=(ends[:, 1] - ends[:, 0]) / (self.points - 1),
-            outliers=tuple(outliers.tolist()),
+            outliers=tuple(outliers),
         )
 
     def verify(self) -> None:
@@ -113,19 +111,25 @@ class Grid(FixedLayout):
         ]
 
 
-def grid_ends(values: Array, weight: Array) -> tuple[float, float]:
-    """First and last point of the grid of a column, from its known values; rows of weight 0 are ignored."""
-    counts = weight > 0 if weight.any() else weight == 0
-    distinct, positions = np.unique(values[counts], return_inverse=True)
-    weights = np.bincount(positions, weight[counts]) if weight.any() else np.ones(len(distinct))
-    low, high = _quartiles(distinct, weights)
+def grid_ends(column: ColumnSummary) -> tuple[float, float]:
+    """First and last point of the grid of a column; rows of weight 0 are ignored."""
+    has_weight = column.weight > 0 if column.weight.any() else column.weight == 0
+    values = column.values[has_weight]
+    weights = column.weight[has_weight] if column.weight.any() else np.ones(len(values))
+    low, high = _quartiles(values, weights)
     if low == high:  # half of the rows have one value: take the quartiles of the distinct values
-        low, high = _quartiles(distinct, np.ones(len(distinct)))
+        low, high = _quartiles(values, column.distinct[has_weight])
     reach = REACH * (high - low)
-    ends = max(distinct[0], low - reach), min(distinct[-1], high + reach)
-    padding = PADDING * _bandwidth(distinct, weights, ends)
+    first, last = column.low[has_weight][0], column.high[has_weight][-1]
+    ends = max(first, low - reach), min(last, high + reach)
+    padding = PADDING * _bandwidth(values, weights, ends)
     padding = max(padding, LEAST_PADDING * max(abs(ends[0]), abs(ends[1]))) or ZERO_PADDING
     return float(ends[0] - padding), float(ends[1] + padding)
+
+
+def _rows_beyond(column: ColumnSummary, first: float, last: float) -> int:
+    """Number of rows beyond the first and last point of a grid."""
+    return int(column.rows[(column.low < first) | (column.high > last)].sum())
 
 
 def _quartiles(values: Array, weights: Array) -> Array:

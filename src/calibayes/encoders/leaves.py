@@ -26,6 +26,7 @@ from calibayes.kernels.partitions.growth import (
 )
 from calibayes.kernels.partitions.path_terms import path_terms
 from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 HELD_OUT = 10
@@ -74,17 +75,14 @@ class Leaves(FixedLayout):
     data_dependence = "trees are grown on the training rows"
 
     def fit(
-        self,
-        table: Table,
-        indices: Sequence[int],
-        weight: Array,
-        codes: Array | None = None,
-        report: Report = _silent,
+        self, summary: TableSummary, indices: Sequence[int], report: Report = _silent, unit: float = 1.0
     ) -> Leaves:
+        """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
+        codes, weight = summary.codes, summary.weight / unit
         if codes is None:
             raise ValueError("Leaves needs the class codes of the rows")
-        encoder = OrderedBytes().fit(table, indices, weight)
-        columns, labeled = encoder.encode(table), codes >= 0
+        encoder = OrderedBytes().fit(summary, indices)
+        columns, labeled = summary.encoded(encoder), codes >= 0
         mass = np.bincount(codes[labeled], weight[labeled], minlength=1)
         if len(mass) < 2:
             raise ValueError("Leaves needs rows of two classes")

@@ -12,11 +12,12 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
-from calibayes.encoders.level_weights import integer_matrix, level_weights
 from calibayes.encoders.pooling import Pooling
 from calibayes.kernels.levels.counts import as_codes, code_type
 from calibayes.tables.conversion import COLUMN_KINDS
 from calibayes.tables.distinct import distinct_values
+from calibayes.tables.summaries.level_weights import integer_matrix
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 
@@ -61,8 +62,8 @@ class Levels:
         """The rule that `rare` and `most` make."""
         return Pooling(self.rare, self.most)
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Levels:
-        columns = level_weights(table, indices, weight, weights_needed=self.pooling.is_active)
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Levels:
+        columns = summary.levels(indices, weights_needed=self.pooling.is_active)
         masks = [self.pooling.unpooled(weights) for _, weights in columns]
         return replace(
             self,
@@ -106,6 +107,14 @@ class Levels:
             values if len(pooled) else _with_unused_integers(values, int(at_least))
             for values, pooled, at_least in zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
         )
+
+    def code_weights(self, summary: TableSummary) -> list[Array]:
+        """For each column the total weight of the rows of each code, (levels,)."""
+        columns = summary.levels(self.indices, weights_needed=True)
+        return [
+            _weights_by_code(values, weights, levels, pooled)
+            for (values, weights), levels, pooled in zip(columns, self.levels, self.pooled, strict=True)
+        ]
 
     @cached_property
     def _values_are_codes(self) -> bool:
@@ -216,6 +225,13 @@ class Levels:
         ]
 
 
+def _weights_by_code(values: Array, weights: Array, levels: Array, pooled: Array) -> Array:
+    """Total weights of codes from those of distinct values."""
+    other = len(levels)
+    codes = _codes_of(values, levels, other)
+    return np.bincount(codes, weights, other + 1)[: other + bool(len(pooled))]
+
+
 def _verify_values(name: str, values: Any) -> None:
     """Raise ValueError unless values are known, distinct and ascending."""
     require_array(name, values, (None,), COLUMN_KINDS)
@@ -268,6 +284,3 @@ def _codes_of(values: Array, levels: Array, other: int = -1) -> Array:
     """The position of each value among the levels, ``other`` for a value that is none of them."""
     positions = {level: code for code, level in enumerate(levels.tolist())}
     return np.array([positions.get(value, other) for value in values.tolist()], dtype=np.int32)
-
-
-# Old name, until its users are renamed.

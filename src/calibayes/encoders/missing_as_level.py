@@ -18,7 +18,7 @@ from calibayes.core.verify import (
 )
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
-from calibayes.kernels.numbers.row_weights import weight_of_one
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 
@@ -49,21 +49,19 @@ class MissingAsLevel:
     missing_is_coded: bool = True
     """Whether missing values get their own code; if not, they have code -1 in all columns."""
 
-    def fit(
-        self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
-    ) -> MissingAsLevel:
-        masks = [table.missing_mask(j) for j in indices]
-        least = self.least_rows * weight_of_one(weight)
-        inner_places = tuple(place for place, mask in enumerate(masks) if not mask.all())
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> MissingAsLevel:
+        least = self.least_rows * summary.unit
+        all_missing = [summary.missing_rows(j) == summary.n for j in indices]
+        inner_places = tuple(place for place, is_empty in enumerate(all_missing) if not is_empty)
         inner_indices = [indices[place] for place in inner_places]
         return replace(
             self,
-            inner=self.inner.fit(table, inner_indices, weight, codes) if inner_indices else self.inner,
+            inner=self.inner.fit(summary, inner_indices) if inner_indices else self.inner,
             indices=tuple(indices),
             inner_places=inner_places,
             has_missing=tuple(
-                bool(mask.all() or (weight @ mask >= least and not table.is_derived(j)))
-                for j, mask in zip(indices, masks, strict=True)
+                is_empty or (summary.missing_weight(j) >= least and not summary.is_derived(j))
+                for j, is_empty in zip(indices, all_missing, strict=True)
             ),
         )
 

@@ -12,12 +12,9 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent
-from calibayes.kernels.numbers.moments import variances
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
-from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
-
-CENTER_ROWS = 512
-"""Number of rows, evenly spaced, whose medians are the centers of the columns."""
+from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.table import Table, numeric_columns, numeric_matrix
 
 
 @dataclass(frozen=True)
@@ -28,13 +25,8 @@ class Numbers(DataIndependent):
     center: Array = field(default_factory=lambda: np.zeros(0))
     variance: Array = field(default_factory=lambda: np.zeros(0))
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Numbers:
-        columns, has_missing = numeric_columns(table, indices)
-        if not has_missing:
-            center = column_centers(columns)
-            return Numbers(tuple(indices), center, variances(columns, center))
-        refuse_all_missing(table, indices, np.isnan(columns))
-        return Numbers(tuple(indices), column_centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Numbers:
+        return Numbers(tuple(indices), *summary.moments(indices))
 
     def verify(self) -> None:
         require_columns("indices", self.indices)
@@ -64,8 +56,8 @@ class Flags(DataIndependent):
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"a threshold must be finite, got {self.threshold}")
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Flags:
-        _refuse_all_nan(table, indices, numeric_matrix(table, indices, booleans=True))
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Flags:
+        summary.check_numbers(indices)
         return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
@@ -97,8 +89,8 @@ class Counts(DataIndependent):
 
     sparse: ClassVar[bool] = True
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None) -> Counts:
-        _refuse_all_nan(table, indices, numeric_matrix(table, indices, booleans=True))
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Counts:
+        summary.check_numbers(indices)
         return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
@@ -121,21 +113,6 @@ class Counts(DataIndependent):
         return {}
 
 
-def column_centers(columns: Array) -> Array:
-    """A point near most rows, (d,): medians of evenly spaced rows, which outliers do not move as they move a mean.
-
-    A column that is missing in all those rows has the mean of its known values instead.
-    """
-    sample = columns[:: -(-len(columns) // CENTER_ROWS)].astype(np.float64)
-    if not np.isnan(sample.sum()):
-        return np.asarray(np.median(sample.T.copy(), axis=1))
-    all_missing = np.isnan(sample).all(axis=0)
-    center = np.nanmedian(np.where(all_missing, 0.0, sample), axis=0)
-    if all_missing.any():
-        center[all_missing] = np.nanmean(columns[:, all_missing], axis=0, dtype=np.float64)
-    return center
-
-
 def _above(columns: Array, threshold: float) -> Array:
     """1 for numbers above a threshold, else 0; NaN stays. Raises ValueError if a sparse table would become dense."""
     if not is_sparse(columns):
@@ -145,9 +122,3 @@ def _above(columns: Array, threshold: float) -> Array:
             f"zero is above the threshold (binarize) {threshold:g}: a sparse table would be all ones"
         )
     return (columns > threshold).astype(np.float64)
-
-
-def _refuse_all_nan(table: Table, indices: Sequence[int], columns: Array) -> None:
-    """Raise ValueError if a column is NaN in all rows; a sparse table has no missing values."""
-    if not is_sparse(columns):
-        refuse_all_missing(table, indices, np.isnan(columns))

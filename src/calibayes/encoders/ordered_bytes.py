@@ -19,10 +19,11 @@ from calibayes.core.verify import (
 )
 from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.encoder import Encoder, verify_nested
+from calibayes.encoders.encoder import verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.partitions.byte_columns import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 MOST_BINS = MOST_CODES - 2
@@ -30,8 +31,6 @@ MOST_BINS = MOST_CODES - 2
 
 CELL_BYTES = 16
 """Approximate memory of a cell while it is encoded."""
-MOST_ROWS = 100_000
-"""Number of rows, evenly spaced, that bins and frequencies are found in."""
 
 
 def _bins_and_levels() -> ByColumnType:
@@ -46,34 +45,29 @@ class OrderedBytes:
     levels all others, are neighbors, so that few splits separate frequent levels from them. The order does not depend on
     the classes: an order by the share of a class would show the label of a row through a level that few rows have.
 
-    Bins and frequencies are found in at most 100,000 rows, evenly spaced.
-
     A missing value is 0, and so is a level that did not occur in training, unless levels were pooled: then it is pooled
     too.
     """
 
-    inner: Encoder = field(default_factory=_bins_and_levels)
+    inner: ByColumnType = field(default_factory=_bins_and_levels)
     indices: tuple[int, ...] = ()
     places: tuple[int, ...] = ()
     """Positions, among the columns, of those with a known value in training: the columns of the inner encoder."""
     orders: tuple[Array, ...] = ()
     """The byte of each inner code of these columns, 0 for a level that did not occur."""
 
-    def fit(self, table: Table, indices: Sequence[int], weight: Array) -> OrderedBytes:
-        """This encoder fitted to the columns at ``indices``, with row weights (n,)."""
-        some = np.linspace(0, table.n - 1, min(table.n, MOST_ROWS)).astype(np.intp)
-        table, weight = (table, weight) if len(some) == table.n else (table.rows(some), weight[some])
-        places = tuple(place for place, j in enumerate(indices) if not table.missing_mask(j).all())
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> OrderedBytes:
+        """This encoder fitted to the columns at ``indices``."""
+        places = tuple(place for place, j in enumerate(indices) if summary.missing_rows(j) < summary.n)
         if not places:
             return replace(self, indices=tuple(indices), places=(), orders=())
-        inner = self.inner.fit(table, [indices[place] for place in places], weight)
-        layout = inner.layout()
-        codes = np.zeros((0, len(places)), dtype=np.intp) if all(layout["ordered"]) else inner.encode(table)
-        orders = tuple(
-            _as_they_are(levels) if ordered else _by_frequency(column, weight, levels)
-            for column, levels, ordered in zip(codes.T, layout["levels"], layout["ordered"], strict=True)
-        )
-        return replace(self, inner=inner, indices=tuple(indices), places=places, orders=orders)
+        inner = self.inner.fit(summary, [indices[place] for place in places])
+        orders: list[Array] = [_as_they_are(levels) for levels in inner.layout()["levels"]]
+        for _, part, of_part in inner.by_side(("bins", "levels")):
+            if isinstance(part, Levels):
+                for place, weights in zip(of_part, part.code_weights(summary), strict=True):
+                    orders[place] = _by_frequency(weights)
+        return replace(self, inner=inner, indices=tuple(indices), places=places, orders=tuple(orders))
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -142,11 +136,9 @@ def _as_they_are(levels: int) -> Array:
     return np.arange(1, levels + 1, dtype=np.uint8)
 
 
-def _by_frequency(codes: Array, weight: Array, levels: int) -> Array:
-    """The byte of each level: 1 for the most frequent one, 0 for levels without rows."""
-    known = codes >= 0
-    counts = np.bincount(codes[known], weight[known], minlength=levels)
+def _by_frequency(counts: Array) -> Array:
+    """The byte of each level, from their total weights: 1 for the most frequent one, 0 for levels without rows."""
     order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    bytes_ = np.zeros(levels, dtype=np.uint8)
+    bytes_ = np.zeros(len(counts), dtype=np.uint8)
     bytes_[order] = np.arange(1, len(order) + 1)
     return bytes_

@@ -13,6 +13,7 @@ from calibayes.core.verify import require, require_columns, require_finite, requ
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining, verify_nested
 from calibayes.kernels.numbers import missing
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 LEAST_NOISE = 1e-3
@@ -25,7 +26,7 @@ class PrincipalComponents(FixedLayout):
 
     The encoded columns are uncorrelated over the training rows, with mean 0 and variance 1 (unless ``whiten`` is False),
     in descending order of the variance that they explain. Components whose variance is below 1e-10 of the largest are left
-    out. With n rows there are fewer than n components: all of them span the rows of the table.
+    out. Of more than 131,072 training rows, about as many are used, drawn by row number. With n rows there are fewer than n components: all of them span the rows of the table.
 
     Where the inner encoder leaves a value missing in a new row, it is replaced by its conditional mean given the known
     ones, in a Gaussian model of the components and uncorrelated noise (probabilistic principal components).
@@ -58,10 +59,8 @@ class PrincipalComponents(FixedLayout):
         if self.most < 1:
             raise ValueError(f"the number of components (most) must be at least one, got {self.most}")
 
-    def fit(
-        self, table: Table, indices: Sequence[int], weight: Array, codes: Array | None = None
-    ) -> PrincipalComponents:
-        inner = self.inner.fit(table, indices, weight, codes)
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> PrincipalComponents:
+        inner, (table, weight, _) = self.inner.fit(summary, indices), summary.sample
         x = inner.encode(table)
         mean = weight @ x / weight.sum()
         centered = (x - mean) * np.sqrt(weight / weight.sum())[:, None]

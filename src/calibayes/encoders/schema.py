@@ -9,6 +9,7 @@ from typing import NamedTuple
 from calibayes.core.verify import require
 from calibayes.encoders.encoder import Encoder, HasRemarks
 from calibayes.tables.conversion import IDENTIFIER
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table, holds_booleans
 from calibayes.tables.text import text_table
 
@@ -18,17 +19,17 @@ CONTENT_TYPES = {"f": NUMBERS, "i": NUMBERS, "u": NUMBERS, "b": "booleans", "M":
 """Kind of a NumPy type -> content type of such a column; object columns are examined, all others contain text."""
 
 
-def content_type(table: Table, j: int) -> str:
+def content_type(table: Table | TableSummary, j: int) -> str:
     """What column j contains: "numbers", "booleans", "dates" (that are levels), "text" or "categories"."""
-    column = table.column(j)
-    if column.dtype.kind != "O":
-        return CONTENT_TYPES.get(column.dtype.kind, "text")
+    if table.dtype_kind(j) != "O":
+        return CONTENT_TYPES.get(table.dtype_kind(j), "text")
+    column = table.column(j) if isinstance(table, Table) else table.contents(j)
     if holds_booleans(column):
         return "booleans"
     return "text" if any(isinstance(value, str) for value in column) else "categories"
 
 
-def default_kind(table: Table, j: int) -> str:
+def default_kind(table: Table | TableSummary, j: int) -> str:
     """Kind of a column unless the user chooses one: numeric for numbers, even with few distinct values, else categorical."""
     return NUMERIC if table.is_numeric(j) else CATEGORICAL
 
@@ -77,7 +78,7 @@ class Schema:
 
 
 def schema(
-    table: Table,
+    summary: TableSummary,
     encoders: Mapping[str, Encoder],
     chosen: Mapping[str, tuple[int, ...]],
     given: frozenset[int] = frozenset(),
@@ -90,35 +91,35 @@ def schema(
     chosen : kind -> positions of its columns
     given : positions of the columns whose kind was chosen by the user
     """
-    columns = _left_out(table)
+    columns = _left_out(summary)
     for kind, encoder in encoders.items():
         remarks = encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * len(chosen[kind])
         for j, remark in zip(chosen[kind], remarks, strict=True):
-            columns[j] = _column(table, j, kind, _reason(table, j, given), remark)
+            columns[j] = _column(summary, j, kind, _reason(summary, j, given), remark)
     return Schema(tuple(columns[j] for j in sorted(columns)))
 
 
-def column_types(table: Table) -> Schema:
+def column_types(summary: TableSummary) -> Schema:
     """The schema of a table whose columns are treated by what they contain, in one way each."""
-    columns = _left_out(table)
-    for j in table.used:
-        columns[j] = _column(table, j, default_kind(table, j), _reason(table, j))
+    columns = _left_out(summary)
+    for j in summary.used:
+        columns[j] = _column(summary, j, default_kind(summary, j), _reason(summary, j))
     return Schema(tuple(columns[j] for j in sorted(columns)))
 
 
-def _left_out(table: Table) -> dict[int, Column]:
+def _left_out(summary: TableSummary) -> dict[int, Column]:
     """The identifiers of a table."""
-    identifiers = {} if table.conversion is None else table.conversion.identifiers
-    return {j: _column(table, j, IDENTIFIER, reason, "left out") for j, reason in identifiers.items()}
+    identifiers = {} if summary.conversion is None else summary.conversion.identifiers
+    return {j: _column(summary, j, IDENTIFIER, reason, "left out") for j, reason in identifiers.items()}
 
 
-def _column(table: Table, j: int, kind: str, reason: str, remark: str = "") -> Column:
+def _column(summary: TableSummary, j: int, kind: str, reason: str, remark: str = "") -> Column:
     text = f"{reason}: {remark}" if remark else reason
-    return Column(table.names[j], kind, text, int(table.missing_mask(j).sum()))
+    return Column(summary.names[j], kind, text, summary.missing_rows(j))
 
 
-def _reason(table: Table, j: int, given: frozenset[int] = frozenset()) -> str:
+def _reason(summary: TableSummary, j: int, given: frozenset[int] = frozenset()) -> str:
     """Where the kind of a column comes from, and what was done to the column before."""
-    converted = "" if table.conversion is None else table.conversion.remark(j)
+    converted = "" if summary.conversion is None else summary.conversion.remark(j)
     source = "given" if j in given else ""
-    return ", ".join(filter(None, (source, converted))) or content_type(table, j)
+    return ", ".join(filter(None, (source, converted))) or content_type(summary, j)

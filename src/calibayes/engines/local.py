@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -14,11 +13,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
-from calibayes.core.protocols import Engine, Source
-from calibayes.kernels.dispatch import map_items, ordered_map, reuse_threads, thread_limit
+from calibayes.core.protocols import Engine, Parts
+from calibayes.kernels.dispatch import ordered_map, reuse_threads, thread_limit
 
 
 class _Limit:
@@ -63,15 +61,11 @@ def one_thread() -> Iterator[None]:
 class Serial:
     """One block after another, in the calling thread."""
 
-    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+    def total(self, function: Callable[[Any], Mapping[str, Any]], source: Parts) -> Any:
         with one_thread():
-            parts = source.parts()
-            first = function(parts[0]())
-            return (
-                first if len(parts) == 1 else total(chain([first], (function(load()) for load in parts[1:])))
-            )
+            return total(function(load()) for load in source.parts())
 
-    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+    def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
         with one_thread():
             return [function(load()) for load in source.parts()]
@@ -83,14 +77,14 @@ class Threads:
 
     jobs: int = 2
 
-    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+    def total(self, function: Callable[[Any], Mapping[str, Any]], source: Parts) -> Any:
         with one_thread(), thread_limit(self.jobs):
             return total(ordered_map(lambda load: function(load()), source.parts()))
 
-    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+    def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows; a single block may use all threads."""
         with one_thread(), thread_limit(self.jobs):
-            return map_items(lambda load: function(load()), source.parts())
+            return list(ordered_map(lambda load: function(load()), source.parts()))
 
 
 def chosen_engine(engine: Any, n_jobs: Any) -> Engine:

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -257,13 +258,36 @@ def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list
     return list(ordered_map(function, items))
 
 
-def ordered_map(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """`map_items` as an iterator, so that results need not be stored all at once."""
-    if _jobs.get() == 1 or len(items) < 2:
+def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """`map_items` as an iterator, so that results need not be stored all at once.
+
+    Items that are no sequence, such as parts of a file that are being read, are taken a few at a time.
+    """
+    if _jobs.get() == 1 or (isinstance(items, Sequence) and len(items) < 2):
         yield from map(function, items)
-    else:
-        with thread_pool(_jobs.get()) as pool:
+        return
+    with thread_pool(_jobs.get()) as pool:
+        if isinstance(items, Sequence):
             yield from pool.map(function, items)
+        else:
+            yield from _few_at_a_time(pool, function, items, 2 * _jobs.get())
+
+
+def _few_at_a_time(
+    pool: Executor, function: Callable[[Item], Result], items: Iterable[Item], most: int
+) -> Iterator[Result]:
+    """Results in the order of the items, of which at most so many are taken before their results are used."""
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) >= most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:

@@ -89,7 +89,7 @@ class ColumnConversion:
         originals = {j: table.column(j) for j in self.converters}
         typed = {j: converter.read(table, j) for j, converter in self.converters.items()}
         numbers = {j: converter.numbers(typed[j]) for j, converter in self.converters.items()}
-        columns = [numbers[j] if j in numbers else table.column(j) for j in range(len(self.names))]
+        columns = [numbers[j] if j in numbers else table.stored_column(j) for j in range(len(self.names))]
         columns += [self.converters[j].levels(typed[j], part) for j, part, _ in self.derived]
         types = [column.dtype for column in columns]
         for j, kind in enumerate(table.types()):

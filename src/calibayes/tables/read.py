@@ -74,7 +74,7 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("the table has no columns")
     if len(wrapped) == 0:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
-    columns = [_series_values(series) for series in wrapped.iter_columns()]
+    columns = [series_values(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
     content = _stacked_if_numeric(columns)
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
@@ -95,7 +95,7 @@ def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _series_values(series: Any) -> Array:
+def series_values(series: Any) -> Array:
     """A column of a data frame as an array: numbers (NaN where missing), dates, booleans or objects."""
     dtype = series.dtype  # looked up once: for a single row this is most of the time
     if dtype.is_numeric():
@@ -104,9 +104,17 @@ def _series_values(series: Any) -> Array:
         return _dates(series)
     if isinstance(dtype, nw.Duration):
         return np.asarray(series.to_numpy()).astype(DURATION)
-    cells = np.asarray(series.to_numpy(), dtype=object)
-    is_categorical = isinstance(dtype, nw.Categorical | nw.Enum)
-    return cells if is_categorical else _with_inferred_type(cells, str(series.name))
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return _categories(series)
+    return _with_inferred_type(np.asarray(series.to_numpy(), dtype=object), str(series.name))
+
+
+def _categories(series: Any) -> Array:
+    """Cells of a categorical column as objects."""
+    if series.implementation.is_pyarrow():  # whose own conversion gives missing cells the last category
+        native = series.to_native()
+        return np.asarray(native.cast(native.type.value_type).to_numpy(), dtype=object)
+    return np.asarray(series.to_numpy(), dtype=object)
 
 
 def _numbers(series: Any) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
+from calibayes.tables.coded_column import as_array
 from calibayes.tables.origin import FROM_ARRAY, Origin
 
 Result = TypeVar("Result")
@@ -55,7 +56,7 @@ class Table:
     """Named columns of equal length.
 
     Columns of one type are stored as one array of shape (n, d), dense or sparse (CSR); columns of several types as a
-    tuple of d arrays of shape (n,).
+    tuple of d arrays of shape (n,), some of which may be a `CodedColumn`.
     """
 
     names: tuple[str, ...]
@@ -89,8 +90,12 @@ class Table:
     def column(self, j: int) -> Array:
         """Column j as a dense array, (n,)."""
         if isinstance(self.content, tuple):
-            return self.content[j]
+            return as_array(self.content[j])
         return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
+
+    def stored_column(self, j: int) -> Array:
+        """Column j as it is stored: a `CodedColumn` stays one."""
+        return self.content[j] if isinstance(self.content, tuple) else self.column(j)
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -285,13 +290,7 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     table.
     """
     table = _booleans_as_numbers(table, indices) if booleans else table
-    other = table.first_of_other_kind(indices, "fiub" if booleans else "fiu")
-    if other is not None:
-        raise ValueError(
-            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
-            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
-            "has this parameter."
-        )
+    refuse_other_kind(table, indices, "fiub" if booleans else "fiu")
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     _refuse_large(table, indices, matrix)
@@ -299,6 +298,17 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
         name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
         raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing values")
     return matrix
+
+
+def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
+    """Raise ValueError if the type of a column is none of these kinds."""
+    other = table.first_of_other_kind(indices, kinds)
+    if other is not None:
+        raise ValueError(
+            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
+            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
+            "has this parameter."
+        )
 
 
 def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:

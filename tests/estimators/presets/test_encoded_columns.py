@@ -17,6 +17,7 @@ from calibayes.datasets import load_penguins
 from calibayes.encoders import Dense
 from calibayes.families import NormalInverseWishart
 from calibayes.tables.read import read_frame
+from calibayes.tables.summaries import summary_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -46,7 +47,7 @@ def test_the_model_is_that_of_columns_encoded_by_hand(penguins, estimator, dense
     X, y = penguins
     model = clone(estimator).set_params(rule=rule, encoder="dense").fit(X, y)
     table = read_frame(X)
-    encoder = dense.fit(table, range(X.shape[1]), np.ones(len(X)))
+    encoder = dense.fit(summary_of(table, np.ones(len(X))), range(X.shape[1]))
     by_hand = clone(estimator).set_params(rule=rule).fit(encoder.encode(table), y)
     new_rows = encoder.for_new_rows().encode(table)
     # Equal but for rounding: an encoder knows the means of its columns, about which squares are summed.

@@ -19,12 +19,13 @@ from calibayes.families import (
 from calibayes.kernels.levels import bandwidths
 from calibayes.kernels.levels.counts import smooth
 from calibayes.tables.read import read_array
+from calibayes.tables.summaries import summary_of
 
 
 def learned(family, rows, encoder):
     """The log density of new rows under a family of one class, learned from some, and the family."""
     columns, d = read_array(rows), rows.shape[1]
-    fitted = encoder.fit(columns, list(range(d)), np.ones(len(rows)))
+    fitted = encoder.fit(summary_of(columns, np.ones(len(rows))), list(range(d)))
     bound = family.bind(Layout(("a",), tuple(f"x{j}" for j in range(d)), **fitted.layout()))
     sums = bound.statistics(fitted.encode(columns), np.ones((len(rows), 1)))
     bound = bound.prepare(sums)
@@ -156,7 +157,7 @@ def test_bins_with_a_pooled_prior_are_the_direct_formula():
     rng = np.random.default_rng(0)
     values, labels = rng.gamma(2.0, size=200)[:, None], np.eye(2)[np.arange(200) % 2]
     values[labels[:, 1] > 0] += 1.0
-    bins = AdaptiveBins().fit(read_array(values), [0], np.ones(200))
+    bins = AdaptiveBins().fit(summary_of(read_array(values), np.ones(200)), [0])
     family = KernelDensity(OverBins(), 3.0).bind(Layout(("a", "b"), ("x",), **bins.layout()))
     codes = bins.encode(read_array(values))
     family = family.prepare(family.statistics(codes, labels))

@@ -28,6 +28,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import divided
+from calibayes.estimators.interface.streaming import in_memory
 from calibayes.families import ClassPrior
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import IDENTIFIER
@@ -103,6 +104,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         deadline = Deadline(limit)
         with computing(self.engine, self.n_jobs) as engine:
             reader = unfitted_copy(self)
+            X, y, sample_weight = in_memory(X, y, sample_weight)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
             rows = rows._replace(table=rows.table.with_cache())
             members, settings = self.members(rows, classes), self.growth(rows)

@@ -158,7 +158,7 @@ class EnsembleTraining:
             tried_rows=round(len(rows.codes) * share),
             log_loss=weighting.log_loss,
             error=weighting.error,
-            schema=column_types(rows.table),
+            schema=column_types(rows.summary),
         )
         fitted = fitted if self.growth is None else self._with_trees(fitted, context, self.growth)
         self.progress.close()

@@ -75,7 +75,7 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     None if the members alone are better on held-out rows, or no tree gains.
     """
     rows = task.rows
-    encoder = OrderedBytes().fit(rows.table, rows.table.used, rows.weight)
+    encoder = OrderedBytes().fit(rows.summary, rows.table.used)
     columns = encoder.encode(rows.table)
     weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
     order = by_first_row(rows.codes, task.log_members.shape[1])

@@ -247,13 +247,12 @@ def standard_members(
 
 def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
     """The size of a table, with the encoded columns of the rows that members are trained on."""
-    n, table, weight = len(rows.codes), rows.table, rows.weight
+    n, columns = len(rows.codes), rows.table.used
     used = n if most_rows is None else min(n, most_rows)
     if used < n:
-        some = np.linspace(0, n - 1, used).astype(np.intp)
-        table, weight = table.rows(some), weight[some]
-    encoded = Dense().fit(table, table.used, weight)
-    return TableSize(used, k, len(encoded.names), len(table.used), n)
+        rows = rows.only(np.linspace(0, n - 1, used).astype(np.intp))
+    encoded = Dense().fit(rows.summary, columns)
+    return TableSize(used, k, len(encoded.names), len(columns), n)
 
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:

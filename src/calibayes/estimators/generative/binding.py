@@ -21,10 +21,13 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.numbers.sparse import columns_where
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Conversion, Table, all_positions
 
-Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Table], Sequence[int]]
-"""Names, positions, a slice of positions, or a function of the table that returns positions."""
+Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Any], Sequence[int]]
+"""Names, positions, a slice of positions, or a function of the table (or its summary) that returns positions."""
+Columns: TypeAlias = Table | TableSummary
+"""A table, or its summary: both have names and types of columns."""
 
 ENCODERS: Mapping[str, Callable[[], Encoder]] = {
     "numbers": Numbers,
@@ -37,22 +40,22 @@ ENCODERS: Mapping[str, Callable[[], Encoder]] = {
 """The default encoder for what a family reads."""
 
 
-def every(table: Table) -> Sequence[int]:
+def every(table: Columns) -> Sequence[int]:
     """All columns but identifiers."""
     return table.used
 
 
-def numeric(table: Table) -> list[int]:
+def numeric(table: Columns) -> list[int]:
     """Columns of numbers; dates are numbers, too."""
     return [j for j in table.used if table.is_numeric(j)]
 
 
-def categorical(table: Table) -> list[int]:
+def categorical(table: Columns) -> list[int]:
     """All other columns but identifiers: strings, categories, booleans, months and weekdays of dates."""
     return [j for j in table.used if not table.is_numeric(j)]
 
 
-def positions(selection: Selection, table: Table) -> Sequence[int]:
+def positions(selection: Selection, table: Columns) -> Sequence[int]:
     """The positions of the selected columns."""
     if callable(selection):
         chosen = selection(table)
@@ -70,13 +73,13 @@ def positions(selection: Selection, table: Table) -> Sequence[int]:
     return [position(name, table) for name in selection]
 
 
-def _chosen(name: Any, table: Table) -> int:
+def _chosen(name: Any, table: Columns) -> int:
     """The position of a column that a function of the table returned: it may be a derived one."""
     is_derived = isinstance(name, int | np.integer) and len(table.source_names) <= name < len(table.names)
     return int(name) if is_derived else position(name, table)
 
 
-def position(name: Any, table: Table) -> int:
+def position(name: Any, table: Columns) -> int:
     """The position of a column given by name or position."""
     if isinstance(name, str):
         if name not in table.names:
@@ -88,7 +91,7 @@ def position(name: Any, table: Table) -> int:
     return int(name) % d
 
 
-def _refuse_twice(name: str, indices: Sequence[int], taken: dict[int, str], table: Table) -> None:
+def _refuse_twice(name: str, indices: Sequence[int], taken: dict[int, str], table: Columns) -> None:
     """Raises ValueError, naming the column that two families select."""
     for j in indices:
         if j in taken:
@@ -203,12 +206,10 @@ def _read_columns(encoder: Any) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def bind(
-    specifications: Sequence[tuple[Any, ...]], table: Table, weight: Array, codes: Array | None = None
-) -> ColumnBinding:
-    """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to a table.
+def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> ColumnBinding:
+    """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to the summary of a table.
 
-    A family whose selection is empty is left out. Encoders that are shaped by the classes need their codes.
+    A family whose selection is empty is left out.
     """
     names = [_checked_specification(entry)[0] for entry in specifications]
     if len(set(names)) < len(names):
@@ -216,22 +217,22 @@ def bind(
     families, encoders, chosen = {}, {}, {}
     taken: dict[int, str] = {}
     for name, family, selection, *rest in specifications:
-        indices = positions(selection, table)
-        is_all = indices is all_positions(len(table.names))
+        indices = positions(selection, summary)
+        is_all = indices is all_positions(len(summary.names))
         twice = not is_all and len(set(indices)) < len(indices)
         if twice or (taken and not taken.keys().isdisjoint(indices)):
-            _refuse_twice(name, indices, taken, table)
+            _refuse_twice(name, indices, taken, summary)
         if len(specifications) > 1:
             taken |= dict.fromkeys(indices, name)
         if indices:
             encoder = _encoder(family, *rest)
-            families[name], encoders[name] = family, encoder.fit(table, indices, weight, codes)
+            families[name], encoders[name] = family, encoder.fit(summary, indices)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
-    types = table.original_types or table.types()
-    conversion = table.conversion or ColumnConversion(table.names, types)
-    return ColumnBinding(families, encoders, chosen, table.names, types, table.origin, conversion)
+    types = summary.types()
+    conversion = summary.conversion or ColumnConversion(summary.names, types)
+    return ColumnBinding(families, encoders, chosen, summary.names, types, summary.origin, conversion)
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:

@@ -24,20 +24,21 @@ from calibayes.estimators.generative.recipe import Recipe, Specification, Traini
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.input import (
-    Rows,
+    TrainingRows,
     class_probabilities,
     new_table,
     set_training_table,
-    training_rows,
 )
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.streaming import rows_of
 from calibayes.families import ClassPrior
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop
 from calibayes.rules import rule_named
 from calibayes.tables.origin import like_frame
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText
 from calibayes.tables.training_table import TrainingTable
@@ -78,7 +79,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- what a preset says ----------------------------------------------------------------------------------------
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
         """The families that the parameters stand for; they may depend on the training rows."""
         return Specification(self.specifications(), self.class_prior_for(len(classes)))
 
@@ -95,7 +96,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         allows_zero = self.allows_lost_classes and rule_named(self.rule).is_closed_form
         return class_prior_of(self.class_priors(k), allows_zero)
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         """The kind of each column, if the estimator chooses it."""
         return None
 
@@ -144,7 +145,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """
         with computing(self.engine, self.n_jobs) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
-            classes, rows = self._rows(reader, X, y, sample_weight, unlabeled=recipe.rule.uses_unlabeled)
+            unlabeled = recipe.rule.uses_unlabeled
+            classes, rows = self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled)
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
@@ -175,10 +177,10 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         seen = reader.training_table_ if before is None else self.training_table_ + rows.described()
         return adopt(self, {**vars(reader), "fitted_": fitted, "training_table_": seen})
 
-    def _rows(self, reader: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Array, Rows]:
-        """Classes and training rows; ``reader`` notes the columns."""
+    def _rows(self, reader: Any, *given: Any, **options: Any) -> tuple[Array, Any]:
+        """Classes and rows of table, labels and weights, read in passes by an engine; ``reader`` notes the columns."""
         few = self.fewest_classes
-        return training_rows(reader, X, y, sample_weight, self.class_weight, fewest_classes=few, **options)
+        return rows_of(reader, *given, class_weight=self.class_weight, fewest_classes=few, **options)
 
     def holding(self, fitted: Fitted, table: Table | None = None, **changes: Any) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""

@@ -15,7 +15,7 @@ from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
-from calibayes.estimators.interface.input import Rows, read_classes
+from calibayes.estimators.interface.input import Rows, TrainingRows, read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
@@ -23,7 +23,7 @@ from calibayes.learn import LastState, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 
 
-def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Train on rows; with a validation fraction, first find how far to train on the others."""
     fraction, k = recipe.options.validation_fraction, len(classes)
     checkpoint = open_checkpoint(recipe, classes, rows.table.names)
@@ -57,11 +57,13 @@ def fit(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
 
 
-def _temperature(recipe: Recipe, assembly: Assembly, run: Run, rows: Rows, held: Array | None) -> float:
+def _temperature(
+    recipe: Recipe, assembly: Assembly, run: Run, rows: TrainingRows, held: Array | None
+) -> float:
     """The temperature given, or that of lowest log loss on held-out rows."""
     given = recipe.options.temperature
     if needs_temperature(recipe, rows):
-        return fold_temperature(recipe, assembly.classes, rows)
+        return fold_temperature(recipe, assembly.classes, rows.in_memory())
     if not isinstance(given, str):
         return float(given)
     assert held is not None  # TrainingOptions.check makes sure

@@ -47,5 +47,5 @@ def _by_block(
 ) -> Array:
     """A function of the joint log densities (n, k) of each block of rows, concatenated."""
     parameters, nothing = fitted.learned(), np.zeros(table.n)
-    source = encoded_source(fitted.binding, fitted.model, table, nothing, nothing, nothing)
+    source = encoded_source(fitted.binding.encode(table), fitted.model, nothing, nothing, nothing)
     return np.concatenate(engine.each(lambda block: function(joint(fitted.model, block, parameters)), source))

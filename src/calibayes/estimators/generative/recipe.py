@@ -17,14 +17,14 @@ from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layo
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding, bind
 from calibayes.estimators.interface import parameters
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback
 from calibayes.learn.train import Fold
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 
 
 @parameters.estimator
@@ -127,14 +127,14 @@ class Recipe:
     random_state : int, RandomState or None
     callbacks : sequence
         Those of the options, and progress reports.
-    describe : function of the column binding and the training table
+    describe : function of the column binding and the summary of the training table
         The schema of the columns, or None.
     default_start : str
     is_tempered_if_wide : bool
         Whether the temperature is chosen by inner folds if the table has more columns than rows.
     """
 
-    specify: Callable[[Rows, Array], Specification]
+    specify: Callable[[Any, Array], Specification]
     rule: Rule
     stop: Any
     max_iter: int
@@ -142,7 +142,7 @@ class Recipe:
     engine: Engine
     random_state: Any = None
     callbacks: Sequence[Callback] = ()
-    describe: Callable[[ColumnBinding, Table], Schema | None] = lambda binding, table: None
+    describe: Callable[[ColumnBinding, TableSummary], Schema | None] = lambda binding, summary: None
     default_start: str = "data"
     is_tempered_if_wide: bool = False
     seeds: np.random.RandomState = field(init=False, repr=False, compare=False)
@@ -177,19 +177,20 @@ class Assembly(NamedTuple):
     schema: Schema | None = None
     notes: Mapping[str, Any] = {}
 
-    def source(self, rows: Rows, held_out: Array | None = None) -> ArraySource:
+    def source(self, rows: TrainingRows, held_out: Array | None = None) -> ArraySource:
         """The encoded rows; ``held_out`` (n,) booleans are those that do not train."""
         if held_out is None:
-            weight, validation = rows.weight, np.zeros(len(rows.codes))
+            weight, validation = rows.weight, np.broadcast_to(0.0, len(rows.codes))
         else:
             weight, validation = rows.weight * ~held_out, rows.weight * held_out
-        return encoded_source(self.binding, self.model, rows.table, rows.codes, weight, validation)
+        return encoded_source(rows.encoded(self.binding), self.model, rows.codes, weight, validation)
 
 
-def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
+def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
     specification = recipe.specify(rows, classes)
-    binding = bind(specification.families, rows.table, rows.weight, rows.codes)
+    summary = rows.summary
+    binding = bind(specification.families, summary)
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
@@ -197,7 +198,7 @@ def assemble(recipe: Recipe, rows: Rows, classes: Array) -> Assembly:
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)
     model = Product(specification.class_prior, families).bind(layouts, names)
-    schema = recipe.describe(binding, rows.table)
+    schema = recipe.describe(binding, summary)
     return Assembly(binding, model, classes, schema, specification.notes)
 
 
@@ -208,11 +209,11 @@ def layouts_of(binding: ColumnBinding, classes: Array) -> tuple[dict[str, Layout
 
 
 def encoded_source(
-    binding: ColumnBinding, model: Product, table: Table, codes: Array, weight: Array, held_out: Array
+    columns: Mapping[str, Array], model: Product, codes: Array, weight: Array, held_out: Array
 ) -> ArraySource:
     """Encoded rows in blocks of a size that suits the model."""
     return ArraySource(
-        binding.encode(table),
+        columns,
         codes,
         weight,
         held_out,

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.generative.recipe import Recipe, assemble
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.splits import evaluation_folds
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import train
@@ -21,10 +21,10 @@ LOG_TEMPERATURES = (0.0, 16.0)
 """Bounds of the logarithm of the temperature: posteriors do not become more extreme."""
 
 
-def needs_temperature(recipe: Recipe, rows: Rows) -> bool:
+def needs_temperature(recipe: Recipe, rows: TrainingRows) -> bool:
     """Whether inner folds choose the temperature: not for closed forms, which must stay sums over rows."""
     is_calibrated = not (recipe.rule.is_closed_form or recipe.rule.uses_unlabeled)
-    return recipe.is_tempered_if_wide and is_calibrated and len(rows.table.names) > len(rows.codes)
+    return recipe.is_tempered_if_wide and is_calibrated and len(rows.summary.names) > len(rows.codes)
 
 
 def fold_temperature(recipe: Recipe, classes: Array, rows: Rows) -> float:

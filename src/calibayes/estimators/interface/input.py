@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,6 +16,9 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame
+from calibayes.tables.summaries.in_memory import summary_of
+from calibayes.tables.summaries.sample import sample_of
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 from calibayes.tables.training_table import TrainingTable, training_table
@@ -143,8 +146,9 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     return weight
 
 
-def _check_total(weight: Array, most: float) -> None:
-    if np.sum(weight / most) > 1:
+def check_total_weight(weight: Array, most: float = MOST_WEIGHT) -> None:
+    """Raise ValueError if weights sum to more than ``most``."""
+    if weight.max() > most / len(weight) and np.sum(weight / most) > 1:
         raise ValueError(
             f"the sum of the sample weights must not be above {most:g}, beyond which sums over rows overflow; the largest "
             f"weight is {weight.max():g}: divide all weights by a constant"
@@ -190,8 +194,39 @@ def class_frequencies(codes: Array, weight: Array, classes: Array) -> Array:
     return np.asarray(mass / mass.sum())
 
 
+class TrainingRows(Protocol):
+    """Training rows with positive weight, in memory (`Rows`) or read in passes (`StreamedRows`)."""
+
+    @property
+    def codes(self) -> Array:
+        """Class codes, (n,), -1 for a row without a label."""
+
+    @property
+    def weight(self) -> Array: ...
+
+    @property
+    def factor(self) -> Array | float:
+        """Class weights, by which the sample weights were multiplied, (n,)."""
+
+    @property
+    def summary(self) -> TableSummary:
+        """The summary of the rows, which encoders are fitted to."""
+
+    def only(self, keep: Array) -> Self:
+        """The rows where ``keep`` is true."""
+
+    def described(self) -> TrainingTable:
+        """Size and columns of the table, as it was given."""
+
+    def encoded(self, binding: Any) -> Mapping[str, Any]:
+        """The encoded columns of each family of a column binding: arrays, or what slices of rows can be read from."""
+
+    def in_memory(self) -> Rows:
+        """The rows in memory, for what is no sum over rows."""
+
+
 class Rows(NamedTuple):
-    """Training rows with positive weight."""
+    """Training rows with positive weight, in memory."""
 
     table: Table
     codes: Array
@@ -208,6 +243,20 @@ class Rows(NamedTuple):
             return self
         factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
         return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.positions[keep], factor)
+
+    @property
+    def summary(self) -> TableSummary:
+        """The summary of the rows, which encoders are fitted to."""
+        return summary_of(self.table, self.weight, self.codes)
+
+    def encoded(self, binding: Any) -> Mapping[str, Array]:
+        """The encoded columns of each family of a column binding."""
+        encoded: Mapping[str, Array] = binding.encode(self.table)
+        return encoded
+
+    def in_memory(self) -> Rows:
+        """These rows."""
+        return self
 
     def described(self) -> TrainingTable:
         """Size and columns of the table, as it was given."""
@@ -236,7 +285,8 @@ def convert(estimator: Any, table: Table) -> Table:
             table = ColumnConversion(table.names, table.types()).apply(table)
         else:
             given = estimator.given_columns(table) if hasattr(estimator, "given_columns") else {}
-            table = learn_conversion(table, given, levels=tags.string).apply(table)
+            sample = sample_of(table, np.broadcast_to(1.0, table.n), None).table
+            table = learn_conversion(sample, given, levels=tags.string).apply(table)
     estimator.conversion_ = table.conversion
     return table
 
@@ -296,7 +346,7 @@ def training_rows(
         factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
         rows = rows._replace(weight=rows.weight * factors, factor=factors)
         rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
-    _check_total(rows.weight, most_weight)
+    check_total_weight(rows.weight, most_weight)
     if reset:
         estimator.training_table_ = rows.described()
     return target.classes, rows

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.parameters import WHOLE, whole_number
 from calibayes.kernels.levels.places import places_in_class
 from calibayes.kernels.numbers.row_weights import count_of_one, weight_of_one, whole_counts
@@ -45,7 +45,7 @@ def expand_counts(rows: Rows, seed: int) -> Rows:
     return expanded._replace(weight=(total / copies)[source] * expanded.factor)
 
 
-def unit_weight(rows: Rows) -> float:
+def unit_weight(rows: TrainingRows) -> float:
     """The weight of one row (`weight_of_one`); class weights enter by their average."""
     sample_weight, top = rows.weight / rows.factor, float(rows.weight.max())
     total, sample_total = float((rows.weight / top).sum()), float((sample_weight / top).sum())

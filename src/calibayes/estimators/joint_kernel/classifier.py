@@ -36,6 +36,7 @@ from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
+from calibayes.estimators.interface.streaming import in_memory
 from calibayes.estimators.joint_kernel.density import (
     PRIOR_ROWS,
     JointDensity,
@@ -46,7 +47,7 @@ from calibayes.estimators.joint_kernel.density import (
 )
 from calibayes.kernels.density.joint_kernel import STEPS
 from calibayes.kernels.dispatch import thread_limit
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.text import PlainText, counted, shortened
 
 LEFT_OUT_ROWS = 1000
@@ -138,6 +139,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         steps, prior_rows = self._candidates()
         reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
         with collected_warnings(), one_thread(), self._threads():
+            X, y, sample_weight = in_memory(X, y, sample_weight)
             classes, rows = training_rows(
                 reader, X, y, sample_weight, self.class_weight, most_weight=np.inf
             )  # only ratios of weights are used
@@ -150,12 +152,12 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
                     self,
                     {
                         **vars(reader),
-                        **_state(classes, rows.table, density, Smoothing(steps[0], prior_rows[0])),
+                        **_state(classes, rows.summary, density, Smoothing(steps[0], prior_rows[0])),
                     },
                 )
             losses = _leave_one_out_losses(density, prior_rows)
             place, step = best_smoothing(losses[:, steps])
-        state = _state(classes, rows.table, density, Smoothing(steps[step], prior_rows[place]))
+        state = _state(classes, rows.summary, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
@@ -245,12 +247,14 @@ def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Arr
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 
-def _state(classes: Array, table: Table, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
+def _state(
+    classes: Array, summary: TableSummary, density: JointDensity, smoothing: Smoothing
+) -> dict[str, Any]:
     """The fitted attributes."""
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
-        "schema_": column_types(table),
+        "schema_": column_types(summary),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
@@ -267,4 +271,4 @@ def trained_at(
     )
     set_training_table(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, rows.table, density, smoothing)})
+    return adopt(model, {**vars(model), **_state(classes, rows.summary, density, smoothing)})

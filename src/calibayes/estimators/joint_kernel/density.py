@@ -172,7 +172,7 @@ def evenly_spaced(n: int, most: int) -> Array:
 
 def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensity:
     """The density of all rows, or of about ``most`` of them, in which classes keep their frequency."""
-    encoder = Dense().fit(rows.table, rows.table.used, rows.weight)
+    encoder = Dense().fit(rows.summary, rows.table.used)
     if most is None:
         most = min(MOST_ROWS, max(int(MOST_CELLS / max(len(encoder.names), 1)), LEAST_ROWS))
     if most < len(rows.codes):

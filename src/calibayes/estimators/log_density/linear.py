@@ -33,6 +33,7 @@ from calibayes.estimators.interface.parameters import (
     whole_number,
 )
 from calibayes.estimators.interface.splits import stratified_subset
+from calibayes.estimators.interface.streaming import in_memory
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.estimators.log_density.losses import LOSSES, LinearModel, Loss, predicted_codes
 from calibayes.estimators.log_density.numeric_rows import labeled_numbers
@@ -130,6 +131,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             one_thread(),
             progress_reports(type(self).__name__, self.verbose) as report,
         ):
+            X, y, sample_weight = in_memory(X, y, sample_weight)
             classes, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
             weights = rows.weights
             if self.class_weight is not None:

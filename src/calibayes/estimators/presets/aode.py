@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import estimator, number
 from calibayes.estimators.presets.joint_preset import JointPreset
 from calibayes.estimators.presets.tree_columns import fits, most_relevant_columns
@@ -93,7 +93,7 @@ class AODE(JointPreset):
         )
 
     def joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         max_cells = int(self.max_cells)
         is_small = len(positions) ** 2 * max_cells * k <= 2 * LARGEST_PAIRS

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.kernels.numbers.shrinkage import shrunk_covariance
 from calibayes.tables.table import numeric_matrix
 
@@ -56,7 +56,7 @@ def class_covariances(
     if encoder is None:
         x = np.asarray(numeric_matrix(rows.table, columns), dtype=np.float64)
     else:
-        x = encoder.fit(rows.table, columns, rows.weight, rows.codes).encode(rows.table)
+        x = encoder.fit(rows.summary, columns).encode(rows.table)
     if np.isnan(x).any():
         raise ValueError("shrinkage='auto' and covariance_estimator need rows without missing values (NaN)")
     estimate = shrunk_covariance if covariance_estimator is None else _by_estimator(covariance_estimator)
@@ -84,7 +84,7 @@ def _by_estimator(estimator: Any) -> Callable[[Array, Array], Array]:
     return covariance
 
 
-def class_weights(rows: Rows, fixed: Array | None, k: int) -> Array:
+def class_weights(rows: TrainingRows, fixed: Array | None, k: int) -> Array:
     """Weights with which covariances of k classes are averaged, (k,): fixed class probabilities, or their frequencies."""
     if fixed is not None:
         return np.asarray(fixed, dtype=np.float64)

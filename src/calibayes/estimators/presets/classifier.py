@@ -25,6 +25,7 @@ from calibayes.estimators.presets.kinds import (
     specifications,
 )
 from calibayes.families import ClassPrior
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 NUMERIC_KIND = "gaussian"
@@ -138,7 +139,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def class_priors(self, k: int) -> Any:
         return self.priors
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         if self.families is not None:
             return None
-        return kinds_schema(check_kinds(self.kinds), table, binding.encoders, binding.chosen)
+        return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)

@@ -19,6 +19,7 @@ from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.learn.run import Run
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
+from calibayes.tables.summaries.in_memory import summary_of
 
 FOLDS = 5
 FEWEST = 2.0
@@ -47,7 +48,8 @@ def _of_class(
 ) -> float:
     """-2 log likelihood + log n times the number of free parameters, of a mixture for one class."""
     try:
-        fitted = encoder.fit(rows.table, range(len(rows.table.names)), rows.weight, np.zeros_like(rows.codes))
+        one_class = summary_of(rows.table, rows.weight, np.zeros_like(rows.codes))
+        fitted = encoder.fit(one_class, range(len(rows.table.names)))
     except ValueError:  # a column is all missing in this class
         return np.inf
     columns = fitted.encode(rows.table)

@@ -15,7 +15,7 @@ from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.recipe import Specification
-from calibayes.estimators.interface.input import Rows, new_table
+from calibayes.estimators.interface.input import TrainingRows, new_table
 from calibayes.estimators.interface.parameters import estimator, number, one_of, whole_number
 from calibayes.estimators.presets.class_covariances import (
     check_options,
@@ -118,9 +118,9 @@ class LinearDiscriminantAnalysis(
             else TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
         )
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
         # The number of encoded columns is not known yet: `transform` has at most as many directions.
-        d = len(rows.table.names) if self.encoder is None else len(classes)
+        d = len(rows.summary.names) if self.encoder is None else len(classes)
         self._components(len(classes), d)
         solver = one_of("solver", self.solver, ("svd", "lsqr", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
@@ -130,10 +130,12 @@ class LinearDiscriminantAnalysis(
         family = self._family(rows, classes, class_prior.fixed)
         return Specification(self.over_columns(family), class_prior)
 
-    def _family(self, rows: Rows, classes: Array, priors: Array | None) -> Gaussian:
+    def _family(self, rows: TrainingRows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
         if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+            covariances = class_covariances(
+                rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder()
+            )
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
             return Gaussian(self.shape, prior=self.prior, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
@@ -256,7 +258,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     def chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense(drop_first=True))
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
         solver = one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
@@ -264,7 +266,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         if not needs_rows(self.shrinkage, self.covariance_estimator):
             return super().specify(rows, classes)
         covariances = FixedCovariance(
-            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+            class_covariances(rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder())
         )
         family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
         return Specification(self.over_columns(family), self.class_prior_for(len(classes)))

@@ -25,6 +25,7 @@ from calibayes.estimators.presets.kinds import (
 from calibayes.estimators.presets.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS
 from calibayes.estimators.presets.tree_columns import Positions
 from calibayes.families.tree.structures import Edges
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 ALONE = "without parent"
@@ -40,7 +41,7 @@ class BinnedOrCategorical:
     binned: OfKind
     categorical: OfKind
 
-    def __call__(self, table: Table) -> list[int]:
+    def __call__(self, table: Table | TableSummary) -> list[int]:
         return sorted([*self.binned(table), *self.categorical(table)])
 
 
@@ -76,7 +77,7 @@ def joint_specifications(
 
 def with_most_relevant(
     specification: Specification,
-    table: Table,
+    table: TableSummary,
     choose: Callable[[Sequence[int], Encoder], list[int] | None],
 ) -> Specification:
     """The specification with the first family over the chosen columns only; the others depend on the class alone.
@@ -96,7 +97,9 @@ def with_most_relevant(
     return specification._replace(families=[*families, *others])
 
 
-def joint_schema(name: str, kinds: ColumnKinds | None, binding: ColumnBinding, table: Table) -> Schema:
+def joint_schema(
+    name: str, kinds: ColumnKinds | None, binding: ColumnBinding, summary: TableSummary
+) -> Schema:
     """The schema, in which binned and categorical columns of the joint family are apart."""
     encoders, chosen = dict(binding.encoders), dict(binding.chosen)
     for family in [family for family in (name, ALONE) if family in encoders]:
@@ -104,4 +107,4 @@ def joint_schema(name: str, kinds: ColumnKinds | None, binding: ColumnBinding, t
         for kind, part, places in by_type.by_side(JOINT_KINDS):
             key = kind if family == name else f"{kind}, {family}"
             encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
-    return kinds_schema(check_kinds(kinds), table, encoders, chosen)
+    return kinds_schema(check_kinds(kinds), summary, encoders, chosen)

@@ -12,7 +12,7 @@ from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Specification
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import estimator, number, whole_number
 from calibayes.estimators.presets.joint_columns import (
     chosen_bins,
@@ -24,7 +24,7 @@ from calibayes.estimators.presets.kinds import KindChoices
 from calibayes.estimators.presets.naive_bayes import smoothing_of
 from calibayes.estimators.presets.tabular import TabularNB
 from calibayes.families.kernel.bandwidths import Bandwidth, OverBins, bandwidth_named
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 
 Kind = TypeVar("Kind", bound=Family)
 
@@ -48,7 +48,7 @@ class JointPreset(TabularNB):
         raise TypeError(f"{type(self).__name__} chooses no family")
 
     def joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         """The columns of the joint family if all columns are too many, otherwise None."""
         raise TypeError(f"{type(self).__name__} chooses no columns")
@@ -73,16 +73,16 @@ class JointPreset(TabularNB):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return joint_specifications(self.family_name, self.joint_family(), self.kinds, self.choices())
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
         """The families, with the joint one over the most relevant columns only if all columns are too many."""
         return with_most_relevant(
             super().specify(rows, classes),
-            rows.table,
+            rows.summary,
             lambda positions, encoder: self.joint_columns(positions, encoder, rows, len(classes)),
         )
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return joint_schema(self.family_name, self.kinds, binding, table)
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return joint_schema(self.family_name, self.kinds, binding, summary)
 
     def learned_family(self, kind: type[Kind]) -> Kind | None:
         """The joint family after training; None if it has no columns. Raises ValueError if there were too few rows."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from calibayes.encoders.bins import PairBins
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import estimator, whole_number
 from calibayes.estimators.presets.joint_columns import checked_edges
 from calibayes.estimators.presets.joint_preset import JointPreset
@@ -95,7 +95,7 @@ class KDependenceBayes(JointPreset):
         )
 
     def joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         most, max_cells = MOST_IN_NETWORK[0], self.max_cells
         if self.max_parents == 1:

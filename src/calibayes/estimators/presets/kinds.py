@@ -26,6 +26,7 @@ from calibayes.families import (
     Poisson,
 )
 from calibayes.tables.conversion import IDENTIFIER
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 ColumnKinds: TypeAlias = Mapping[str | int, str]
@@ -87,7 +88,7 @@ def check_kinds(given: Any) -> ColumnKinds:
     return given
 
 
-def given_columns(given: ColumnKinds, table: Table) -> dict[int, str]:
+def given_columns(given: ColumnKinds, table: Table | TableSummary) -> dict[int, str]:
     """Position -> kind. Raises ValueError if a column is given twice."""
     kinds: dict[int, str] = {}
     for column, kind in given.items():
@@ -97,7 +98,7 @@ def given_columns(given: ColumnKinds, table: Table) -> dict[int, str]:
     return kinds
 
 
-def given_kinds(given: ColumnKinds, table: Table) -> dict[int, str]:
+def given_kinds(given: ColumnKinds, table: Table | TableSummary) -> dict[int, str]:
     """Position -> kind. Raises ValueError if a kind cannot model the content of its column."""
     kinds = given_columns(given, table)
     for j, kind in kinds.items():
@@ -123,7 +124,7 @@ class OfKind:
         for kind in (self.kind, self.numeric):
             require(kind in KINDS, f"unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
 
-    def __call__(self, table: Table) -> list[int]:
+    def __call__(self, table: Table | TableSummary) -> list[int]:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}
         given = given_kinds(self.given, table)
         kinds = {j: natural[default_kind(table, j)] for j in table.used} | given
@@ -142,9 +143,9 @@ def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> li
 
 def kinds_schema(
     given: ColumnKinds,
-    table: Table,
+    summary: TableSummary,
     encoders: Mapping[str, Encoder],
     chosen: Mapping[str, tuple[int, ...]],
 ) -> Schema:
     """The schema of a table whose columns were bound by kind."""
-    return schema(table, encoders, chosen, frozenset(given_kinds(given, table)))
+    return schema(summary, encoders, chosen, frozenset(given_kinds(given, summary)))

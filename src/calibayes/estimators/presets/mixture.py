@@ -15,7 +15,7 @@ from calibayes.engines import chosen_engine
 from calibayes.estimators.generative.attributes import Note
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.recipe import Specification, class_prior_of
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import (
     WHOLE,
     estimator,
@@ -128,7 +128,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         shape = resolve("covariance", self.covariance, SHAPES, ability="constrain", example="Full()")
         return Gaussian(shape, prior=self.prior, regularizer=Ridge(share) if share else Plain())
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
         seed = _kmeans_seed(self.random_state)
         counts, notes = self._component_counts(rows, classes, seed)
         families = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
@@ -137,14 +137,14 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Mixture(self._family()), every, Clusters())]
 
-    def _component_counts(self, rows: Rows, classes: Array, seed: int) -> tuple[Any, dict[str, Any]]:
+    def _component_counts(self, rows: TrainingRows, classes: Array, seed: int) -> tuple[Any, dict[str, Any]]:
         """Number of components, chosen on the rows unless given, and the scores of the choice."""
         given = self.n_components
         if isinstance(given, WHOLE):
             return whole_number("n_components", given, 1), {}
         if not isinstance(given, str):
             return _listed(given, len(classes)), {}
-        most = whole_number("max_components", self.max_components, 1)
+        most, rows = whole_number("max_components", self.max_components, 1), rows.in_memory()
         if given == "bic":
             names, engine = [str(name) for name in classes], chosen_engine(self.engine, self.n_jobs)
             bic = component_count.information_criterion(

@@ -26,6 +26,7 @@ from calibayes.estimators.presets.kinds import (
 from calibayes.estimators.presets.naive_bayes import ClassPriorAttributes, smoothing_of
 from calibayes.families import ClassPrior, Dirichlet, KernelDensity, OverBins, Silverman
 from calibayes.families.kernel.bandwidths import Bandwidth, bandwidth_named
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 DEFAULT_BINS = 5
@@ -70,8 +71,8 @@ class TabularNB(GenerativeEstimator):
     def class_priors(self, k: int) -> Any:
         return self.priors
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return kinds_schema(check_kinds(self.kinds), table, binding.encoders, binding.chosen)
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)
 
     def levels_encoder(self) -> Levels:
         """The encoder of categorical columns."""

@@ -21,6 +21,7 @@ from calibayes.estimators.interface.fitted_state import OPTIONAL_COLUMNS, is_fit
 from calibayes.estimators.interface.input import Rows, require_labels, training_rows
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
+from calibayes.estimators.interface.streaming import in_memory
 from calibayes.estimators.presets.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
@@ -88,6 +89,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         with computing(base.engine, base.n_jobs) as engine:
+            X, y, sample_weight = in_memory(X, y, sample_weight)
             classes, rows = training_rows(base, X, y, sample_weight, base.class_weight)
             masks = held_out_masks(self.cv, rows, len(np.asarray(y)), seed_of(self.random_state))
             results = _path_scores(base.set_params(rule=GDT()).recipe(engine), rows, classes, masks, lams)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import estimator
 from calibayes.estimators.presets.joint_columns import checked_edges
 from calibayes.estimators.presets.joint_preset import JointPreset
@@ -96,7 +96,7 @@ class TreeAugmentedNB(JointPreset):
         return Tree(search=search, **self.family_parameters())
 
     def joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: Rows, k: int
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         return tree_columns(positions, encoder, rows, k, self.max_cells)
 

@@ -11,9 +11,11 @@ from scipy.special import xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_columns
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.families.tree.structures import LARGEST_TABLES
 from calibayes.kernels.levels.counts import offsets, weighted_counts
+from calibayes.tables.summaries.sample import Sample
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 
 MOST_IN_TREE = (256, 128, 64, 32, 16)
@@ -33,12 +35,12 @@ class Positions:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("chosen", self.chosen)
 
-    def __call__(self, table: Table) -> list[int]:
+    def __call__(self, table: Table | TableSummary) -> list[int]:
         return list(self.chosen)
 
 
 def tree_columns(
-    positions: Sequence[int], encoder: Encoder, rows: Rows, k: int, max_cells: int
+    positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int, max_cells: int
 ) -> list[int] | None:
     """The columns that depend on the class most, as many as fit; None if all columns fit.
 
@@ -56,7 +58,7 @@ def tree_columns(
 def most_relevant_columns(
     positions: Sequence[int],
     encoder: Encoder,
-    rows: Rows,
+    rows: TrainingRows,
     k: int,
     numbers: Sequence[int],
     fit: Callable[[Sequence[int]], bool],
@@ -65,11 +67,12 @@ def most_relevant_columns(
 
     ``fit`` says whether the tables of columns with given numbers of levels fit into memory.
     """
-    fitted = encoder.fit(rows.table, positions, rows.weight, rows.codes)
+    fitted = encoder.fit(rows.summary, positions)
     levels = fitted.layout()["levels"]
     if fit(levels):
         return None
-    relevance = np.round(class_relevance(fitted.encode(rows.table), levels, rows, k), 8)
+    sample = rows.summary.sample
+    relevance = np.round(class_relevance(fitted.encode(sample.table), levels, sample, k), 8)
     for most in numbers:
         least = np.sort(relevance)[-most - 1] if most < len(positions) else -np.inf
         chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
@@ -86,7 +89,7 @@ def fits(levels: Sequence[int], k: int, max_cells: int, most_cells: float) -> bo
     return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= most_cells)
 
 
-def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> Array:
+def class_relevance(codes: Array, levels: Sequence[int], rows: Sample, k: int) -> Array:
     """How clearly each column depends on the class, (d,): the G statistic, standardized for its degrees of freedom."""
     labels = (
         np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
@@ -104,9 +107,9 @@ def class_relevance(codes: Array, levels: Sequence[int], rows: Rows, k: int) -> 
     return np.asarray((2.0 * gain - freedom) / np.sqrt(2.0 * freedom))
 
 
-def _levels(encoder: Encoder, positions: Sequence[int], rows: Rows) -> Sequence[int]:
+def _levels(encoder: Encoder, positions: Sequence[int], rows: TrainingRows) -> Sequence[int]:
     """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
     if not positions:
         return ()
-    levels: Sequence[int] = encoder.fit(rows.table, positions, rows.weight, rows.codes).layout()["levels"]
+    levels: Sequence[int] = encoder.fit(rows.summary, positions).layout()["levels"]
     return levels

@@ -19,7 +19,7 @@ from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fit import known_classes
 from calibayes.estimators.generative.recipe import Recipe, Specification
 from calibayes.estimators.interface import parameters
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import expand_counts, unit_weight
@@ -28,7 +28,7 @@ from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_mode
 from calibayes.families import Categorical
 from calibayes.kernels.partitions.forest import MOST_LEAVES
 from calibayes.kernels.partitions.growth import MOST_TREES, GrowthSettings
-from calibayes.tables.table import Table
+from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.text import PlainText, counted
 
 
@@ -162,8 +162,8 @@ class CalibratedTrees(GenerativeEstimator):
             )
         return recipe
 
-    def specify(self, rows: Rows, classes: Array) -> Specification:
-        leaves = Leaves(self.settings(), self._directions(rows.table, len(classes)))
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+        leaves = Leaves(self.settings(), self._directions(rows.summary, len(classes)))
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
 
         def report(trees: int, loss: float) -> bool:
@@ -173,7 +173,7 @@ class CalibratedTrees(GenerativeEstimator):
         family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
         return Specification([family], self.class_prior_for(len(classes)))
 
-    def _directions(self, table: Table, k: int) -> tuple[tuple[int, int], ...]:
+    def _directions(self, table: TableSummary, k: int) -> tuple[tuple[int, int], ...]:
         """Positions and directions of monotone columns."""
         given = {} if self.monotone is None else self.monotone
         if not isinstance(given, Mapping) or not all(
@@ -191,8 +191,8 @@ class CalibratedTrees(GenerativeEstimator):
                 )
         return tuple(sorted(positions.items()))
 
-    def describe(self, binding: ColumnBinding, table: Table) -> Schema | None:
-        return column_types(table)
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return column_types(summary)
 
     # -- training --------------------------------------------------------------------------------------------------
 

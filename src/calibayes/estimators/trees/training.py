@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +20,7 @@ from calibayes.kernels.partitions.growth import Report
 from calibayes.learn import Run, as_arrays, learn, problem_of
 from calibayes.learn.plan import stop_named
 from calibayes.learn.train import data_sums, prepared
+from calibayes.tables.summaries.summary import TableSummary
 
 TREES = "trees"
 """Name of the family over the leaves."""
@@ -26,14 +28,14 @@ TREES = "trees"
 
 @dataclass(frozen=True)
 class GrowingLeaves:
-    """`Leaves` that report each tree while they are fitted, and read weights in units of one row, as their priors are."""
+    """`Leaves` that report each tree while they are fitted, and divide weights by that of one row: priors are in rows."""
 
     leaves: Leaves
     report: Report
     unit: float
 
-    def fit(self, table: Any, indices: Any, weight: Array, codes: Array | None = None) -> Leaves:
-        return self.leaves.fit(table, indices, weight / self.unit, codes, self.report)
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Leaves:
+        return self.leaves.fit(summary, indices, self.report, self.unit)
 
     encode = Leaves.encode
 

@@ -7,6 +7,7 @@
 #include "checks.hpp"
 #include "looking.hpp"
 #include "numbers.hpp"
+#include "summary_module.hpp"
 #include "tree_module.hpp"
 
 namespace nb = nanobind;
@@ -331,6 +332,7 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("log_factorials", log_factorials, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
           nb::arg("small").noconvert(), nb::arg("out").noconvert());
+    calibayes::summaries::define(m);
     calibayes::trees::define(m);
     m.def("level", [] { return calibayes::chosen().name; });
     m.def("levels", [] {

@@ -1,4 +1,4 @@
-"""The distinct values of columns, and the total weight of the rows that have each."""
+"""The distinct values of columns in memory, and the total weight of the rows that have each."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Measurements for docs/scale.md: tables larger than memory, workers, devices."""

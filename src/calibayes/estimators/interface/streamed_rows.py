@@ -1,0 +1,205 @@
+"""Training rows that need not fit in memory: they are read in each of the passes that prepare a training.
+
+The passes: labels and weights; if there is text, or dates, a sample of them that shows how they are converted; sums of all
+columns, which encoders learn from; and one that encodes the rows. The encoded rows are kept, and training reads these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Engine
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.stream_labels import ALL_ROWS, Selection
+from calibayes.kernels.levels.counts import code_type
+from calibayes.tables.streams.chunk import Chunk, RowStream
+from calibayes.tables.streams.chunk_source import ChunkSource
+from calibayes.tables.streams.concatenated import concatenated
+from calibayes.tables.streams.kept import KeptArray, KeptArrays
+from calibayes.tables.streams.types import as_types, column_types
+from calibayes.tables.streams.unread import with_unread
+from calibayes.tables.summaries import (
+    SAMPLE_ROWS,
+    Sample,
+    Streamed,
+    SurveyPlan,
+    column_sums,
+    first_plan,
+    in_sample,
+    next_plan,
+)
+from calibayes.tables.table import Table
+from calibayes.tables.training_table import TrainingTable, training_table
+
+PROBE_ROWS = 16
+"""Rows of the sample that are encoded to find out the type of encoded columns."""
+MOST_CELLS = 2**27
+"""Cells of a table that is read into memory, if all of its rows are needed at once."""
+
+
+class SampledRowsWarning(UserWarning):
+    """A model that needs its rows in memory learns from some of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows:
+    """Rows of a stream with positive weight: the counterpart of `Rows`, which are in memory."""
+
+    stream: RowStream
+    engine: Engine
+    conversion: Any
+    """How columns are converted; the types of all rows are known after `summary`."""
+    classes: Array
+    codes: Array
+    """Class codes, (n,), -1 for a row without a label."""
+    weight: Array
+    selection: Selection = ALL_ROWS
+    """The rows of the stream that take part."""
+    factor: Array | float = 1.0
+    """Class weights, by which the sample weights were multiplied, (n,)."""
+
+    def only(self, keep: Array) -> StreamedRows:
+        """The rows where ``keep`` is true."""
+        if keep.all():
+            return self
+        factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
+        weight, selection = selected(self.weight, keep), self.selection.only(keep)
+        return replace(self, codes=self.codes[keep], weight=weight, selection=selection, factor=factor)
+
+    def described(self) -> TrainingTable:
+        """Size and columns of the table, as it was given."""
+        summary = self.summary
+        missing = tuple(summary.missing_rows(j) for j in range(len(self.stream.names)))
+        labeled = int(np.count_nonzero(self.codes >= 0))
+        return replace(training_table(summary.head), rows=len(self.codes), labeled=labeled, missing=missing)
+
+    # -- what encoders learn from ----------------------------------------------------------------------------------
+
+    @cached_property
+    def summary(self) -> Streamed:
+        """What encoders learn from: at most four passes over the rows."""
+        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes))
+        found = self._total(partial(self._first_sums, plan))
+        totals = dict(found["columns"])
+        while (further := next_plan(plan, totals)) is not None:
+            plan = further
+            names = tuple(self.stream.names[j] for j in plan.trees)
+            totals |= self._total(partial(self._further_sums, plan), names)
+        table = self._typed(found)
+        chosen = in_sample(0, len(self.codes), len(self.codes))
+        sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
+        encode = lambda encoder: encoder.encode(self.in_memory().table)
+        return Streamed(table, self.weight, self.codes, sample, totals, encode)
+
+    def some_rows(self, most: int, read: tuple[int, ...]) -> Table:
+        """About ``most`` rows, by their number, or all if they are not more, unconverted.
+
+        Columns that are not read are all zero. Without columns to read, there is one row.
+        """
+        names = self.stream.names
+        if not read:
+            return with_unread(Table((), ()), self.stream, read, 1)
+        found = self._total(partial(_some_rows, len(self.codes), most), tuple(names[j] for j in read))
+        table = concatenated(found["rows"])
+        typed = as_types(table, found["types"].result(table))
+        return with_unread(typed, self.stream, read, typed.n)
+
+    def _total(self, function: Callable[[Table, slice], Any], names: tuple[str, ...] | None = None) -> Any:
+        """The sum over the chunks of a function of their rows that take part, and of the places of these rows."""
+
+        def of_chunk(chunk: Chunk) -> Any:
+            start = self.selection.place(chunk.first)
+            keep = self.selection.rows(chunk.first, chunk.n)
+            table = chunk.table if keep is None else chunk.table.rows(keep)
+            return function(table, slice(start, start + table.n))
+
+        return self.engine.total(of_chunk, ChunkSource(self.stream, names))
+
+    def _first_sums(self, plan: SurveyPlan, table: Table, rows: slice) -> dict[str, Any]:
+        sums = column_sums(self.conversion.apply(table), self.weight[rows], self.codes[rows], plan)
+        return {"columns": sums, **_some_rows(len(self.codes), SAMPLE_ROWS, table, rows)}
+
+    def _further_sums(self, plan: SurveyPlan, table: Table, rows: slice) -> dict[str, Any]:
+        """Sums of the columns of a plan, if only these were read."""
+        read = tuple(plan.trees)
+        converters = {j: converter for j, converter in self.conversion.converters.items() if j in read}
+        whole = with_unread(table, self.stream, read, table.n)
+        converted = replace(self.conversion, converters=converters).apply(whole)
+        return column_sums(converted, self.weight[rows], self.codes[rows], plan)
+
+    def _typed(self, found: dict[str, Any]) -> Table:
+        """Rows of all chunks as one table, converted, in the types that all rows have in common."""
+        table = concatenated(found["rows"])
+        types = found["types"].result(table)
+        converted: Table = replace(self.conversion, types=types).apply(as_types(table, types))
+        return converted
+
+    # -- encoded rows ----------------------------------------------------------------------------------------------
+
+    def encoded(self, binding: Any) -> dict[str, KeptArray]:
+        """The encoded columns of each family of a column binding, from one pass over the rows.
+
+        They are kept in memory, or beyond a budget in a temporary file.
+        """
+        sample, conversion = self.summary.sample.table, self.summary.conversion
+        assert conversion is not None  # that of `_typed`
+        probe, kept = binding.encode(sample.rows(np.arange(min(PROBE_ROWS, sample.n)))), KeptArrays()
+        arrays = {
+            name: kept.allocate((len(self.codes), columns.shape[1]), stored_type(columns, binding, name))
+            for name, columns in probe.items()
+        }
+
+        def write(table: Table, rows: slice) -> dict[str, int]:
+            encoded = binding.encode(conversion.apply(as_types(table, conversion.types)))
+            for name, columns in encoded.items():
+                arrays[name].write(rows.start, columns)
+            return {"rows": table.n}
+
+        self._total(write)
+        return arrays
+
+    # -- in memory -------------------------------------------------------------------------------------------------
+
+    def in_memory(self) -> Rows:
+        """The rows in memory, for what is no sum over rows; some of them, by row number, if they are too many."""
+        n = len(self.codes)
+        most = max(MOST_CELLS // len(self.stream.names), SAMPLE_ROWS)
+        chosen = in_sample(0, n, n, most)
+        if not chosen.all():
+            warn(
+                f"only {np.count_nonzero(chosen)} of {n} rows are used, drawn by their number: this model needs its rows "
+                "in memory. Naive Bayes, discriminant analysis and trees of columns learn from all rows",
+                SampledRowsWarning,
+            )
+        table = self._typed(self._total(partial(_some_rows, n, most)))
+        factor = self.factor[chosen] if isinstance(self.factor, np.ndarray) else self.factor
+        weight = np.array(selected(self.weight, chosen))
+        return Rows(table, self.codes[chosen].astype(np.int64), weight, np.flatnonzero(chosen), factor)
+
+
+def _some_rows(n: int, most: int, table: Table, rows: slice) -> dict[str, Any]:
+    """The rows that are in a sample of about ``most`` of all n rows, and the types of the columns."""
+    return {
+        "types": column_types(table),
+        "rows": [table.rows(in_sample(rows.start, table.n, n, most))],
+    }
+
+
+def selected(weight: Array, keep: Array) -> Array:
+    """The weights where ``keep`` is true; one number for all rows still takes the memory of one."""
+    if weight.strides[0]:
+        return weight[keep]
+    return np.broadcast_to(weight[0], int(np.count_nonzero(keep)))
+
+
+def stored_type(columns: Array, binding: Any, family: str) -> np.dtype[Any]:
+    """The type in which encoded columns are stored: the narrowest one for codes of levels."""
+    levels = binding.encoders[family].layout().get("levels", ())
+    are_codes = columns.dtype.kind in "iu" and bool(levels)
+    return np.dtype(code_type(max(levels))) if are_codes else columns.dtype

@@ -1,0 +1,114 @@
+"""From the source, y and sample_weight of `fit` to training rows, in memory or read in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calibayes.core.protocols import Array, Engine
+from calibayes.engines import engine_for
+from calibayes.estimators.interface.input import (
+    TrainingRows,
+    check_total_weight,
+    class_factors,
+    convert,
+    read_weight,
+    require_labels,
+    set_names,
+    training_rows,
+)
+from calibayes.estimators.interface.stream_labels import read_labels
+from calibayes.estimators.interface.streamed_rows import StreamedRows
+from calibayes.kernels.dispatch import most_threads
+from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.streams.open import is_streamed, open_stream
+from calibayes.tables.summaries import SAMPLE_ROWS
+from calibayes.tables.table import Table
+
+CONVERTED_KINDS = "OUSMm"
+"""Kinds of NumPy types of columns that may have to be converted: text, dates, durations."""
+
+
+def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    """Table, labels and weights in memory: those of files and streams are read, columns that are named are taken out.
+
+    Of a source with very many rows some are read, by their number.
+    """
+    if is_streamed(X):
+        rows = _all_rows(X, y, sample_weight, engine_for(most_threads()), unlabeled=True, fewest_classes=1)
+        read = rows.in_memory()
+        labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
+        return replace(read.table, conversion=None), labels, read.weight
+    names = [name for name in (y, sample_weight) if isinstance(name, str)]
+    if not names or not nw.dependencies.is_into_dataframe(X):
+        return X, y, sample_weight
+    frame = nw.from_native(X, eager_only=True)
+    if lacking := [name for name in names if name not in frame.columns]:
+        raise ValueError(
+            f"there is no column {lacking[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
+        )
+    taken = [frame[part].to_numpy() if isinstance(part, str) else part for part in (y, sample_weight)]
+    return frame.drop(names).to_native(), *taken
+
+
+def rows_of(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    engine: Engine | None = None,
+    *,
+    class_weight: Mapping[Any, float] | str | None,
+    **options: Any,
+) -> tuple[Array, TrainingRows]:
+    """Classes and training rows. Those of files and streams are read in passes by an engine, or without one into memory."""
+    if engine is not None and is_streamed(X):
+        return streamed_rows(estimator, X, y, sample_weight, class_weight, engine, **options)
+    return training_rows(estimator, *in_memory(X, y, sample_weight), class_weight, **options)
+
+
+def streamed_rows(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Mapping[Any, float] | str | None,
+    engine: Engine,
+    *,
+    unlabeled: bool = False,
+    fewest_classes: int = 2,
+) -> tuple[Array, StreamedRows]:
+    """Classes and rows of files and streams, as `training_rows` gives for rows in memory.
+
+    Sets ``training_table_`` of the estimator, and its columns.
+    """
+    require_labels(estimator, y)
+    rows = _all_rows(X, y, sample_weight, engine, unlabeled=unlabeled, fewest_classes=fewest_classes)
+    rows = rows.only(rows.weight > 0)
+    if class_weight is not None:
+        factors = class_factors(class_weight, rows.classes, rows.codes, rows.weight)
+        rows = replace(rows, weight=rows.weight * factors, factor=factors)
+        rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
+    check_total_weight(rows.weight)
+    rows = replace(rows, conversion=convert(estimator, _text_and_dates(rows)).conversion)
+    set_names(estimator, rows.summary.head)
+    estimator.training_table_ = rows.described()
+    return rows.classes, rows
+
+
+def _all_rows(X: Any, y: Any, sample_weight: Any, engine: Engine, **options: Any) -> StreamedRows:
+    """All rows of a source, their columns not yet converted."""
+    stream = open_stream(X, y, sample_weight)
+    labels = read_labels(stream, engine, **options)
+    return StreamedRows(stream, engine, ColumnConversion(stream.names, stream.types), *labels)
+
+
+def _text_and_dates(rows: StreamedRows) -> Table:
+    """Some rows, with the columns that may have to be converted; the others are all zero."""
+    types = rows.stream.types
+    read = tuple(j for j, kind in enumerate(types) if kind.kind in CONVERTED_KINDS)
+    return rows.some_rows(SAMPLE_ROWS, read)

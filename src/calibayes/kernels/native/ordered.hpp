@@ -1,0 +1,117 @@
+// Distinct numbers of a column, and rows counted by cells of the ordered bits of numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace calibayes {
+
+// Bits of a number as an integer that ascends with the number; both zeros are the same.
+inline std::uint64_t ordered_bits(double x) {
+    x += 0.0;
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const std::uint64_t negative = static_cast<std::uint64_t>(-static_cast<std::int64_t>(bits >> 63));
+    return bits ^ (negative | (std::uint64_t(1) << 63));
+}
+
+// Numbers in the order in which they occur first, by open addressing; the table is at most half full.
+class DistinctNumbers {
+  public:
+    explicit DistinctNumbers(Int most) : most(most) { resize(9); }
+
+    // The position of a number among the distinct ones, -1 if it would be one too many.
+    std::int32_t position(double x) {
+        x += 0.0;
+        std::uint64_t bits;
+        std::memcpy(&bits, &x, sizeof bits);
+        std::size_t slot = slot_of(bits);
+        while (positions[slot] >= 0) {
+            if (keys[slot] == bits) return positions[slot];
+            slot = (slot + 1) & (keys.size() - 1);
+        }
+        if (static_cast<Int>(values.size()) == most) return -1;
+        keys[slot] = bits;
+        positions[slot] = static_cast<std::int32_t>(values.size());
+        values.push_back(x);
+        if (2 * values.size() > keys.size()) resize(log_size + 1);
+        return static_cast<std::int32_t>(values.size()) - 1;
+    }
+
+    std::vector<double> values;
+
+  private:
+    std::size_t slot_of(std::uint64_t bits) const {
+        return static_cast<std::size_t>(((bits ^ (bits >> 32)) * 0x9E3779B97F4A7C15u) >> (64 - log_size));
+    }
+
+    void resize(int larger) {
+        log_size = larger;
+        keys.assign(std::size_t(1) << log_size, 0);
+        positions.assign(std::size_t(1) << log_size, -1);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            std::uint64_t bits;
+            std::memcpy(&bits, &values[i], sizeof bits);
+            std::size_t slot = slot_of(bits);
+            while (positions[slot] >= 0) slot = (slot + 1) & (keys.size() - 1);
+            keys[slot] = bits;
+            positions[slot] = static_cast<std::int32_t>(i);
+        }
+    }
+
+    Int most;
+    int log_size = 0;
+    std::vector<std::uint64_t> keys;
+    std::vector<std::int32_t> positions;
+};
+
+// The position of each number (n,) among the distinct ones; false if there are more than these can be.
+inline bool distinct_positions(const double* x, Int n, DistinctNumbers& distinct, Int* out) {
+    for (Int r = 0; r < n; ++r)
+        if ((out[r] = distinct.position(x[r])) < 0) return false;
+    return true;
+}
+
+// Nodes that divide ordered bits: entry (bits - base) >> shift of a node, counted from `first`, is a cell, or another node.
+struct CellTree {
+    const std::uint64_t* base;
+    const Int *shift, *first;
+    const std::int32_t* child;
+
+    Int cell(std::uint64_t bits) const {
+        Int node = 0, entry;
+        do {
+            const std::uint64_t size = static_cast<std::uint64_t>(first[node + 1] - first[node]);
+            entry = first[node] + static_cast<Int>(std::min((bits - base[node]) >> shift[node], size - 1));
+            node = child[entry];
+        } while (node >= 0);
+        return entry;
+    }
+};
+
+// Adds rows (n,), smallest and largest number of each cell; missing numbers (NaN) count nowhere.
+inline void tally_cells(const double* x, Int n, const CellTree& tree, Int* rows, double* low, double* high) {
+    for (Int r = 0; r < n; ++r) {
+        const double value = x[r] + 0.0;
+        if (value != value) continue;
+        const Int cell = tree.cell(ordered_bits(value));
+        ++rows[cell];
+        if (value < low[cell]) low[cell] = value;
+        if (value > high[cell]) high[cell] = value;
+    }
+}
+
+// Adds the weights of rows (n,) to (cells, columns), in the column of their label; the last column is for negative labels.
+inline void weigh_cells(const double* x, Int n, const CellTree& tree, const Int* labels, const double* weight,
+                        Int columns, double* weights) {
+    for (Int r = 0; r < n; ++r) {
+        if (x[r] != x[r]) continue;
+        const Int column = labels[r] < 0 ? columns - 1 : labels[r];
+        weights[tree.cell(ordered_bits(x[r])) * columns + column] += weight[r];
+    }
+}
+
+}  // namespace calibayes

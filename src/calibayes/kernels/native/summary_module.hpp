@@ -1,0 +1,88 @@
+// Python interface of the kernels that summarize columns of numbers.
+#pragma once
+
+#include "checks.hpp"
+#include "ordered.hpp"
+
+namespace calibayes {
+namespace summaries {
+
+namespace nb = nanobind;
+using namespace checks;
+
+using Bits = In<std::uint64_t, 1>;
+using Children = In<std::int32_t, 1>;
+
+// A tree of cells, after a check that every entry is a cell or a later node.
+inline CellTree tree_of(const Bits& base, const In<Int, 1>& shift, const In<Int, 1>& first, const Children& child) {
+    const Int nodes = static_cast<Int>(base.shape(0)), entries = static_cast<Int>(child.shape(0));
+    demand(nodes > 0, "expected at least one node");
+    demand_aligned(base, "bases of nodes (nodes,)");
+    demand_shape(shift, "shifts of nodes (nodes,)", {nodes});
+    demand_shape(first, "first entries (nodes + 1,)", {nodes + 1});
+    demand_aligned(child, "children of entries");
+    demand(first.data()[0] == 0 && first.data()[nodes] == entries, "first entries must be those of all children");
+    for (Int node = 0; node < nodes; ++node) {
+        demand(shift.data()[node] >= 0 && shift.data()[node] < 64, "a shift must be 0 to 63 bits");
+        demand(first.data()[node] < first.data()[node + 1] && first.data()[node + 1] <= entries,
+               "a node must have at least one entry");
+        for (Int entry = first.data()[node]; entry < first.data()[node + 1]; ++entry) {
+            const Int next = child.data()[entry];
+            demand(next < nodes && (next < 0 || next > node), "the child of an entry must be a later node, or none");
+        }
+    }
+    return {base.data(), shift.data(), first.data(), child.data()};
+}
+
+// The number of distinct numbers of x (n,), whose values and positions are written; -1 if they exceed the room for values.
+inline Int distinct_positions(In<double, 1> x, Out<double, 1> values, Out<Int, 1> positions) {
+    const Int n = static_cast<Int>(x.shape(0)), most = static_cast<Int>(values.shape(0));
+    demand_aligned(x, "numbers (n,)");
+    demand_aligned(values, "distinct numbers");
+    demand(most < MOST_SIZE, "expected room for fewer than 2^31 distinct numbers");
+    demand_shape(positions, "positions (n,)", {n});
+    nb::gil_scoped_release free;
+    DistinctNumbers distinct(most);
+    if (!calibayes::distinct_positions(x.data(), n, distinct, positions.data())) return -1;
+    std::copy(distinct.values.begin(), distinct.values.end(), values.data());
+    return static_cast<Int>(distinct.values.size());
+}
+
+inline void tally_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> first, Children child,
+                        Out<Int, 1> rows, Out<double, 1> low, Out<double, 1> high) {
+    const CellTree tree = tree_of(base, shift, first, child);
+    const Int cells = static_cast<Int>(child.shape(0));
+    demand_aligned(x, "numbers (n,)");
+    demand_shape(rows, "numbers of rows (entries,)", {cells});
+    demand_shape(low, "smallest numbers (entries,)", {cells});
+    demand_shape(high, "largest numbers (entries,)", {cells});
+    nb::gil_scoped_release free;
+    calibayes::tally_cells(x.data(), static_cast<Int>(x.shape(0)), tree, rows.data(), low.data(), high.data());
+}
+
+inline void weigh_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> first, Children child,
+                        In<Int, 1> labels, In<double, 1> weight, Out<double, 2> weights) {
+    const CellTree tree = tree_of(base, shift, first, child);
+    const Int n = static_cast<Int>(x.shape(0)), columns = classes_of(weights, 1);
+    demand_aligned(x, "numbers (n,)");
+    demand_shape(labels, "labels (n,)", {n});
+    demand_shape(weight, "weights of rows (n,)", {n});
+    demand_shape(weights, "weights of cells (entries, columns)", {static_cast<Int>(child.shape(0)), columns});
+    for (Int r = 0; r < n; ++r) demand(labels.data()[r] < columns, "a label is beyond the columns of weights");
+    nb::gil_scoped_release free;
+    calibayes::weigh_cells(x.data(), n, tree, labels.data(), weight.data(), columns, weights.data());
+}
+
+inline void define(nb::module_& m) {
+    m.def("distinct_positions", distinct_positions, nb::arg("x").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("positions").noconvert());
+    m.def("tally_cells", tally_cells, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
+          nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
+          nb::arg("rows").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert());
+    m.def("weigh_cells", weigh_cells, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
+          nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
+          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("weights").noconvert());
+}
+
+}  // namespace summaries
+}  // namespace calibayes

@@ -1,0 +1,66 @@
+"""A stream of rows from a source of Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from calibayes.tables.origin import Origin
+from calibayes.tables.streams.chunk import Chunk
+from calibayes.tables.streams.layout import EmptyTable, Layout
+
+
+class Rows(NamedTuple):
+    """Consecutive rows: the number of the first one, and a function that reads them as a table of Arrow."""
+
+    first: int
+    read: Callable[[], Any]
+
+
+class ArrowSource(Protocol):
+    """Tables of Arrow in the order of the rows."""
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; None if only reading tells."""
+
+    def tables(self, columns: Sequence[str]) -> Iterable[Rows]:
+        """The named columns of the rows, at least one column; the same tables in every call."""
+
+
+@dataclass(frozen=True)
+class ArrowStream:
+    """`RowStream` of a source of Arrow tables."""
+
+    layout: Layout
+    source: ArrowSource
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.layout.names
+
+    @property
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        return self.layout.types
+
+    @property
+    def origin(self) -> Origin:
+        return self.layout.origin
+
+    @property
+    def rows(self) -> int | None:
+        return self.source.rows
+
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
+        features = self.layout.checked(columns)
+        shared = self.layout.table_of(features)
+        for first, read in self.source.tables(self.layout.needed(features)):
+            yield partial(_load, self.layout, shared, first, read)
+
+
+def _load(layout: Layout, shared: EmptyTable, first: int, read: Callable[[], Any]) -> Chunk:
+    return layout.chunk(shared, read(), first)

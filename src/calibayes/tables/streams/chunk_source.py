@@ -1,0 +1,26 @@
+"""The chunks of a stream as what an engine adds up over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from calibayes.kernels.dispatch import most_threads
+from calibayes.tables.streams.chunk import Chunk, RowStream
+from calibayes.tables.streams.read_ahead import read_ahead
+
+
+@dataclass(frozen=True)
+class ChunkSource:
+    """The chunks of a stream, with the named columns only; all by default.
+
+    A single thread computes with one chunk while the next one is read; several read and compute one each.
+    """
+
+    stream: RowStream
+    columns: tuple[str, ...] | None = None
+
+    def parts(self) -> Iterator[Callable[[], Chunk]]:
+        """Loaders of the chunks, in the order of the rows."""
+        parts = self.stream.parts(self.columns)
+        return iter(parts) if most_threads() > 1 else read_ahead(parts)

@@ -1,0 +1,255 @@
+"""Encoded rows between passes: in memory up to a budget, beyond it in a temporary file that has no name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+
+ENVIRONMENT_VARIABLE = "CALIBAYES_MEMORY"
+DEFAULT_BUDGET = 2**28
+"""Bytes of encoded rows that are kept in memory."""
+UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+GAP_ROWS = 64
+"""Chosen rows that lie closer together than this are read in one go."""
+
+
+def memory_budget() -> int:
+    """Bytes that encoded rows may take in memory: the environment variable CALIBAYES_MEMORY, such as 512M or 2G."""
+    text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    if not text:
+        return DEFAULT_BUDGET
+    number = text.lower().removesuffix("ib").removesuffix("b")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    try:
+        budget = int(float(number.removesuffix(unit)) * UNITS[unit])
+    except (ValueError, OverflowError):
+        budget = -1
+    if budget < 0:
+        raise ValueError(f"{ENVIRONMENT_VARIABLE} must be a number of bytes such as 512M or 2G, got {text!r}")
+    return budget
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows of a NumPy array."""
+
+    array: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the cells."""
+        kind: np.dtype[Any] = self.array.dtype
+        return kind
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return int(self.array.ndim)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self.array[rows]
+
+    def write(self, start: int, rows: Array) -> None:
+        """Store consecutive rows, the first of them at ``start``; threads may store different rows at a time."""
+        self.array[start : start + len(rows)] = rows
+
+
+class _File:
+    """A temporary file without a name, or on Windows one that is deleted when it is closed."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.folder = folder or tempfile.gettempdir()
+        self._file = tempfile.TemporaryFile(dir=self.folder, prefix="calibayes-", buffering=0)  # noqa: SIM115
+        self._lock, self.size = Lock(), 0
+
+    def reserve(self, size: int) -> int:
+        """The place of a new region of ``size`` bytes. Raises OSError if the disk is full."""
+        start = self.size
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), start, max(size, 1))
+        except OSError as error:
+            raise self._full(size) from error
+        self.size += size
+        return start
+
+    def _full(self, size: int) -> OSError:
+        return OSError(
+            f"{size} bytes for encoded rows do not fit into {self.folder}: free some space, choose another folder by the "
+            f"environment variable TMPDIR, or keep more in memory by {ENVIRONMENT_VARIABLE}"
+        )
+
+    def read(self, start: int, size: int) -> bytearray:
+        """The bytes from a place on."""
+        content = bytearray(size)
+        view, done = memoryview(content), 0
+        while done < size:
+            count = self._read_into(view[done:], start + done)
+            if count == 0:
+                raise OSError(f"the temporary file in {self.folder} has lost its end")
+            done += count
+        return content
+
+    def write(self, start: int, content: memoryview) -> None:
+        """Store bytes at a place. Raises OSError if the disk is full."""
+        done = 0
+        try:
+            while done < len(content):
+                done += self._write_from(content[done:], start + done)
+        except OSError as error:
+            raise self._full(len(content)) from error
+
+    def _read_into(self, view: memoryview, place: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [view], place)
+        with self._lock:
+            self._file.seek(place)
+            return self._file.readinto(view) or 0
+
+    def _write_from(self, view: memoryview, place: int) -> int:
+        if hasattr(os, "pwrite"):
+            return os.pwrite(self._file.fileno(), view, place)
+        with self._lock:
+            self._file.seek(place)
+            return self._file.write(view) or 0
+
+    def close(self) -> None:
+        """Close the file, which deletes it."""
+        self._file.close()
+
+
+@dataclass(frozen=True, eq=False)
+class OnDisk:
+    """Rows in a region of a temporary file."""
+
+    file: _File
+    start: int
+    """Place of the first byte."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Array:
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step > 0:
+                return self._rows(start, stop)[::step]
+            rows = np.arange(start, stop, step)
+        if np.ndim(rows) == 0:
+            place = range(len(self))[rows]
+            return self._rows(place, place + 1)[0]
+        return self._chosen(np.asarray(rows))
+
+    def _rows(self, start: int, stop: int) -> Array:
+        count = max(stop - start, 0)
+        content = self.file.read(self.start + start * self._row_bytes, count * self._row_bytes)
+        return np.frombuffer(content, dtype=self.dtype).reshape(count, *self.shape[1:])
+
+    def _chosen(self, rows: Array) -> Array:
+        """Rows at any positions (or where booleans are true), read in runs of close ones, in ascending order."""
+        places = (
+            np.flatnonzero(rows) if rows.dtype == np.bool_ else np.where(rows < 0, rows + len(self), rows)
+        )
+        if len(places) and not (places.min() >= 0 and places.max() < len(self)):
+            raise IndexError(f"rows from {places.min()} to {places.max()} of an array of {len(self)} rows")
+        result = np.empty((len(places), *self.shape[1:]), dtype=self.dtype)
+        order = np.argsort(places, kind="stable")
+        runs = np.flatnonzero(np.diff(places[order], prepend=-GAP_ROWS - 1) > GAP_ROWS)
+        for positions in np.split(order, runs[1:]) if len(places) else ():
+            first, last = places[positions[0]], places[positions[-1]]
+            result[positions] = self._rows(int(first), int(last) + 1)[places[positions] - first]
+        return result
+
+    def write(self, start: int, rows: Array) -> None:
+        """Store consecutive rows, the first of them at ``start``; threads may store different rows at a time."""
+        cells = np.ascontiguousarray(rows, dtype=self.dtype)
+        if cells.shape[1:] != self.shape[1:] or not 0 <= start <= len(self) - len(cells):
+            raise ValueError(f"rows of shape {cells.shape} from {start} on in an array of shape {self.shape}")
+        if cells.size:
+            content = memoryview(cells.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+            self.file.write(self.start + start * self._row_bytes, content)
+
+    @property
+    def _row_bytes(self) -> int:
+        return prod(self.shape[1:]) * self.dtype.itemsize
+
+
+KeptArray: TypeAlias = InMemory | OnDisk
+
+
+class KeptArrays:
+    """Arrays of encoded rows, kept until `close`.
+
+    The first ones are in memory, up to a budget of bytes; the others are regions of one temporary file, which is not
+    mapped into memory and is gone when the process ends, in whatever way.
+
+    Parameters
+    ----------
+    budget : int, optional
+        By default `memory_budget`.
+    folder : str, optional
+        By default that of the `tempfile` module: the environment variable TMPDIR, else /tmp.
+
+    Examples
+    --------
+    >>> with KeptArrays(budget=0) as kept:
+    ...     array = kept.allocate((3, 2), np.uint8)
+    ...     array.write(1, np.array([[1, 2], [3, 4]]))
+    ...     array[1:].tolist(), array[np.array([2, 1])].tolist()
+    ([[1, 2], [3, 4]], [[3, 4], [1, 2]])
+    """
+
+    def __init__(self, budget: int | None = None, folder: str | None = None) -> None:
+        self._left = memory_budget() if budget is None else budget
+        self._folder = folder
+        self._file: _File | None = None
+
+    def allocate(self, shape: Sequence[int], dtype: Any) -> KeptArray:
+        """An array of zeros. Raises OSError if it neither fits into the budget nor on the disk."""
+        kind = np.dtype(dtype)
+        size = prod(shape) * kind.itemsize
+        if size <= self._left:
+            self._left -= size
+            return InMemory(np.zeros(tuple(shape), dtype=kind))
+        if self._file is None:
+            self._file = _File(self._folder)
+        return OnDisk(self._file, self._file.reserve(size), tuple(shape), kind)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

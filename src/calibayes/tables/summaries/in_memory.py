@@ -1,0 +1,153 @@
+"""The summary of a table in memory: columns are summarized when an encoder asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.levels.ordered_cells import cell_weights, distinct_positions
+from calibayes.kernels.numbers import moments
+from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.summaries import column
+from calibayes.tables.summaries.cells import divided
+from calibayes.tables.summaries.centers import column_centers
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.level_weights import level_weights
+from calibayes.tables.summaries.sample import Sample, sample_of
+from calibayes.tables.summaries.summary import Moments, TableSummary
+from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
+
+Result = TypeVar("Result")
+
+
+def summary_of(table: Table, weight: Array, codes: Array | None = None) -> TableSummary:
+    """The summary of a table in memory; models that are fitted to one table with a cache share it."""
+    summary = table.cached("summary", weight, lambda: InMemory(table, weight, codes))
+    return summary if summary.codes is codes else InMemory(table, weight, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(TableSummary):
+    """The summary of a table in memory; ``head`` is the table itself."""
+
+    stored: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """Results of `cached`."""
+
+    @cached_property
+    def sample(self) -> Sample:
+        return sample_of(self.head, self.weight, self.codes)
+
+    def column(self, j: int) -> ColumnSummary:
+        return self.cached(("column", j), lambda: self._exact(j) or self._divided(j))
+
+    def missing_rows(self, j: int) -> int:
+        return self._missing(j)[0]
+
+    def missing_weight(self, j: int) -> float:
+        return self._missing(j)[1]
+
+    def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
+        return level_weights(self.head, indices, self.weight, weights_needed=weights_needed)
+
+    def moments(self, indices: Sequence[int]) -> Moments:
+        columns, has_missing = numeric_columns(self.head, indices)
+        if has_missing:
+            refuse_all_missing(self.head, indices, np.isnan(columns))
+            return Moments(self._centers(columns, indices), np.nanvar(columns, axis=0, dtype=np.float64))
+        center = self._centers(columns, indices)
+        return Moments(center, moments.variances(columns, center))
+
+    def check_numbers(self, indices: Sequence[int]) -> None:
+        columns = numeric_matrix(self.head, indices, booleans=True)
+        if not is_sparse(columns):  # a sparse table has no missing values
+            refuse_all_missing(self.head, indices, np.isnan(columns))
+
+    def contents(self, j: int) -> Array:
+        return self.head.column(j)
+
+    def encoded(self, encoder: Any) -> Any:
+        return encoder.encode(self.head)
+
+    def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
+        if key not in self.stored:
+            self.stored[key] = compute()
+        result: Result = self.stored[key]
+        return result
+
+    def _centers(self, columns: Array, indices: Sequence[int]) -> Array:
+        sample = self.sample.table
+        rows = columns if sample is self.head else numeric_matrix(sample, indices)
+        return column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
+
+    def _missing(self, j: int) -> tuple[int, float]:
+        def of_rows() -> tuple[int, float]:
+            mask = self.head.missing_mask(j)
+            return int(np.count_nonzero(mask)), float(self.weight @ mask)
+
+        return self.cached(("missing", j), of_rows)
+
+    def _known(self, j: int) -> slice | Array:
+        """The rows whose value of column j is known."""
+        return ~self.head.missing_mask(j) if self.missing_rows(j) else slice(None)
+
+    def _float_column(self, j: int) -> Array:
+        """Numbers of column j, without missing ones."""
+        numbers = numeric_matrix(self.head, [j])[:, 0].astype(np.float64, copy=False)
+        return numbers[self._known(j)]
+
+    def _divided(self, j: int) -> ColumnSummary:
+        """The summary of a column with very many distinct numbers."""
+        x, weight = self._float_column(j), self.weight[self._known(j)]
+        tree, counts = divided(x)
+        weights = cell_weights(x, tree, np.zeros(len(x), dtype=np.int64), weight, 1)[counts.entries, 0]
+
+        def count_classes() -> Array:
+            labels = self._labels[self._known(j)]
+            return cell_weights(self._float_column(j), tree, labels, weight, self.k + 1)[counts.entries]
+
+        return cells_summary(counts, weights, count_classes)
+
+    def _exact(self, j: int) -> ColumnSummary | None:
+        """The summary of a column with a cell for each distinct value; None if they are too many."""
+        found = self._distinct(j)
+        if found is None:
+            return None
+        (values, positions), weight = found, self.weight[self._known(j)]
+        rows = np.bincount(positions, minlength=len(values))
+        weights = (
+            rows.astype(np.float64) if self._counts_rows else np.bincount(positions, weight, len(values))
+        )
+        return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j))
+
+    def _distinct(self, j: int) -> tuple[Array, Array] | None:
+        """Distinct values of column j, and the position among them of each known value; None for too many numbers."""
+        if self.is_numeric(j):
+            return distinct_positions(self._float_column(j), column.MOST_DISTINCT)
+        values, positions = distinct_values(self.head, j)
+        return values, positions[self._known(j)]
+
+    def _class_weights(self, j: int) -> Array:
+        """Weights by class of a column with a cell for each distinct value, (cells, k + 1)."""
+        found = self._distinct(j)
+        assert found is not None  # there is a summary with these cells
+        (values, positions), columns = found, self.k + 1
+        known = self._known(j)
+        cells = (
+            positions * columns + self._labels[known] % columns
+        )  # rows without a label (-1) in the last column
+        return np.bincount(cells, self.weight[known], len(values) * columns).reshape(-1, columns)
+
+    @cached_property
+    def _counts_rows(self) -> bool:
+        """Whether every row has weight 1."""
+        return bool((self.weight == 1.0).all())
+
+    @cached_property
+    def _labels(self) -> Array:
+        return np.full(self.n, -1) if self.codes is None else self.codes

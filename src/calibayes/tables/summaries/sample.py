@@ -1,0 +1,42 @@
+"""The rows that encoders of several columns at once learn from: all, or a sample by row number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.tables.row_hashes import mixed
+from calibayes.tables.table import Table
+
+SAMPLE_ROWS = 2**17
+"""All rows are the sample of a table with at most so many; of more rows, about so many are drawn."""
+
+
+class Sample(NamedTuple):
+    """Rows of a table, in their order."""
+
+    table: Table
+    weight: Array
+    codes: Array | None
+    """Class codes, -1 for a row without a label; None if the classes are not known."""
+
+
+def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
+    """Which of the rows from number ``first`` on are in the sample of a table with n rows, (count,) booleans.
+
+    A row is in the sample if a hash of its number is small: neither other rows nor their division into blocks matter.
+    """
+    if n <= most:
+        return np.ones(count, dtype=bool)
+    numbers = np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)
+    return np.asarray(mixed(mixed(numbers)) < np.uint64(2**64 * most // n))
+
+
+def sample_of(table: Table, weight: Array, codes: Array | None) -> Sample:
+    """The sample of a table in memory."""
+    chosen = in_sample(0, table.n, table.n)
+    if chosen.all():
+        return Sample(table, weight, codes)
+    return Sample(table.rows(chosen), weight[chosen], None if codes is None else codes[chosen])

@@ -1,0 +1,143 @@
+"""Sums of columns over a block of rows, which add up to the summaries of a table.
+
+The passes over a table whose rows are not in memory: `column_sums` of every block under `first_plan`, added up; then, as
+long as `next_plan` of the totals is not None, again for the columns of that plan, whose totals replace the earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.levels.ordered_cells import CellTree, distinct_positions, root_tree
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.summaries import column
+from calibayes.tables.summaries.cell_sums import CellSums, cell_sums, in_root_cells
+from calibayes.tables.summaries.cells import PASSES, refined
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums
+from calibayes.tables.summaries.exceeding import SeenNumbers
+from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums
+from calibayes.tables.table import Table, numeric_matrix
+
+
+@dataclass(frozen=True)
+class SurveyPlan:
+    """What a pass over the rows counts."""
+
+    trees: Mapping[int, CellTree | None]
+    """Position of a column -> the cells its numbers are counted in; None: the distinct values, if there are not too many."""
+    k: int
+    """Number of classes; 0 if weights are not to be counted by class."""
+    number: int = 1
+    """Number of the pass, from 1 on."""
+    seen: SeenNumbers = field(default_factory=SeenNumbers)
+    """The columns that are known, in this process, to have too many distinct numbers."""
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """Sums of a column over some rows. They can be added in any order."""
+
+    name: str
+    counts: DistinctSums | CellSums
+    missing_rows: int
+    missing_weight: float
+    moments: MomentSums | None
+    """None for a column that does not hold numbers."""
+
+    def __add__(self, other: ColumnSums) -> ColumnSums:
+        moments = None if self.moments is None or other.moments is None else self.moments.plus(other.moments)
+        return ColumnSums(
+            self.name,
+            _added(self.counts, other.counts, self.name),
+            self.missing_rows + other.missing_rows,
+            self.missing_weight + other.missing_weight,
+            moments,
+        )
+
+    @property
+    def known_rows(self) -> int:
+        """Number of rows whose value is known."""
+        counts = self.counts.counts if isinstance(self.counts, CellSums) else self.counts
+        return int(counts.rows.sum())
+
+    def summary(self) -> ColumnSummary:
+        """The summary of the column, if these are the sums of all rows."""
+        weights = self.counts.weights
+        if isinstance(self.counts, DistinctSums):
+            low = high = self.counts.values
+            return ColumnSummary(low, high, self.counts.rows, weights.sum(axis=1), True, lambda: weights)
+        return cells_summary(self.counts.counts, weights.sum(axis=1), lambda: weights)
+
+
+def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:
+    """The plan of the first pass, over the columns at these positions."""
+    return SurveyPlan(dict.fromkeys(columns), k)
+
+
+def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan | None:
+    """The plan of the pass after one with these totals, or None if there is nothing left to count.
+
+    It counts the columns that have heavy cells of several distinct numbers; there are at most four passes.
+    """
+    if plan.number == PASSES:
+        return None
+    trees = {}
+    for j, tree in plan.trees.items():
+        counts = totals[str(j)].counts
+        if isinstance(counts, CellSums):
+            further = refined(root_tree() if tree is None else tree, counts.counts)
+            if further is not None:
+                trees[j] = further
+    return SurveyPlan(trees, plan.k, plan.number + 1, plan.seen) if trees else None
+
+
+def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPlan) -> dict[str, ColumnSums]:
+    """Sums of the columns of a plan over the rows of a block, by the column's position as a string.
+
+    ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block.
+    """
+    labels = np.full(table.n, -1) if codes is None or not plan.k else codes
+    return {str(j): _sums(table, j, tree, labels, weight, plan) for j, tree in plan.trees.items()}
+
+
+def _sums(
+    table: Table, j: int, tree: CellTree | None, labels: Array, weight: Array, plan: SurveyPlan
+) -> ColumnSums:
+    missing = table.missing_mask(j)
+    missing_rows, missing_weight = int(np.count_nonzero(missing)), float(weight @ missing)
+    known = ~missing if missing_rows else slice(None)
+    rows = labels[known], weight[known], plan.k + 1
+    if not table.is_numeric(j):
+        values, positions = distinct_values(table, j)
+        counts = distinct_sums(values, positions[known], *rows)
+        return ColumnSums(table.names[j], counts, missing_rows, missing_weight, None)
+    numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
+    found = (
+        None
+        if tree is not None or plan.seen.exceeds(j)
+        else distinct_positions(numbers, column.MOST_DISTINCT)
+    )
+    if found is None:
+        sums: DistinctSums | CellSums = cell_sums(numbers, root_tree() if tree is None else tree, *rows)
+    else:
+        sums = distinct_sums(*found, *rows)
+    if tree is None:
+        plan.seen.add(j, None if found is None else found[0])
+    return ColumnSums(table.names[j], sums, missing_rows, missing_weight, moment_sums(numbers))
+
+
+def _added(
+    left: DistinctSums | CellSums, right: DistinctSums | CellSums, name: str
+) -> DistinctSums | CellSums:
+    """The sum of two counts: of distinct values if there are not too many, else of cells."""
+    if isinstance(left, DistinctSums) and isinstance(right, DistinctSums):
+        both = left.plus(right, name)
+        is_exact = len(both.values) <= column.MOST_DISTINCT or both.values.dtype.kind not in "fiu"
+        return both if is_exact else in_root_cells(both)
+    in_cells = [part if isinstance(part, CellSums) else in_root_cells(part) for part in (left, right)]
+    return in_cells[0] + in_cells[1]

@@ -1,0 +1,124 @@
+"""Chunks that are read while others are used."""
+
+import threading
+import time
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from calibayes.tables.streams.read_ahead import ordered_results, read_ahead
+
+
+def loaders(number, log=None, delay=0.0):
+    """Loaders of 0, 1, ...; the log has the numbers that were loaded."""
+
+    def load(i):
+        time.sleep(delay)
+        if log is not None:
+            log.append(i)
+        return i
+
+    return (partial(load, i) for i in range(number))
+
+
+def failing(number):
+    yield from loaders(number)
+    yield partial(int, "no number")
+    yield from loaders(number)
+
+
+def background_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("read-ahead")]
+
+
+def wait_for(log, number):
+    deadline = time.time() + 10
+    while len(log) < number and time.time() < deadline:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_all_chunks_come_in_order(number):
+    assert [load() for load in read_ahead(loaders(20), number)] == list(range(20))
+    assert list(read_ahead([], number)) == []
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_no_more_than_the_given_number_are_read_ahead(number):
+    log = []
+    with closing(read_ahead(loaders(20, log), number)) as ahead:
+        first = next(ahead)
+        wait_for(log, number + 1)
+        time.sleep(0.05)
+        assert log == list(range(number + 1))
+        assert first() == first() == 0
+
+
+def test_reading_overlaps_with_computing():
+    begin = time.perf_counter()
+    for load in read_ahead(loaders(10, delay=0.03)):
+        load()
+        time.sleep(0.03)
+    assert time.perf_counter() - begin < 10 * 0.06 * 0.9
+
+
+def test_an_error_is_raised_by_the_chunk_that_has_it():
+    ahead = read_ahead(failing(2), 3)
+    assert [next(ahead)(), next(ahead)()] == [0, 1]
+    broken = next(ahead)
+    with pytest.raises(ValueError, match="no number"):
+        broken()
+    ahead.close()
+    assert background_threads() == []
+
+
+def test_the_thread_ends_with_the_iterator():
+    def interrupted():
+        for load in read_ahead(loaders(1000), 2):
+            if load() == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert background_threads() == []
+
+
+def test_the_source_is_closed_with_the_iterator():
+    closed = []
+
+    def source():
+        try:
+            yield from loaders(100)
+        finally:
+            closed.append(True)
+
+    ahead = read_ahead(source())
+    next(ahead)
+    ahead.close()
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_results_come_in_order_from_any_number_of_threads(threads):
+    assert list(ordered_results(lambda i: i * i, loaders(30, delay=0.001), threads)) == [
+        i * i for i in range(30)
+    ]
+    assert list(ordered_results(lambda i: i, [], threads)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_few_chunks_are_in_memory_at_a_time(threads):
+    log = []
+    with closing(ordered_results(lambda i: i, loaders(50, log), threads)) as results:
+        assert next(results) == 0
+        time.sleep(0.05)
+        assert len(log) <= threads + 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_ends_the_results(threads):
+    results = ordered_results(lambda i: i, failing(2), threads)
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(ValueError, match="no number"):
+        next(results)
