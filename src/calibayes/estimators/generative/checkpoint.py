@@ -17,7 +17,7 @@ from calibayes.learn import Recorder, RunSnapshot
 from calibayes.storage.errors import ModelFileError
 
 
-def open_checkpoint(recipe: Recipe, classes: Array, columns: Sequence[str]) -> Checkpoint | NoCheckpoint:
+def open_checkpoint(recipe: Recipe, classes: Array) -> Checkpoint | NoCheckpoint:
     """The checkpoint that the training options name.
 
     Raises ValueError if the file cannot be written, or is there and not the checkpoint of such a fit.
@@ -25,10 +25,10 @@ def open_checkpoint(recipe: Recipe, classes: Array, columns: Sequence[str]) -> C
     path = recipe.options.checkpoint
     if path is None:
         return NoCheckpoint()
-    return Checkpoint(os.fsdecode(path), _fingerprints(recipe, classes, columns))
+    return Checkpoint(os.fsdecode(path), _fingerprints(recipe, classes))
 
 
-def _fingerprints(recipe: Recipe, classes: Array, columns: Sequence[str]) -> dict[str, str]:
+def _fingerprints(recipe: Recipe, classes: Array) -> dict[str, str]:
     """Fingerprints of what must be the same; what is not here may differ (docs/checkpoints.md)."""
     plan, options = recipe.plan(), recipe.options
     parts = {
@@ -39,7 +39,6 @@ def _fingerprints(recipe: Recipe, classes: Array, columns: Sequence[str]) -> dic
         "validation_fraction": options.validation_fraction,
         "random_state": _random_state(recipe),
         "classes": classes,
-        "columns": tuple(columns),
     }
     return {name: fingerprint(part) for name, part in parts.items()}
 
@@ -60,7 +59,7 @@ def _random_state(recipe: Recipe) -> object:
 class NoCheckpoint:
     """In place of a checkpoint: nothing is kept."""
 
-    def recorder(self, name: str) -> None:
+    def recorder(self, name: str, columns: Sequence[str]) -> None:
         """No recorder."""
 
     def remove(self) -> None:
@@ -83,9 +82,9 @@ class Checkpoint:
             ) from error
         self.require_same(self._kept.fingerprints, fingerprints)
 
-    def recorder(self, name: str) -> Recorder:
-        """The recorder of the training of this name."""
-        return TrainingRecorder(self, name)
+    def recorder(self, name: str, columns: Sequence[str]) -> Recorder:
+        """The recorder of the training of this name, on these columns."""
+        return TrainingRecorder(self, name, tuple(columns))
 
     def training(self, name: str) -> TrainingSnapshot | None:
         """The state of the training of this name, if it has begun."""
@@ -135,8 +134,10 @@ class TrainingRecorder:
 
     checkpoint: Checkpoint
     name: str
+    columns: tuple[str, ...]
 
     def begin(self, fingerprints: Mapping[str, str]) -> None:
+        fingerprints = {"columns": fingerprint(self.columns), **fingerprints}
         kept = self.checkpoint.training(self.name)
         if kept is None:
             self.checkpoint.keep(self.name, TrainingSnapshot(fingerprints))

@@ -26,13 +26,14 @@ from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Train on rows; with a validation fraction, first find how far to train on the others."""
     fraction, k = recipe.options.validation_fraction, len(classes)
-    checkpoint = open_checkpoint(recipe, classes, rows.table.names)
+    checkpoint = open_checkpoint(recipe, classes)
     held = None
     if fraction is not None:
         held = hold_out(rows.codes, fraction, np.random.default_rng(recipe.draw_seed()))
-    plan = replace(recipe.plan(recipe.draw_seed()), recorder=checkpoint.recorder("training"))
+    plan = recipe.plan(recipe.draw_seed())
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
+    plan = replace(plan, recorder=checkpoint.recorder("training", assembly.binding.names))
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
     temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
@@ -47,7 +48,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         # To the same sum of steps as the best state: it means the same for any number of rows.
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
-        last = replace(plan, stop=LastState(), recorder=checkpoint.recorder("refit"))
+        last = replace(plan, stop=LastState(), recorder=checkpoint.recorder("refit", assembly.binding.names))
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
     for problem in filter(None, problems):
