@@ -50,7 +50,7 @@ class Exporter:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rows", [1, 5, 8, 100])
+@pytest.mark.parametrize("rows", [5, 100])
 def test_chunks_of_any_source_are_the_rows_of_the_table(form, rows, tmp_path):
     table = with_labels(mixed_table())
     with small_chunks(rows):
@@ -86,7 +86,9 @@ def test_a_duckdb_relation_is_read_as_its_arrow_table(tmp_path):
     table = with_labels(mixed_table()).drop_columns(["category", "category with holes", "duration"])
     with small_chunks(5):
         stream = opened(duckdb_relation(table, tmp_path))
-        expected = duckdb_relation(table, tmp_path).to_arrow_table().drop_columns(["y", "w"])
+        relation = duckdb_relation(table, tmp_path)
+        read = getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table
+        expected = read().drop_columns(["y", "w"])
         assert_same_as(stream, read_frame(expected))
 
 

@@ -43,6 +43,8 @@ class CellCounts(NamedTuple):
     low: Array
     high: Array
     """Smallest and largest number of each cell, (cells,)."""
+    weight: Array
+    """Total weight of the rows of each cell, (cells,)."""
 
 
 def root_tree() -> CellTree:
@@ -60,7 +62,7 @@ def ordered_bits(x: Array) -> Array:
 
 
 def native_distinct_positions(module: Any, x: Array, most: int) -> Any:
-    values, positions = np.empty(min(most, len(x))), np.empty(len(x), dtype=np.int64)
+    values, positions = np.empty(most), np.empty(len(x), dtype=np.int64)
     count = module.distinct_positions(as_float64(x), values, positions)
     if count < 0:
         return None
@@ -80,23 +82,26 @@ def distinct_positions(x: Array, most: int) -> tuple[Array, Array] | None:
     return (values, positions) if len(values) <= most else None
 
 
-def native_cell_counts(module: Any, x: Array, tree: CellTree) -> Any:
-    entries = len(tree.child)
-    rows, low, high = np.zeros(entries, dtype=np.int64), np.full(entries, np.inf), np.full(entries, -np.inf)
-    module.tally_cells(as_float64(x), *_as_arrays(tree), rows, low, high)
-    return _with_rows(rows, low, high)
+def native_cell_counts(module: Any, x: Array, weight: Array, tree: CellTree) -> Any:
+    tallies, entries = np.zeros((len(tree.child), 4)), np.empty(len(tree.child), dtype=np.int64)
+    count = module.tally_cells(as_float64(x), as_float64(weight), *_as_arrays(tree), tallies, entries)
+    entries = np.sort(entries[:count])
+    rows, low, high, weights = tallies[entries].T
+    return CellCounts(entries, rows.astype(np.int64), low, high, weights)
 
 
 @twin(native_cell_counts)
-def cell_counts(x: Array, tree: CellTree) -> CellCounts:
-    """Rows, smallest and largest number of the cells of x (n,); NaN is in no cell."""
+def cell_counts(x: Array, weight: Array, tree: CellTree) -> CellCounts:
+    """Rows, weight, smallest and largest number of the cells of x (n,); NaN is in no cell."""
     x = np.asarray(x, dtype=np.float64) + 0.0
-    x, entries = x[~np.isnan(x)], len(tree.child)
-    cells = cell_numbers(x, tree)
-    low, high = np.full(entries, np.inf), np.full(entries, -np.inf)
-    np.minimum.at(low, cells, x)
-    np.maximum.at(high, cells, x)
-    return _with_rows(np.bincount(cells, minlength=entries), low, high)
+    known, size = ~np.isnan(x), len(tree.child)
+    cells = cell_numbers(x[known], tree)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, cells, x[known])
+    np.maximum.at(high, cells, x[known])
+    rows, weights = np.bincount(cells, minlength=size), np.bincount(cells, weight[known], size)
+    entries = np.flatnonzero(rows)
+    return CellCounts(entries, rows[entries], low[entries], high[entries], weights[entries])
 
 
 def native_cell_weights(
@@ -139,8 +144,3 @@ def _as_arrays(tree: CellTree) -> tuple[Array, ...]:
         as_int64(tree.first),
         as_type(tree.child, np.int32),
     )
-
-
-def _with_rows(rows: Array, low: Array, high: Array) -> CellCounts:
-    entries = np.flatnonzero(rows)
-    return CellCounts(entries, rows[entries], low[entries], high[entries])

@@ -27,23 +27,25 @@ class Readable:
 
 def is_duckdb(source: Any) -> bool:
     """Whether an object is a relation of DuckDB."""
-    module = type(source).__module__
-    return module.partition(".")[0] in ("duckdb", "_duckdb") and hasattr(source, "__arrow_c_stream__")
+    return type(source).__name__ == "DuckDBPyRelation"
 
 
 def read_duckdb(relation: Any) -> Readable:
     """A relation of DuckDB: a table or a query, of which only the columns that are needed are computed."""
-    schema = pyarrow().RecordBatchReader.from_stream(relation.limit(0)).schema
+    schema = _duckdb_reader(relation.limit(0), 1).schema
     read = partial(_duckdb_batches, relation, chunk_rows(len(schema.names)))
     return sequential(schema, schema.empty_table(), read, "the DuckDB relation")
 
 
 def _duckdb_batches(relation: Any, size: int, columns: Sequence[str]) -> Iterator[Any]:
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    selected = relation.project(quoted)
-    reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch
     with place_named("the DuckDB relation"):
-        yield from reader(size)
+        yield from _duckdb_reader(relation.project(quoted), size)
+
+
+def _duckdb_reader(relation: Any, size: int) -> Any:
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its old name
+    return read(size)
 
 
 def read_lazyframe(frame: Any) -> Readable:

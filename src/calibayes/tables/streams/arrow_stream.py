@@ -12,12 +12,14 @@ import numpy as np
 from calibayes.tables.origin import Origin
 from calibayes.tables.streams.chunk import Chunk
 from calibayes.tables.streams.layout import EmptyTable, Layout
+from calibayes.tables.streams.repetition import Repetition
 
 
 class Rows(NamedTuple):
-    """Consecutive rows: the number of the first one, and a function that reads them as a table of Arrow."""
+    """Consecutive rows: the number of the first one, how many, and a function that reads them as a table of Arrow."""
 
     first: int
+    number: int
     read: Callable[[], Any]
 
 
@@ -27,6 +29,10 @@ class ArrowSource(Protocol):
     @property
     def rows(self) -> int | None:
         """Number of rows; None if only reading tells."""
+
+    @property
+    def repetition(self) -> Repetition | None:
+        """Checks that rows are the same each time; None for a source whose rows are stored."""
 
     def tables(self, columns: Sequence[str]) -> Iterable[Rows]:
         """The named columns of the rows, at least one column; the same tables in every call."""
@@ -38,6 +44,10 @@ class ArrowStream:
 
     layout: Layout
     source: ArrowSource
+
+    def __post_init__(self) -> None:
+        if self.rows is not None:
+            self.layout.check_length(self.rows)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,9 +68,14 @@ class ArrowStream:
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         features = self.layout.checked(columns)
         shared = self.layout.table_of(features)
-        for first, read in self.source.tables(self.layout.needed(features)):
-            yield partial(_load, self.layout, shared, first, read)
+        total = 0
+        for rows in self.source.tables(self.layout.needed(features)):
+            total += rows.number
+            self.layout.check_length(total, is_all=False)
+            yield partial(_load, self.layout, shared, rows, self.source.repetition)
+        self.layout.check_length(total)
 
 
-def _load(layout: Layout, shared: EmptyTable, first: int, read: Callable[[], Any]) -> Chunk:
-    return layout.chunk(shared, read(), first)
+def _load(layout: Layout, shared: EmptyTable, rows: Rows, repetition: Repetition | None) -> Chunk:
+    chunk = layout.chunk(shared, rows.read(), rows.first)
+    return chunk if repetition is None else repetition.check(chunk)

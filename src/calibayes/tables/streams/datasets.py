@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from calibayes.tables.csv_file import Markers
 from calibayes.tables.streams.arrow_readers import Readable, read_scanned, sequential
 from calibayes.tables.streams.chunk import chunk_rows
+from calibayes.tables.streams.csv_files import CsvFile, opened_csv
+from calibayes.tables.streams.csv_look import looked_at
 from calibayes.tables.streams.files import FoundFile
 from calibayes.tables.streams.grouped_files import GroupedFile, GroupedSource, same_columns
 from calibayes.tables.streams.ipc_files import (
@@ -37,6 +41,27 @@ def read_ipc_files(files: Sequence[FoundFile], where: str) -> Readable:
     return _grouped(opened, with_partition_fields(opened[0].schema, files[0].partition_types), where)
 
 
+def read_csv_files(files: Sequence[FoundFile], where: str) -> Readable:
+    """CSV files that have the same columns; what the columns hold is found in the first one."""
+    missing = Markers()
+    looks = [looked_at(file.path, file.filesystem, missing) for file in files]
+    for look in looks[1:]:
+        if look.names != looks[0].names:
+            raise ValueError(f"{look.path} has other columns than {looks[0].path}: their headers differ")
+    first = opened_csv(looks[0], files[0].partition, missing)
+    opened = [
+        replace(first, look=look, partition=_further(file.partition, look.names))
+        for look, file in zip(looks, files, strict=True)
+    ]
+    schema = with_partition_fields(first.schema, files[0].partition_types)
+    return sequential(schema, schema.empty_table(), partial(_joined_batches, opened), where)
+
+
+def _further(partition: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The columns of a partition that the file does not have itself."""
+    return {name: value for name, value in partition.items() if name not in names}
+
+
 def _grouped(files: Sequence[GroupedFile], schema: Any, where: str) -> Readable:
     source = GroupedSource(tuple(files), chunk_rows(len(schema.names)))
     if source.rows == 0:
@@ -48,10 +73,10 @@ def _read_ipc_streams(files: Sequence[FoundFile], where: str) -> Readable:
     opened = [opened_ipc_stream(file.path, file.filesystem, file.partition) for file in files]
     same_columns(opened)
     schema = with_partition_fields(opened[0].schema, files[0].partition_types)
-    return sequential(schema, schema.empty_table(), partial(_stream_batches, opened), where)
+    return sequential(schema, schema.empty_table(), partial(_joined_batches, opened), where)
 
 
-def _stream_batches(files: Sequence[IpcStreamFile], columns: Sequence[str]) -> Iterator[Any]:
+def _joined_batches(files: Sequence[IpcStreamFile | CsvFile], columns: Sequence[str]) -> Iterator[Any]:
     for file in files:
         yield from file.batches(columns)
 

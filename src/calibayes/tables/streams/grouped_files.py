@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from calibayes.tables.streams.arrow_stream import Rows
 from calibayes.tables.streams.faults import read_twice
 from calibayes.tables.streams.partitions import with_partition
+from calibayes.tables.streams.pyarrow_modules import pyarrow
 from calibayes.tables.streams.row_groups import RowGroup
+
+STAGES = 4
+"""Parts of the columns of a group that is cut into several chunks. The chunks must be decoded one after another, but while
+a thread decodes the second part of a chunk, another one can decode the first part of the next chunk."""
 
 
 class GroupedFile(Protocol):
@@ -47,6 +52,8 @@ class GroupedSource:
     size: int
     """Number of rows of a chunk."""
 
+    repetition: ClassVar[None] = None
+
     @property
     def rows(self) -> int:
         return sum(sum(file.group_rows) for file in self.files)
@@ -55,12 +62,23 @@ class GroupedSource:
         first = 0
         for file in self.files:
             for numbers in neighbors(file.group_rows, self.size):
-                read = partial(_batches, file, numbers, tuple(columns))
-                group = RowGroup(read, sum(file.group_rows[i] for i in numbers), self.size)
+                rows = sum(file.group_rows[i] for i in numbers)
+                stages = STAGES if rows > self.size else 1
+                read = [
+                    RowGroup(partial(_batches, file, numbers, tuple(some)), rows, self.size)
+                    for some in shares(columns, stages)
+                ]
                 place = f"{_named(file.group_name, numbers)} of {file.path}"
-                for number in range(len(group)):
-                    yield Rows(first + number * self.size, partial(_read_chunk, group, number, place))
-                first += group.rows
+                for number in range(len(read[0])):
+                    before = number * self.size
+                    load = partial(_read_chunk, read, number, tuple(columns), place)
+                    yield Rows(first + before, min(self.size, rows - before), load)
+                first += rows
+
+
+def shares(columns: Sequence[str], number: int) -> list[list[str]]:
+    """The columns in so many parts, or as many as there are columns."""
+    return [list(columns[start::number]) for start in range(min(number, len(columns)))]
 
 
 def neighbors(group_rows: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -81,8 +99,13 @@ def neighbors(group_rows: Sequence[int], size: int) -> Iterator[tuple[int, ...]]
         yield tuple(together)
 
 
-def _read_chunk(group: RowGroup, number: int, place: str) -> Any:
-    return read_twice(partial(group.chunk, number), place)
+def _read_chunk(groups: Sequence[RowGroup], number: int, columns: Sequence[str], place: str) -> Any:
+    """A chunk, from the parts of its columns."""
+    tables = [read_twice(partial(group.chunk, number), place) for group in groups]
+    if len(tables) == 1:
+        return tables[0]
+    arrays = {name: table.column(name) for table in tables for name in table.column_names}
+    return pyarrow().table({name: arrays[name] for name in columns})
 
 
 def _named(group_name: str, numbers: Sequence[int]) -> str:

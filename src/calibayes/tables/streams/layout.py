@@ -18,7 +18,7 @@ from calibayes.tables.streams.arrow_columns import stored_column
 from calibayes.tables.streams.chunk import Chunk
 from calibayes.tables.streams.pyarrow_modules import pyarrow
 from calibayes.tables.table import Table
-from calibayes.tables.text import listed
+from calibayes.tables.text import counted, listed
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,18 @@ class Layout:
         """The columns of the schema that are read for these features: with labels and weights, at least one."""
         roles = dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str))
         return [*columns, *roles] or list(self.names[:1])
+
+    def check_length(self, rows: int, *, is_all: bool = True) -> None:
+        """Raises ValueError if an array of labels or weights has not as many values as there are rows.
+
+        Unless ``is_all``, further rows follow, and an array may have more.
+        """
+        for role, values in (("labels", self.target), ("weights", self.weight)):
+            if values is None or isinstance(values, str):
+                continue
+            if len(values) < rows or (is_all and len(values) > rows):
+                given = counted(len(values), "value")
+                raise ValueError(f"{given} in the {role} of {rows}{'' if is_all else ' or more'} rows")
 
     def table_of(self, columns: Sequence[str]) -> EmptyTable:
         """What all chunks of these columns share."""

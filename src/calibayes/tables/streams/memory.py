@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class TableSource:
     table: Any
     size: int
 
+    repetition: ClassVar[None] = None
+
     @property
     def rows(self) -> int:
         return int(self.table.num_rows)
@@ -32,7 +34,7 @@ class TableSource:
     def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
         table = self.table.select(list(columns))
         for first in range(0, self.rows, self.size):
-            yield Rows(first, partial(table.slice, first, self.size))
+            yield Rows(first, min(self.size, self.rows - first), partial(table.slice, first, self.size))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from calibayes.tables.streams.arrow_readers import (
 )
 from calibayes.tables.streams.arrow_stream import ArrowStream
 from calibayes.tables.streams.chunk import RowStream, chunk_rows
-from calibayes.tables.streams.datasets import read_dataset, read_ipc_files, read_parquet_files
+from calibayes.tables.streams.datasets import read_csv_files, read_dataset, read_ipc_files, read_parquet_files
 from calibayes.tables.streams.files import FoundFile, found_files, is_path
 from calibayes.tables.streams.kept import memory_budget
 from calibayes.tables.streams.layout import Layout
@@ -39,7 +39,7 @@ def is_streamed(source: Any) -> bool:
         return False
     if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
         return True
-    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source):
+    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source) or is_duckdb(source):
         return True
     return callable(source) and not isinstance(source, type) and not hasattr(source, "__array__")
 
@@ -146,4 +146,5 @@ READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Readable]], ...] = (
 FILE_READERS: dict[str, Callable[[Sequence[FoundFile], str], Readable]] = {
     "parquet": read_parquet_files,
     "ipc": read_ipc_files,
+    "csv": read_csv_files,
 }

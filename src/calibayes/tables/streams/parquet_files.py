@@ -10,8 +10,8 @@ from calibayes.tables.streams.arrow_columns import is_text
 from calibayes.tables.streams.faults import read_twice
 from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
 
-BUFFER = 2**20
-"""Bytes of a column that are read at a time, so that no column of a large row group is held compressed."""
+BUFFER = 2**18
+"""Bytes of a column of a local file that are read at a time, so that no column of a large row group is held compressed."""
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,11 @@ def opened_parquet(path: str, filesystem: Any, partition: Mapping[str, Any]) -> 
 
 def _opened(path: str, filesystem: Any, text: Sequence[str]) -> Any:
     """An open file whose columns of text are read as dictionaries."""
-    source = filesystem.open_input_file(path)
-    return module_of_pyarrow("parquet").ParquetFile(source, read_dictionary=list(text), buffer_size=BUFFER)
+    is_local = isinstance(filesystem, module_of_pyarrow("fs").LocalFileSystem)
+    return module_of_pyarrow("parquet").ParquetFile(
+        filesystem.open_input_file(path),
+        read_dictionary=list(text),
+        buffer_size=BUFFER if is_local else 0,
+        pre_buffer=not is_local,  # few large requests over a network
+        page_checksum_verification=True,
+    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.repetition import Repetition
 from calibayes.tables.streams.row_groups import tables_of
 
 
@@ -24,19 +25,24 @@ class SequentialSource:
         Number of rows of a chunk.
     where : str
         What is read, for messages.
-    rows : int, optional
     """
 
     read: Callable[[Sequence[str]], Iterator[Any]]
     size: int
     where: str
-    rows: int | None = None
+
+    rows: ClassVar[None] = None
+
+    @cached_property
+    def repetition(self) -> Repetition:
+        """Checks that rows are the same each time."""
+        return Repetition(self.where)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
         first = 0
         with closing(_resumed(partial(self.read, columns))) as batches:
             for table in tables_of(batches, self.size):
-                yield Rows(first, partial(_same, table.select(list(columns))))
+                yield Rows(first, table.num_rows, partial(_same, table.select(list(columns))))
                 first += table.num_rows
         if first == 0:
             raise ValueError(f"{self.where} has no rows")

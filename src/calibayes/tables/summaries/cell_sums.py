@@ -28,19 +28,21 @@ class CellSums:
     def __add__(self, other: CellSums) -> CellSums:
         entries = np.union1d(self.counts.entries, other.counts.entries)
         rows, low = np.zeros(len(entries), dtype=np.int64), np.full(len(entries), np.inf)
-        high, weights = -low, np.zeros((len(entries), self.weights.shape[1]))
+        high, weight = -low, np.zeros(len(entries))
+        weights = np.zeros((len(entries), self.weights.shape[1]))
         for part in (self, other):
             at = np.searchsorted(entries, part.counts.entries)
             rows[at] += part.counts.rows
             low[at] = np.minimum(low[at], part.counts.low)
             high[at] = np.maximum(high[at], part.counts.high)
+            weight[at] += part.counts.weight
             weights[at] += part.weights
-        return CellSums(CellCounts(entries, rows, low, high), weights)
+        return CellSums(CellCounts(entries, rows, low, high, weight), weights)
 
 
 def cell_sums(x: Array, tree: CellTree, labels: Array, weight: Array, columns: int) -> CellSums:
     """Sums of the numbers x (n,); missing ones (NaN) are in no cell, rows without a label (-1) in the last column."""
-    counts = cell_counts(x, tree)
+    counts = cell_counts(x, weight, tree)
     return CellSums(counts, cell_weights(x, tree, labels, weight, columns)[counts.entries])
 
 
@@ -48,9 +50,10 @@ def in_root_cells(distinct: DistinctSums) -> CellSums:
     """The sums of distinct numbers in the cells of the root."""
     if not len(distinct.values):
         empty = np.zeros(0, dtype=np.int64)
-        return CellSums(CellCounts(empty, empty, np.zeros(0), np.zeros(0)), distinct.weights)
+        return CellSums(CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights)
     entries, first = np.unique(cell_numbers(distinct.values, root_tree()), return_index=True)
     last = np.append(first[1:], len(distinct.values)) - 1
     rows = np.add.reduceat(distinct.rows, first)
-    counts = CellCounts(entries, rows, distinct.values[first], distinct.values[last])
-    return CellSums(counts, np.add.reduceat(distinct.weights, first, axis=0))
+    weights = np.add.reduceat(distinct.weights, first, axis=0)
+    counts = CellCounts(entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1))
+    return CellSums(counts, weights)

@@ -64,14 +64,14 @@ class ColumnSummary:
         return int(self.distinct.sum())
 
 
-def cells_summary(counts: CellCounts, weight: Array, count_classes: Callable[[], Array]) -> ColumnSummary:
+def cells_summary(counts: CellCounts, count_classes: Callable[[], Array]) -> ColumnSummary:
     """The summary of a column with very many distinct numbers, from cells in any order."""
     order = np.argsort(counts.low)
     return ColumnSummary(
         counts.low[order],
         counts.high[order],
         counts.rows[order],
-        weight[order],
+        counts.weight[order],
         is_exact=False,
         count_classes=lambda: count_classes()[order],
     )

@@ -21,6 +21,7 @@ from calibayes.tables.summaries.column import ColumnSummary, cells_summary
 from calibayes.tables.summaries.level_weights import level_weights
 from calibayes.tables.summaries.sample import Sample, sample_of
 from calibayes.tables.summaries.summary import Moments, TableSummary
+from calibayes.tables.summaries.weights import summable
 from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
 
 Result = TypeVar("Result")
@@ -44,7 +45,7 @@ class InMemory(TableSummary):
         return sample_of(self.head, self.weight, self.codes)
 
     def column(self, j: int) -> ColumnSummary:
-        return self.cached(("column", j), lambda: self._exact(j) or self._divided(j))
+        return self.cached(("column", j), lambda: self._summary(j))
 
     def missing_rows(self, j: int) -> int:
         return self._missing(j)[0]
@@ -53,7 +54,7 @@ class InMemory(TableSummary):
         return self._missing(j)[1]
 
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        return level_weights(self.head, indices, self.weight, weights_needed=weights_needed)
+        return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
 
     def moments(self, indices: Sequence[int]) -> Moments:
         columns, has_missing = numeric_columns(self.head, indices)
@@ -88,65 +89,75 @@ class InMemory(TableSummary):
     def _missing(self, j: int) -> tuple[int, float]:
         def of_rows() -> tuple[int, float]:
             mask = self.head.missing_mask(j)
-            return int(np.count_nonzero(mask)), float(self.weight @ mask)
+            return int(np.count_nonzero(mask)), float(self._weights @ mask)
 
-        return self.cached(("missing", j), of_rows)
+        return (0, 0.0) if self._is_complete else self.cached(("missing", j), of_rows)
 
     def _known(self, j: int) -> slice | Array:
         """The rows whose value of column j is known."""
         return ~self.head.missing_mask(j) if self.missing_rows(j) else slice(None)
 
-    def _float_column(self, j: int) -> Array:
-        """Numbers of column j, without missing ones."""
+    def _known_numbers(self, j: int) -> Array:
         numbers = numeric_matrix(self.head, [j])[:, 0].astype(np.float64, copy=False)
         return numbers[self._known(j)]
 
-    def _divided(self, j: int) -> ColumnSummary:
+    def _summary(self, j: int) -> ColumnSummary:
+        if not self.is_numeric(j):
+            values, positions = distinct_values(self.head, j)
+            return self._exact(j, values, positions[self._known(j)])
+        numbers = self._known_numbers(j)
+        found = distinct_positions(numbers, column.MOST_DISTINCT)
+        return self._divided(j, numbers) if found is None else self._exact(j, *found)
+
+    def _exact(self, j: int, values: Array, positions: Array) -> ColumnSummary:
+        """The summary of a column with a cell for each distinct value."""
+        rows, size = np.bincount(positions, minlength=len(values)), len(values)
+        weights = (
+            rows.astype(np.float64)
+            if self._counts_rows
+            else np.bincount(positions, self._weights[self._known(j)], size)
+        )
+        return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j, size))
+
+    def _class_weights(self, j: int, size: int) -> Array:
+        """Weights by class of a column with a cell for each of its distinct values, (cells, k + 1)."""
+        known, columns = self._known(j), self.k + 1
+        if self.is_numeric(j):
+            found = distinct_positions(self._known_numbers(j), size)
+            positions = np.zeros(0, dtype=np.int64) if found is None else found[1]
+        else:
+            positions = distinct_values(self.head, j)[1][known]
+        cells = positions * columns + self._labels[known] % columns  # -1, no label, becomes the last column
+        return np.bincount(cells, self._weights[known], size * columns).reshape(size, columns)
+
+    def _divided(self, j: int, numbers: Array) -> ColumnSummary:
         """The summary of a column with very many distinct numbers."""
-        x, weight = self._float_column(j), self.weight[self._known(j)]
-        tree, counts = divided(x)
-        weights = cell_weights(x, tree, np.zeros(len(x), dtype=np.int64), weight, 1)[counts.entries, 0]
+        weight = self._weights[self._known(j)]
+        tree, counts = divided(numbers, weight)
 
         def count_classes() -> Array:
             labels = self._labels[self._known(j)]
-            return cell_weights(self._float_column(j), tree, labels, weight, self.k + 1)[counts.entries]
+            return cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[counts.entries]
 
-        return cells_summary(counts, weights, count_classes)
+        return cells_summary(counts, count_classes)
 
-    def _exact(self, j: int) -> ColumnSummary | None:
-        """The summary of a column with a cell for each distinct value; None if they are too many."""
-        found = self._distinct(j)
-        if found is None:
-            return None
-        (values, positions), weight = found, self.weight[self._known(j)]
-        rows = np.bincount(positions, minlength=len(values))
-        weights = (
-            rows.astype(np.float64) if self._counts_rows else np.bincount(positions, weight, len(values))
-        )
-        return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j))
-
-    def _distinct(self, j: int) -> tuple[Array, Array] | None:
-        """Distinct values of column j, and the position among them of each known value; None for too many numbers."""
-        if self.is_numeric(j):
-            return distinct_positions(self._float_column(j), column.MOST_DISTINCT)
-        values, positions = distinct_values(self.head, j)
-        return values, positions[self._known(j)]
-
-    def _class_weights(self, j: int) -> Array:
-        """Weights by class of a column with a cell for each distinct value, (cells, k + 1)."""
-        found = self._distinct(j)
-        assert found is not None  # there is a summary with these cells
-        (values, positions), columns = found, self.k + 1
-        known = self._known(j)
-        cells = (
-            positions * columns + self._labels[known] % columns
-        )  # rows without a label (-1) in the last column
-        return np.bincount(cells, self.weight[known], len(values) * columns).reshape(-1, columns)
+    @cached_property
+    def _is_complete(self) -> bool:
+        """Whether the table is a matrix of numbers without missing ones."""
+        content = self.head.content
+        if isinstance(content, tuple) or content.dtype.kind not in "fiub":
+            return False
+        return not np.isnan(self.head.value_range(content)[0])
 
     @cached_property
     def _counts_rows(self) -> bool:
         """Whether every row has weight 1."""
         return bool((self.weight == 1.0).all())
+
+    @cached_property
+    def _weights(self) -> Array:
+        """Weights whose sums are the same in any order."""
+        return summable(self.weight)
 
     @cached_property
     def _labels(self) -> Array:

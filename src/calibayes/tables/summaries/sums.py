@@ -71,7 +71,7 @@ class ColumnSums:
         if isinstance(self.counts, DistinctSums):
             low = high = self.counts.values
             return ColumnSummary(low, high, self.counts.rows, weights.sum(axis=1), True, lambda: weights)
-        return cells_summary(self.counts.counts, weights.sum(axis=1), lambda: weights)
+        return cells_summary(self.counts.counts, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:
@@ -99,7 +99,8 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
 def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPlan) -> dict[str, ColumnSums]:
     """Sums of the columns of a plan over the rows of a block, by the column's position as a string.
 
-    ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block.
+    ``weight`` (n,), which `summable` made of the weights of all rows, and class codes (n,), -1 for a row without a label,
+    are those of the block.
     """
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
     return {str(j): _sums(table, j, tree, labels, weight, plan) for j, tree in plan.trees.items()}
