@@ -21,6 +21,7 @@ from calibayes import (
     GaussianNB,
     GenerativeClassifier,
     MixtureDiscriminantAnalysis,
+    NaiveBayes,
     PosteriorMixture,
     TradeOffCV,
     TrainingOptions,
@@ -30,7 +31,7 @@ from calibayes.families import Gaussian
 from calibayes.learn import NoGain
 from calibayes.rules import RC
 from calibayes.storage import document
-from tests.estimators.generative.checkpoint_cases import CASES, fit, overlapping, result
+from tests.estimators.generative.checkpoint_cases import CASES, fit, overlapping, penguins, result
 from tests.faults.file_operations import failing
 from tests.files.forging import put_together, taken_apart
 
@@ -460,3 +461,28 @@ def test_several_families(tmp_path):
     found = call()
     expected = GenerativeClassifier(families=families, max_iter=5, stop=None).fit(*overlapping())
     assert_same(result(found), result(expected))
+
+
+@pytest.mark.parametrize("options", [{}, {"validation_fraction": 0.3}], ids=["all rows", "validation"])
+def test_a_fit_from_a_file_is_continued(options, tmp_path):
+    """In blocks of any size, also by a fit of the same rows in memory."""
+    path = tmp_path / "run.safetensors"
+    table, target = penguins()
+    frame = table.assign(target=target)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    frame.to_parquet(tmp_path / "other.parquet", row_group_size=37)
+
+    def model(update=None):
+        callbacks = [stop_at(update, KeyboardInterrupt)] if update else None
+        training = TrainingOptions(checkpoint=path, callbacks=callbacks, **options)
+        return NaiveBayes(max_iter=4, stop=None, random_state=0, training=training)
+
+    expected = result(model().fit(table, target))
+    for source in (
+        {"X": tmp_path / "rows.parquet", "y": "target"},
+        {"X": tmp_path / "other.parquet", "y": "target"},
+        {"X": table, "y": target},
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            model(2).fit(tmp_path / "rows.parquet", y="target")
+        assert_same(result(model().fit(**source)), expected)
