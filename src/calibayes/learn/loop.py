@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from calibayes.kernels.posterior.logspace import (
     scores,
     without_negligible,
 )
+from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep
 
@@ -32,16 +34,47 @@ TOTAL_STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 the same for any number of rows; the number of updates does not."""
 
 
-def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
-    """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
+def learn(
+    runs: Sequence[Run],
+    source: Source,
+    engine: Engine,
+    callbacks: Sequence[Callback] = (),
+    record: Callable[[Run], None] = lambda run: None,
+) -> None:
+    """Run to the end. A block is loaded once a pass and measured for every run that is not done.
+
+    ``record`` is called with a run after each pass, before the callbacks, and again if a callback ends it.
+    """
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
         measured = {name: MeasuredState.of(run) for name, run in active.items()}
         totals = sum_over_blocks(partial(_measure_states, measured), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])
+            record(run)
             answers = [call(Progress(run.updates, run.limit, entry)) for call in callbacks if entry]
             if any(answers):
                 run.done = run.converged = True
+                record(run)
+
+
+def learn_recorded(
+    run: Run, name: str, statistics: Trees, source: Source, engine: Engine, plan: Plan
+) -> None:
+    """`learn` for one run, which with a recorder continues from its last finished pass, kept by name.
+
+    ``statistics`` are those that the run starts from.
+    """
+    recorder = plan.recorder
+    if recorder is None:
+        learn([run], source, engine, plan.callbacks)
+        return
+    kept = recorder.load(name)
+    if kept is not None:
+        try:
+            run.restore(kept, statistics)
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            raise recorder.refusal(str(error)) from error
+    learn([run], source, engine, plan.callbacks, lambda run: recorder.save(name, run.snapshot()))
 
 
 def follow_path(
@@ -64,16 +97,20 @@ def follow_path(
         yield total_step
 
 
-def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+@dataclass(frozen=True)
+class MiniBatches:
     """A sweep of updates on ``size`` rows at a time, in an order that changes from pass to pass.
 
     A step on a batch is weighted by its share of the rows, so that a sweep moves about as far as one full update.
     """
-    rng = np.random.default_rng(seed)
 
-    def sweep(run: Run, state: State, step: float) -> tuple[State, int]:
+    source: Source
+    size: int
+    generator: np.random.Generator
+
+    def __call__(self, run: Run, state: State, step: float) -> tuple[State, int]:
         frozen = 0
-        for batch in source.batches(size, rng):
+        for batch in self.source.batches(self.size, self.generator):
             block = run.view(batch)
             sums = measure(block, run.model, run.rule, state.parameters)
             share = sums["size"] / run.size
@@ -81,7 +118,10 @@ def mini_batches(source: Source, size: int, seed: int) -> Sweep:
             frozen += frozen_now
         return state, frozen
 
-    return sweep
+
+def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+    """A sweep of mini-batches in a random order that follows from a seed."""
+    return MiniBatches(source, size, np.random.default_rng(seed))
 
 
 def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Source, engine: Engine) -> Any:

@@ -18,6 +18,7 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule
 from calibayes.core.resolve import resolve
 from calibayes.kernels.posterior.logspace import label_weights
+from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.progress import Callback
 from calibayes.learn.run import Entry
 
@@ -284,6 +285,8 @@ class Plan:
     callbacks : sequence of callables
     likelihood : Rule, optional
         Maximum likelihood, for the start `Likelihood`.
+    recorder : Recorder, optional
+        Keeps the state after each pass, so that an interrupted training can be continued.
     """
 
     rule: Rule
@@ -294,3 +297,4 @@ class Plan:
     seed: int = 0
     callbacks: Sequence[Callback] = ()
     likelihood: Rule | None = None
+    recorder: Recorder | None = None

@@ -31,6 +31,7 @@ WITHOUT_EFFECT = frozenset(
         "callbacks",
         "start",
         "batch_size",
+        "checkpoint",
     )
 )
 """Parameters and training options without influence on a closed form, so that merged models may differ in them."""

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Rule, State, Trees
+from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
@@ -26,12 +27,14 @@ from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Train on rows; with a validation fraction, first find how far to train on the others."""
     fraction, k = recipe.options.validation_fraction, len(classes)
+    checkpoint = open_checkpoint(recipe, classes)
     held = None
     if fraction is not None:
         held = hold_out(rows.codes, fraction, np.random.default_rng(recipe.draw_seed()))
     plan = recipe.plan(recipe.draw_seed())
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
+    plan = replace(plan, recorder=checkpoint.recorder("training", assembly.binding.names))
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
     temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
@@ -46,12 +49,13 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         # To the same sum of steps as the best state: it means the same for any number of rows.
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
-        last = replace(plan, stop=LastState())
+        last = replace(plan, stop=LastState(), recorder=checkpoint.recorder("refit", assembly.binding.names))
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
     for problem in filter(None, problems):
         warn(problem, ConvergenceWarning)
     fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
+    checkpoint.remove()
     return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
 
 
@@ -92,6 +96,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
 
     A closed form is that of all rows so far. Other rules take one step on the new rows.
     """
+    recipe.options.refuse_checkpoint("partial_fit")
     k, engine, plan = len(classes), recipe.engine, recipe.plan()
     if before is None:
         assembly, old = assemble(recipe, rows, classes), None

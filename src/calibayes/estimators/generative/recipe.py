@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -47,6 +48,10 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         Naive Bayes without ``training`` options chooses it by inner folds if there are more columns than rows.
     callbacks : list of functions, optional
         Called after each update with a `calibayes.learn.Progress`; a true result stops training.
+    checkpoint : str or path, optional
+        File in which `fit` keeps the state of the training after every pass. If the process ends before the fit does, the
+        same `fit` in a new process goes on from the last finished pass, to the same result; then the file is removed. A
+        file of another training is refused (docs/checkpoints.md).
 
     Examples
     --------
@@ -64,6 +69,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     refit: bool = True
     temperature: float | str = 1.0
     callbacks: Sequence[Callback] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     @staticmethod
     def given(training: Any) -> TrainingOptions:
@@ -87,6 +93,15 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         elif self.validation_fraction is None:
             raise ValueError("temperature='auto' needs held-out rows: set validation_fraction")
         parameters.listed_callbacks(self.callbacks)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
+            raise ValueError(f"checkpoint must be the path of a file or None, got {self.checkpoint!r}")
+
+    def refuse_checkpoint(self, trainings: str) -> None:
+        """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"{trainings} cannot have a checkpoint, which is of one fit: set checkpoint=None"
+            )
 
 
 class Specification(NamedTuple):
@@ -242,6 +257,7 @@ def shared_folds(
 
     ``training`` are the training rows of each fold, if they are known already.
     """
+    recipe.options.refuse_checkpoint("the folds of a cross-validation")
     training = [rows.only(~mask) for mask in held_out] if training is None else training
     columns: dict[str, Array] = {}
     folds = []
