@@ -18,8 +18,6 @@ from pyarrow import csv, dataset, feather, parquet
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.interface import streamed_rows
-from calibayes.estimators.interface.streamed_rows import SampledRowsWarning
 from calibayes.tables.streams import chunk
 
 N = 700

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.tables.streams import parquet_files, sequential
+from calibayes.tables.streams.arrow import sequential
+from calibayes.tables.streams.files import parquet as parquet_files
 from calibayes.tables.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
@@ -217,6 +218,14 @@ def test_what_can_be_read_only_once_is_refused():
     for source in (TABLE.to_reader(), iter(TABLE.to_batches())):
         with pytest.raises(ValueError, match=r"can be read only once, .* pass a function"):
             opened(source)
+
+
+def test_what_is_empty_when_it_is_read_again_says_so():
+    reader = TABLE.to_reader()
+    stream = opened(lambda: reader)
+    chunks_of(stream)
+    with pytest.raises(ValueError, match=r"the reader has no rows; if it was read before .* pass a function"):
+        chunks_of(stream)
 
 
 def test_other_objects_are_refused():

@@ -13,7 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array
-from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.arrow.stream import Rows
 from calibayes.tables.streams.chunk import Chunk, chunk_rows
 from calibayes.tables.text import counted
 

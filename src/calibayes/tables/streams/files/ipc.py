@@ -1,0 +1,106 @@
+"""Files in the format of Arrow IPC, also known as Feather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
+from calibayes.tables.streams.faults import place_named, read_twice
+from calibayes.tables.streams.files.partitions import with_partition
+
+LARGE_BATCH = 2**20
+"""A local file that has batches of more rows is mapped into memory, so that no batch is read as a whole."""
+MAGIC = b"ARROW1"
+"""First bytes of a file that can be read at any place; others hold a stream."""
+
+
+@dataclass(frozen=True)
+class IpcFile:
+    """`GroupedFile` of record batches."""
+
+    path: str
+    filesystem: Any
+    schema: Any
+    group_rows: tuple[int, ...]
+    partition: Mapping[str, Any]
+
+    group_name: ClassVar[str] = "batch"
+
+    def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
+        filesystem = _mapped(self.filesystem) if max(self.group_rows) > LARGE_BATCH else self.filesystem
+        with _opened(self.path, filesystem, [self.schema.names.index(name) for name in columns]) as file:
+            for number in numbers:
+                batch = file.get_batch(number)
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size)
+
+
+def _mapped(filesystem: Any) -> Any:
+    """A local file system that maps files; another one unchanged."""
+    fs = module_of_pyarrow("fs")
+    return fs.LocalFileSystem(use_mmap=True) if isinstance(filesystem, fs.LocalFileSystem) else filesystem
+
+
+def opened_ipc(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcFile:
+    """The description of a file; its own columns take precedence over those of its partition."""
+
+    def read() -> IpcFile:
+        with _opened(path, filesystem, None) as file:
+            schema = file.schema
+        with _opened(path, filesystem, [0]) as file:
+            sizes = tuple(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+        further = {name: value for name, value in partition.items() if name not in schema.names}
+        return IpcFile(path, filesystem, schema, sizes, further)
+
+    return read_twice(read, path)
+
+
+def _opened(path: str, filesystem: Any, fields: Sequence[int] | None) -> Any:
+    """An open file of which only some fields are read."""
+    ipc = module_of_pyarrow("ipc")
+    options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+    return ipc.open_file(filesystem.open_input_file(path), options=options)
+
+
+def is_ipc_stream(path: str, filesystem: Any) -> bool:
+    """Whether a file holds a stream, which is read from its beginning."""
+
+    def read() -> bool:
+        with filesystem.open_input_file(path) as file:
+            return bool(file.read(len(MAGIC)) != MAGIC)
+
+    return read_twice(read, path)
+
+
+@dataclass(frozen=True)
+class IpcStreamFile:
+    """A file that holds a stream."""
+
+    path: str
+    filesystem: Any
+    schema: Any
+    partition: Mapping[str, Any]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """All batches, with the columns of the partition."""
+        with place_named(self.path), _stream(self.path, self.filesystem) as reader:
+            for batch in reader:
+                yield with_partition(batch, columns, self.partition)
+
+
+def opened_ipc_stream(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcStreamFile:
+    """The description of a file that holds a stream."""
+
+    def read() -> IpcStreamFile:
+        with _stream(path, filesystem) as reader:
+            return IpcStreamFile(path, filesystem, reader.schema, partition)
+
+    return read_twice(read, path)
+
+
+def _stream(path: str, filesystem: Any) -> Any:
+    ipc = module_of_pyarrow("ipc")
+    options = ipc.IpcReadOptions(use_threads=False)
+    return ipc.open_stream(filesystem.open_input_stream(path, compression=None), options=options)
