@@ -21,6 +21,7 @@ from calibayes.tables.summaries.column import ColumnSummary, cells_summary, valu
 from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums
 from calibayes.tables.summaries.exceeding import SeenNumbers
 from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums
+from calibayes.tables.summaries.weights import rounded, rounding_unit
 from calibayes.tables.table import Table, numeric_matrix
 
 
@@ -32,6 +33,8 @@ class SurveyPlan:
     """Position of a column -> the cells its numbers are counted in; None: the distinct values, if there are not too many."""
     k: int
     """Number of classes; 0 if weights are not to be counted by class."""
+    unit: float
+    """The power of two that weights are rounded to multiples of, so that their sums are exact (see `summable`)."""
     number: int = 1
     """Number of the pass, from 1 on."""
     seen: SeenNumbers = field(default_factory=SeenNumbers)
@@ -73,9 +76,9 @@ class ColumnSums:
         return cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
 
 
-def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:
-    """The plan of the first pass, over the columns at these positions."""
-    return SurveyPlan(dict.fromkeys(columns), k)
+def first_plan(columns: Sequence[int], k: int, weight: Array) -> SurveyPlan:
+    """The plan of the first pass, over the columns at these positions; ``weight`` (n,) are the weights of all rows."""
+    return SurveyPlan(dict.fromkeys(columns), k, rounding_unit(weight))
 
 
 def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan | None:
@@ -92,15 +95,15 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
             further = refined(root_tree() if tree is None else tree, counts.counts)
             if further is not None:
                 trees[j] = further
-    return SurveyPlan(trees, plan.k, plan.number + 1, plan.seen) if trees else None
+    return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
 
 
 def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPlan) -> dict[str, ColumnSums]:
     """Sums of the columns of a plan over the rows of a block, by the column's position as a string.
 
-    ``weight`` (n,), which `summable` made of the weights of all rows, and class codes (n,), -1 for a row without a label,
-    are those of the block.
+    ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block.
     """
+    weight = rounded(weight, plan.unit)
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
     return {str(j): _sums(table, j, tree, labels, weight, plan) for j, tree in plan.trees.items()}
 
