@@ -115,23 +115,25 @@ def _sums(
     missing_rows, missing_weight = int(np.count_nonzero(missing)), float(weight @ missing)
     known = ~missing if missing_rows else slice(None)
     rows = labels[known], weight[known], plan.k + 1
-    if not table.is_numeric(j):
-        values, positions = distinct_values(table, j)
-        counts = distinct_sums(values, positions[known], *rows)
-        return ColumnSums(table.names[j], counts, missing_rows, missing_weight, None)
-    numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
-    found = (
-        None
-        if tree is not None or plan.seen.exceeds(j)
-        else distinct_positions(numbers, column.MOST_DISTINCT)
-    )
-    if found is None:
-        sums: DistinctSums | CellSums = cell_sums(numbers, root_tree() if tree is None else tree, *rows)
+    counts: DistinctSums | CellSums
+    if table.is_numeric(j):
+        numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
+        counts, moments = _number_counts(numbers, j, tree, rows, plan), moment_sums(numbers)
     else:
-        sums = distinct_sums(*found, *rows)
-    if tree is None:
-        plan.seen.add(j, None if found is None else found[0])
-    return ColumnSums(table.names[j], sums, missing_rows, missing_weight, moment_sums(numbers))
+        values, positions = distinct_values(table, j)
+        counts, moments = distinct_sums(values, positions[known], *rows), None
+    return ColumnSums(table.names[j], counts, missing_rows, missing_weight, moments)
+
+
+def _number_counts(
+    numbers: Array, j: int, tree: CellTree | None, rows: tuple[Array, Array, int], plan: SurveyPlan
+) -> DistinctSums | CellSums:
+    """Counts of known numbers in the cells of a tree, or, without one, of distinct numbers if they are not too many."""
+    if tree is not None:
+        return cell_sums(numbers, tree, *rows)
+    found = None if plan.seen.exceeds(j) else distinct_positions(numbers, column.MOST_DISTINCT)
+    plan.seen.add(j, None if found is None else found[0])
+    return cell_sums(numbers, root_tree(), *rows) if found is None else distinct_sums(*found, *rows)
 
 
 def _added(
