@@ -103,7 +103,8 @@ class InMemory(TableSummary):
 
     def _known_numbers(self, j: int) -> Array:
         numbers = np.ascontiguousarray(self.head.column(j)[self._known(j)], dtype=np.float64)
-        if len(numbers) and (numbers.min() < -LARGEST or numbers.max() > LARGEST):
+        is_checked = self._is_complete or not len(numbers)
+        if not is_checked and (numbers.min() < -LARGEST or numbers.max() > LARGEST):
             numeric_matrix(self.head, [j])  # raises ValueError
         return numbers
 
@@ -153,11 +154,12 @@ class InMemory(TableSummary):
 
     @cached_property
     def _is_complete(self) -> bool:
-        """Whether the table is a matrix of numbers, none of them missing."""
+        """Whether the table is a matrix of numbers, none of them missing or too large."""
         content = self.head.content
         if isinstance(content, tuple) or content.dtype.kind not in "fiu":
             return False
-        return not np.isnan(self.head.value_range(content)[0])
+        low, high = self.head.value_range(content)
+        return low >= -LARGEST and high <= LARGEST  # false for NaN
 
     @cached_property
     def _counts_rows(self) -> bool:
