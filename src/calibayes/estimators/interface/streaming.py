@@ -10,15 +10,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
-from calibayes.estimators.interface.input import (
-    TrainingRows,
+from calibayes.estimators.interface.input import TrainingRows, convert, set_names, training_rows
+from calibayes.estimators.interface.labels import (
     check_total_weight,
     class_factors,
-    convert,
     read_weight,
     require_labels,
-    set_names,
-    training_rows,
 )
 from calibayes.estimators.interface.stream_labels import read_labels
 from calibayes.estimators.interface.streamed_rows import StreamedRows

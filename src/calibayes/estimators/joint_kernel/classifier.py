@@ -25,14 +25,9 @@ from calibayes.estimators.interface.fitted_state import (
     require_score,
     verify_columns,
 )
-from calibayes.estimators.interface.input import (
-    Rows,
-    class_frequencies,
-    new_table,
-    set_training_table,
-    training_rows,
-)
+from calibayes.estimators.interface.input import Rows, new_table, set_training_table, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
