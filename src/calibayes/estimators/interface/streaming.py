@@ -19,7 +19,7 @@ from calibayes.estimators.interface.labels import (
 )
 from calibayes.estimators.interface.stream_labels import read_labels
 from calibayes.estimators.interface.streamed_rows import StreamedRows
-from calibayes.kernels.dispatch import most_threads
+from calibayes.kernels.threads import most_threads
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.streams.chunk_source import ChunkSource
 from calibayes.tables.streams.open import is_streamed, open_stream

@@ -41,7 +41,7 @@ from calibayes.estimators.joint_kernel.density import (
     smoothing_scores,
 )
 from calibayes.kernels.density.joint_kernel import STEPS
-from calibayes.kernels.dispatch import thread_limit
+from calibayes.kernels.threads import thread_limit
 from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.text import PlainText, counted, shortened
 
