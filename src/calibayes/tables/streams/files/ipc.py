@@ -27,20 +27,22 @@ class IpcFile:
     partition: Mapping[str, Any]
 
     group_name: ClassVar[str] = "batch"
+    stages: ClassVar[int] = 1
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
-        filesystem = _mapped(self.filesystem) if max(self.group_rows) > LARGE_BATCH else self.filesystem
-        with _opened(self.path, filesystem, [self.schema.names.index(name) for name in columns]) as file:
+        fields = [self.schema.names.index(name) for name in columns]
+        with self._opened(fields) as file:
             for number in numbers:
-                batch = file.get_batch(number)
+                batch = file.get_batch(number).select(list(columns))
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-
-def _mapped(filesystem: Any) -> Any:
-    """A local file system that maps files; another one unchanged."""
-    fs = module_of_pyarrow("fs")
-    return fs.LocalFileSystem(use_mmap=True) if isinstance(filesystem, fs.LocalFileSystem) else filesystem
+    def _opened(self, fields: Sequence[int]) -> Any:
+        """The open file. One with large batches is mapped; pyarrow then copies nothing if all of its fields are read."""
+        fs = module_of_pyarrow("fs")
+        if max(self.group_rows) > LARGE_BATCH and isinstance(self.filesystem, fs.LocalFileSystem):
+            return _opened(self.path, fs.LocalFileSystem(use_mmap=True), None)
+        return _opened(self.path, self.filesystem, fields)
 
 
 def opened_ipc(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcFile:
