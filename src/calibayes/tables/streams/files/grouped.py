@@ -76,7 +76,7 @@ class GroupedSource:
                 for number in range(len(read[0])):
                     before = number * self.size
                     load = partial(_read_chunk, read, number, tuple(columns), place)
-                    yield Rows(first + before, min(self.size, rows - before), load)
+                    yield Rows(first + before, min(self.size, rows - before), place, load)
                 first += rows
 
 
