@@ -102,6 +102,11 @@ def chosen_engine(engine: Any, n_jobs: Any) -> Engine:
     return chosen
 
 
+def is_distributed(engine: Any) -> bool:
+    """Whether an engine runs functions in other processes, which cannot change anything in this one."""
+    return bool(getattr(engine, "is_distributed", False))
+
+
 def engine_for(n_jobs: int | None) -> Serial | Threads:
     """Serial for one job, threads for more; negative numbers count from the number of cores, as in joblib."""
     number = thread_count(n_jobs)

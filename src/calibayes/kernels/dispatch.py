@@ -12,8 +12,9 @@ or "avx512" selects that instruction set. If it is unset or empty, the best inst
 Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
-Other array libraries. A kernel without a twin can support PyTorch, CuPy and others by taking its functions from
-`namespace`.
+Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
+argument is one calls its device version, registered by `device_version` (see `calibayes.kernels.device`). A kernel
+without a native version that has a device version is marked by ``@portable``.
 
 Threads. `map_items` and `map_row_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
 Ranges do not depend on the number of threads, so neither do sums.
@@ -29,13 +30,14 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import array_api_compat.numpy
 import numpy as np
 from array_api_compat import array_namespace
 
+from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Array
 
 ENVIRONMENT_VARIABLE = "CALIBAYES_NATIVE"
@@ -43,6 +45,7 @@ RANGE_BYTES = 2**22
 """Approximate size of a range of rows in bytes."""
 
 Arguments = ParamSpec("Arguments")
+Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -120,6 +123,64 @@ def use_instruction_set(name: str) -> Iterator[None]:
         native_kernels.module.choose(before)
 
 
+class OnDevice:
+    """Base class of arrays on a device."""
+
+    __slots__ = ()
+
+    def to_host(self) -> Array:
+        """The same numbers as a NumPy array."""
+        raise NotImplementedError
+
+
+def on_host(value: Any) -> Any:
+    """An array on a device as a NumPy array; anything else unchanged."""
+    return value.to_host() if isinstance(value, OnDevice) else value
+
+
+def hosted(arrays: Any) -> Any:
+    """Named arrays, nested to any depth, with NumPy arrays instead of those on a device."""
+    return map_leaves(on_host, arrays)
+
+
+DEVICE_VERSIONS: dict[str, Callable[..., Any]] = {}
+"""The device versions of kernels, by the name of the kernel."""
+
+
+def device_version(kernel: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: the version of a kernel for arrays on a device."""
+
+    def register(version: Function) -> Function:
+        DEVICE_VERSIONS[_full_name(kernel)] = version
+        return version
+
+    return register
+
+
+def _full_name(kernel: Callable[..., Any]) -> str:
+    return f"{kernel.__module__}.{kernel.__name__}"
+
+
+def _run_on_device(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The device version of a kernel. Raises TypeError if it has none."""
+    if (version := DEVICE_VERSIONS.get(_full_name(kernel))) is None:
+        raise TypeError(f"{kernel.__name__} cannot be computed with arrays on a device")
+    return version(*args, **kwargs)
+
+
+def portable(kernel: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator: a kernel without a native version that has a device version."""
+
+    @wraps(kernel)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if isinstance(args[0], OnDevice):
+            result: Result = _run_on_device(kernel, *args, **kwargs)
+            return result
+        return kernel(*args, **kwargs)
+
+    return call
+
+
 class Twin(Generic[Arguments, Result]):
     """A kernel with a NumPy and a native version. The native version returns NotImplemented for unsupported arguments."""
 
@@ -128,12 +189,19 @@ class Twin(Generic[Arguments, Result]):
         update_wrapper(self, numpy)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if isinstance(args[0], OnDevice):
+            on_device: Result = _run_on_device(self.numpy, *args, **kwargs)
+            return on_device
         if native_kernels.module is not None:
             answer = self.native(native_kernels.module, *args, **kwargs)
             if answer is not NotImplemented:
                 result: Result = answer
                 return result
         return self.numpy(*args, **kwargs)
+
+    def __reduce__(self) -> str:
+        """A twin is pickled by its name, as functions are: it has taken the place of the NumPy function."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
 
 
 TWINS: dict[str, Twin[..., Any]] = {}

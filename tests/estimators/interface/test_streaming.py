@@ -98,7 +98,10 @@ SOURCES = (as_parquet, as_folder, as_feather, as_csv, as_query, as_lazy, as_func
 CASES: dict[str, tuple[Any, list[str]]] = {
     "naive Bayes": (cb.NaiveBayes(max_iter=4, stop=None), MIXED),
     "naive Bayes, maximum likelihood": (cb.NaiveBayes(rule="ml", discretize="mdl", rare_levels=3), MIXED),
-    "naive Bayes, trade-off": (cb.NaiveBayes(rule="gdt", discretize="quantile", max_iter=4, stop=None), MIXED),
+    "naive Bayes, trade-off": (
+        cb.NaiveBayes(rule="gdt", discretize="quantile", max_iter=4, stop=None),
+        MIXED,
+    ),
     "kernels on a grid": (cb.KernelNB(binning="grid", max_iter=3, stop=None), MIXED),
     "tree": (cb.TreeAugmentedNB(max_iter=3, stop=None), MIXED),
     "balanced": (cb.NaiveBayes(rule="ml", class_weight="balanced"), MIXED),
@@ -110,7 +113,10 @@ CASES: dict[str, tuple[Any, list[str]]] = {
     "quadratic": (cb.QuadraticDiscriminantAnalysis(max_iter=4, stop=None), NUMBERS),
     "linear, shrunk": (cb.LinearDiscriminantAnalysis(shrinkage="auto", solver="lsqr"), NUMBERS),
     "dense": (cb.LinearDiscriminantAnalysis(encoder="dense", rule="rc", max_iter=3, stop=None), MIXED),
-    "mixture": (cb.MixtureDiscriminantAnalysis(n_components="bic", max_components=2, max_iter=3, stop=None), NUMBERS),
+    "mixture": (
+        cb.MixtureDiscriminantAnalysis(n_components="bic", max_components=2, max_iter=3, stop=None),
+        NUMBERS,
+    ),
     "multinomial": (cb.MultinomialNB(max_iter=4, stop=None), COUNTS),
     "categorical": (cb.CategoricalNB(max_iter=4, stop=None), COUNTS),
     "trees": (cb.CalibratedTrees(max_trees=5), MIXED),

@@ -12,10 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from calibayes.core.notices import note_once
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Source
+from calibayes.estimators.interface.device_input import DeviceTable, refuse_on_device
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
-from calibayes.tables.read import array_names, object_array, read_array, read_frame
+from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
+from calibayes.tables.sources import ArraySource
 from calibayes.tables.summaries.in_memory import summary_of
 from calibayes.tables.summaries.sample import sample_of
 from calibayes.tables.summaries.summary import TableSummary
@@ -221,6 +223,9 @@ class TrainingRows(Protocol):
     def encoded(self, binding: Any) -> Mapping[str, Any]:
         """The encoded columns of each family of a column binding: arrays, or what slices of rows can be read from."""
 
+    def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
+        """The encoded rows in blocks, with these weights; ``sizes`` are those of an `ArraySource`."""
+
     def in_memory(self) -> Rows:
         """The rows in memory, for what is no sum over rows."""
 
@@ -253,6 +258,10 @@ class Rows(NamedTuple):
         """The encoded columns of each family of a column binding."""
         encoded: Mapping[str, Array] = binding.encode(self.table)
         return encoded
+
+    def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
+        """The encoded rows in blocks, with these weights."""
+        return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
     def in_memory(self) -> Rows:
         """These rows."""
@@ -294,11 +303,13 @@ def convert(estimator: Any, table: Table) -> Table:
 def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
+    if isinstance(X, DeviceTable) and get_tags(estimator).array_api_support:
+        X = X.host
+    refuse_on_device(estimator, X)
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X
-    if nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError(f"X is a polars {type(X).__name__}, which holds no rows yet: pass X.collect()")
+    refuse_lazy(X)
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)

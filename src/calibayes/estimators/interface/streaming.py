@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.engines import engine_for
+from calibayes.engines import engine_for, is_distributed
 from calibayes.estimators.interface.input import (
     TrainingRows,
     check_total_weight,
@@ -25,6 +25,7 @@ from calibayes.estimators.interface.stream_labels import read_labels
 from calibayes.estimators.interface.streamed_rows import StreamedRows
 from calibayes.kernels.dispatch import most_threads
 from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.streams.chunk_source import ChunkSource
 from calibayes.tables.streams.open import is_streamed, open_stream
 from calibayes.tables.summaries import SAMPLE_ROWS
 from calibayes.tables.table import Table
@@ -103,6 +104,8 @@ def streamed_rows(
 def _all_rows(X: Any, y: Any, sample_weight: Any, engine: Engine, **options: Any) -> StreamedRows:
     """All rows of a source, their columns not yet converted."""
     stream = open_stream(X, y, sample_weight)
+    if is_distributed(engine) and not ChunkSource(stream).is_lazy:
+        engine = engine_for(most_threads())  # rows that workers cannot read are read here
     labels = read_labels(stream, engine, **options)
     return StreamedRows(stream, engine, ColumnConversion(stream.names, stream.types), *labels)
 

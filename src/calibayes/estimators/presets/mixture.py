@@ -155,7 +155,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
             labels = np.where(rows.codes < 0, None, classes[rows.codes])
             worker = unfitted_copy(self).set_params(class_weight=None, verbose=0)
             if self.training is not None:
-                worker.training = clone(self.training).set_params(callbacks=None)
+                worker.training = clone(self.training).set_params(callbacks=None, checkpoint=None)
             results = component_count.validation_scores(worker, rows, labels, most, seed)
             return int(np.argmin(results["log_loss"].mean(axis=1))) + 1, {"cv_results": results}
         raise ValueError(f"n_components must be a number, one for each class, 'bic' or 'cv', got {given!r}")

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.dask_collections import dask_kind
 from calibayes.tables.streams.arrow.layout import Layout
 from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
 from calibayes.tables.streams.arrow.readers import (
@@ -21,6 +22,7 @@ from calibayes.tables.streams.arrow.readers import (
 )
 from calibayes.tables.streams.arrow.stream import ArrowStream
 from calibayes.tables.streams.chunk import RowStream, chunk_rows
+from calibayes.tables.streams.dask_frame import DaskStream
 from calibayes.tables.streams.files.datasets import (
     read_csv_files,
     read_dataset,
@@ -38,6 +40,8 @@ def is_streamed(source: Any) -> bool:
     False for arrays, lists of rows and data frames in memory, and for memory-mapped arrays of no more bytes than
     `memory_budget`.
     """
+    if dask_kind(source) is not None:
+        return True
     if isinstance(source, np.ndarray):
         return isinstance(source, np.memmap) and source.nbytes > memory_budget()
     if nw.dependencies.is_into_dataframe(source) or nw.dependencies.is_into_series(source):
@@ -64,7 +68,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     Parameters
     ----------
     source : path or list of paths, dataset or table of pyarrow, DuckDB relation, polars LazyFrame, object with \
-            ``__arrow_c_stream__``, function, array
+            ``__arrow_c_stream__``, function, array, Dask data frame or array
         Paths may be globs, folders (also with partitions such as year=2024) and addresses such as s3://bucket/file.
         Files are Parquet, Arrow IPC or CSV, by the ending of their names. A function returns a fresh reader of Arrow
         batches each time it is called.
@@ -80,6 +84,8 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     OSError
         If a file cannot be read.
     """
+    if dask_kind(source) is not None:
+        return DaskStream(source, _role(y), _role(sample_weight))
     if isinstance(source, np.ndarray):
         return ArrayStream(source, _role(y), _role(sample_weight))
     readable = _readable(source)
@@ -88,7 +94,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
 
 
 def _role(column: Any) -> str | Array | None:
-    if column is None or isinstance(column, str | np.ndarray):
+    if column is None or isinstance(column, str | np.ndarray) or dask_kind(column) is not None:
         return column
     return np.asarray(column)
 

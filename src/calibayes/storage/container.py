@@ -21,8 +21,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.files.errors import ModelFileError
-from calibayes.files.strict_json import parse_json, require_few_values
+from calibayes.storage.errors import ModelFileError
+from calibayes.storage.strict_json import parse_json, require_few_values
 from calibayes.tables.text import counted
 
 TYPES: Final[Mapping[str, np.dtype[Any]]] = {

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.files.codec import Codec, Read, Reader, Writer, only, typed
-from calibayes.files.container import MOST_AXES, NAMES, are_sizes
-from calibayes.files.values import of_text
+from calibayes.storage.codec import Codec, Read, Reader, Writer, only, typed
+from calibayes.storage.container import MOST_AXES, NAMES, are_sizes
+from calibayes.storage.values import of_text
 
 DTYPE: Final = re.compile(r"[<>|]([biuf]\d{1,2}|O|[US]\d{1,7}|[mM]8\[(\d{1,6})?(Y|M|W|D|h|m|s|ms|us|ns)\])")
 """The types that are known, as ``numpy.dtype.str``."""

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.files.errors import ModelFileError
+from calibayes.storage.errors import ModelFileError
 from calibayes.tables.read import array_names
 
 UNCHANGED = {str, bool, type(None)}

@@ -13,8 +13,8 @@ from uuid import UUID
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from calibayes.files.codec import Codec, Reader, Writer, only, typed
-from calibayes.files.strict_json import MOST_VALUES
+from calibayes.storage.codec import Codec, Reader, Writer, only, typed
+from calibayes.storage.strict_json import MOST_VALUES
 
 LONGEST_DECIMAL: Final = 1000
 FLOATS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

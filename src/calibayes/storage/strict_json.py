@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from calibayes.files.errors import ModelFileError
+from calibayes.storage.errors import ModelFileError
 
 MOST_VALUES: Final = 5_000_000
 """Largest number of values of a document, so that parsing it takes at most about a gigabyte."""
