@@ -190,7 +190,9 @@ def main() -> int:
     )
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
-    parser.add_argument("--torch", action="store_true", help="run the tests of arrays on a device with PyTorch")
+    parser.add_argument(
+        "--torch", action="store_true", help="run the tests of arrays on a device with PyTorch"
+    )
     parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")
     parser.add_argument("--python", help="run a smoke test with another interpreter, such as python3.13")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
