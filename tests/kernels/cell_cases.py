@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.kernels.levels import ordered_cells
+from calibayes.kernels.levels import distinct_sample, ordered_cells
 from calibayes.kernels.levels.ordered_cells import CellTree, ordered_bits
 
 
@@ -54,7 +54,14 @@ def cell_weight_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> I
         yield x, tree, rng.integers(-1, k, n), weight, k + 1
 
 
+def distinct_sample_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """More and fewer distinct numbers than wanted, some of them missing; hashes that must begin with zeros."""
+    for x in number_columns(rng, n):
+        yield from ((x, 7), (x, 2**12), (x, 30, 2), (np.where(rng.random(n) < 0.2, np.nan, x), 1))
+
+
 CELL_CASES = {
+    "distinct_sample": (distinct_sample.distinct_sample, distinct_sample_arguments),
     "distinct_positions": (ordered_cells.distinct_positions, distinct_arguments),
     "cell_counts": (ordered_cells.cell_counts, cell_arguments),
     "cell_weights": (ordered_cells.cell_weights, cell_weight_arguments),

@@ -220,6 +220,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "largest_codes": (codes,),
         "narrow_into": (codes.copy(), codes, np.full(d, 2)),
         "distinct_positions": (weight, 1 + k),
+        "distinct_sample": (weight, 1 + k),
         "cell_counts": (weight, weight, root_tree()),
         "cell_weights": (weight, root_tree(), labels, weight, 1 + k),
         "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),

@@ -88,7 +88,7 @@ class StreamedRows:
     @cached_property
     def summary(self) -> Streamed:
         """What encoders learn from: at most four passes over the rows."""
-        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes))
+        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes), self.weight)
         n = len(self.codes)
         found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])

@@ -18,8 +18,9 @@ from calibayes.kernels.dispatch import as_float64, as_int64, as_type, twin
 ROOT_BITS = 16
 """Leading bits that the first node of a tree tells apart: sign, exponent and four bits of the fraction."""
 SIGN = np.uint64(2**63)
-SORTED_ROWS, FIRST_ROWS = 2**16, 512
-"""Up to the first number of rows, sorting is faster than hashing if more than half of the first rows are distinct."""
+SORTED_ROWS, FIRST_ROWS = 2**16, 256
+"""Up to the first number of rows, sorting is faster than hashing if more than half of the first rows are distinct; up to
+twice the second, in any case."""
 
 
 class CellTree(NamedTuple):
@@ -65,8 +66,9 @@ def ordered_bits(x: Array) -> Array:
 
 def native_distinct_positions(module: Any, x: Array, most: int) -> Any:
     x = as_float64(x)
-    if len(x) <= SORTED_ROWS and _is_varied(module, x[:FIRST_ROWS]):
-        return NotImplemented
+    is_short = len(x) <= 2 * FIRST_ROWS
+    if is_short or (len(x) <= SORTED_ROWS and _is_varied(module, x[:FIRST_ROWS])):
+        return distinct_positions.numpy(x, most)
     values, positions = np.empty(most), np.empty(len(x), dtype=np.int64)
     count = module.distinct_positions(x, values, positions)
     if count < 0:

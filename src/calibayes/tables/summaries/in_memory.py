@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.levels.distinct_sample import distinct_sample
 from calibayes.kernels.levels.ordered_cells import cell_weights, distinct_positions
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import is_sparse
@@ -17,7 +18,7 @@ from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cells import divided
 from calibayes.tables.summaries.centers import column_centers
-from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.level_weights import level_weights
 from calibayes.tables.summaries.sample import Sample, sample_of
 from calibayes.tables.summaries.summary import Moments, TableSummary
@@ -102,7 +103,8 @@ class InMemory(TableSummary):
 
     def _known_numbers(self, j: int) -> Array:
         numbers = np.ascontiguousarray(self.head.column(j)[self._known(j)], dtype=np.float64)
-        if len(numbers) and (numbers.min() < -LARGEST or numbers.max() > LARGEST):
+        is_checked = self._is_complete or not len(numbers)
+        if not is_checked and (numbers.min() < -LARGEST or numbers.max() > LARGEST):
             numeric_matrix(self.head, [j])  # raises ValueError
         return numbers
 
@@ -123,7 +125,7 @@ class InMemory(TableSummary):
             else np.bincount(positions, self._weights[self._known(j)], size)
         )
         kept = positions if self.n <= KEPT_ROWS else None
-        return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j, size, kept))
+        return values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
 
     def _class_weights(self, j: int, size: int, positions: Array | None) -> Array:
         """Weights by class of a column with a cell for each of its distinct values, (cells, k + 1)."""
@@ -148,15 +150,16 @@ class InMemory(TableSummary):
             labels = self._labels[self._known(j)]
             return cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[counts.entries]
 
-        return cells_summary(counts, count_classes)
+        return cells_summary(counts, distinct_sample(numbers, column.MOST_SAMPLED), count_classes)
 
     @cached_property
     def _is_complete(self) -> bool:
-        """Whether the table is a matrix of numbers, none of them missing."""
+        """Whether the table is a matrix of numbers, none of them missing or too large."""
         content = self.head.content
         if isinstance(content, tuple) or content.dtype.kind not in "fiu":
             return False
-        return not np.isnan(self.head.value_range(content)[0])
+        low, high = self.head.value_range(content)
+        return low >= -LARGEST and high <= LARGEST  # false for NaN
 
     @cached_property
     def _counts_rows(self) -> bool:
