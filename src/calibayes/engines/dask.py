@@ -7,9 +7,12 @@ alone. Everything is recomputable from the graph, so that the loss of a worker c
 
 from __future__ import annotations
 
+import importlib
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Self
 from uuid import uuid4
@@ -17,9 +20,10 @@ from uuid import uuid4
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Source
-from calibayes.engines.dask_blocks import Blocks, blocks_of, cancelled
+from calibayes.engines.dask_blocks import Blocks, aligned, blocks_of, cancelled
 from calibayes.engines.dask_client import client_of, is_in_task
 from calibayes.engines.local import Serial, one_thread
+from calibayes.engines.worker_memory import reuse_freed_memory
 from calibayes.tables.dask_collections import Unhashed, unwrapped
 
 Graph = dict[Any, Any]
@@ -112,7 +116,29 @@ def mapped(apply: Any, function: Callable[[Block], Any], blocks: Blocks) -> tupl
     name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
     graph: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
     keys = list(graph)
-    return {model: (unwrapped, Unhashed(function, model)), **blocks.graph, **graph}, keys
+    sent = PackedFunction(importlib.import_module("cloudpickle").dumps(function))
+    return {model: (unwrapped, Unhashed(sent, model)), **blocks.graph, **graph}, keys
+
+
+@dataclass(frozen=True)
+class PackedFunction:
+    """A function as a pickle, which is unpacked where it is called, once in a process.
+
+    Its arrays are part of the pickle, not sent beside it as Dask would do, so that they are aligned in memory.
+    """
+
+    pickled: bytes
+
+    def __call__(self, block: Any) -> Any:
+        return self._function(block)
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        function: Callable[[Any], Any] = pickle.loads(self.pickled)
+        return function
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pickled": self.pickled}
 
 
 def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
@@ -138,13 +164,19 @@ def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
 
 
 def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
+    reuse_freed_memory()
     with one_thread():
-        return total(function(block) for block in part) if isinstance(part, list) else function(part)
+        return total(function(aligned(block)) for block in _blocks(part))
 
 
 def _each_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> list[Any]:
+    reuse_freed_memory()
     with one_thread():
-        return [function(block) for block in (part if isinstance(part, list) else [part])]
+        return [function(aligned(block)) for block in _blocks(part)]
+
+
+def _blocks(part: Block | list[Block]) -> list[Block]:
+    return part if isinstance(part, list) else [part]
 
 
 def _sum(*trees: Mapping[str, Any]) -> Any:

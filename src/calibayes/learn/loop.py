@@ -11,7 +11,6 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior.logspace import (
     NEGLIGIBLE,
     Assessment,
@@ -21,6 +20,7 @@ from calibayes.kernels.posterior.logspace import (
     scores,
     without_negligible,
 )
+from calibayes.kernels.threads import map_items
 from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep

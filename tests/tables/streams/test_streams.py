@@ -215,7 +215,7 @@ def test_what_is_streamed(tmp_path, monkeypatch):
         3,
         mapped,
     ]
-    in_memory += [pl.Series([1]), table.to_pandas()["x"], table["x"]]
+    in_memory += [pl.Series([1]), table.to_pandas()["x"], table["x"], table["x"].chunk(0)]
     assert [is_streamed(source) for source in in_memory] == [False] * len(in_memory)
     monkeypatch.setenv("CALIBAYES_MEMORY", "1K")
     assert is_streamed(mapped)

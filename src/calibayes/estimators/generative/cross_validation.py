@@ -24,7 +24,8 @@ from calibayes.estimators.generative.recipe import (
     layouts_of,
     recoded,
 )
-from calibayes.estimators.interface.input import distinct, training_rows
+from calibayes.estimators.interface.input import training_rows
+from calibayes.estimators.interface.labels import distinct
 from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.interface.splits import shuffled_folds
 from calibayes.families import Product

@@ -23,12 +23,8 @@ from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.input import (
-    TrainingRows,
-    class_probabilities,
-    new_table,
-    set_training_table,
-)
+from calibayes.estimators.interface.input import TrainingRows, new_table, set_training_table
+from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter

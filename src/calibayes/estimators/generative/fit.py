@@ -15,7 +15,8 @@ from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
-from calibayes.estimators.interface.input import Rows, TrainingRows, read_classes
+from calibayes.estimators.interface.input import Rows, TrainingRows
+from calibayes.estimators.interface.labels import read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
 from calibayes.kernels.dispatch import on_host

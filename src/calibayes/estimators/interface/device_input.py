@@ -38,19 +38,19 @@ class Home:
     device: str
 
     def placement(self) -> Placement | None:
-        """The library and device; None if the library is not installed here."""
+        """The library and device; None if they are not available here."""
         try:
             xp = import_module(self.library)
         except ImportError:
             return None
-        if hasattr(xp, "Device"):  # array-api-strict
-            return Placement(xp, xp.Device(self.device))
-        return Placement(xp, int(self.device) if self.library.endswith("cupy") else self.device)
+        if self.library.endswith("torch"):  # accepts names of devices
+            return Placement(xp, self.device)
+        devices = xp.__array_namespace_info__().devices()
+        return next((Placement(xp, device) for device in devices if str(device) == self.device), None)
 
 
 def home_of(place: Placement) -> Home:
-    device = getattr(place.device, "_device", None) or getattr(place.device, "id", None)
-    return Home(place.xp.__name__, str(place.device if device is None else device))
+    return Home(place.xp.__name__, str(place.device))
 
 
 class DeviceTable:

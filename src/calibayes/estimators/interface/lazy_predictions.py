@@ -1,4 +1,7 @@
-"""Predictions for Dask collections: lazy Dask arrays, computed partition by partition on the workers."""
+"""Predictions for tables that are not in memory: chunk by chunk for files and streams, lazy for Dask collections.
+
+The predictions for a Dask collection are a lazy Dask array, computed partition by partition on the workers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.streamed_predictions import accuracy_by_chunk, predicted_by_chunk
 from calibayes.tables.dask_collections import Unhashed, dask_kind, unwrapped
+from calibayes.tables.streams.open import is_streamed
+from calibayes.tables.target_columns import taken_out
 
 METHODS = (
     "predict",
@@ -36,7 +42,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
-    """A class whose predictions for Dask collections are lazy: all methods named in `METHODS`, its own and inherited."""
+    """A class that predicts files, streams and Dask collections: all methods named in `METHODS`, its own and inherited."""
     for name in METHODS:
         method = getattr(cls, name, None)
         if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
@@ -49,12 +55,14 @@ def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
 
 
 def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
-    """A score that reads labels, weights and predictions of Dask collections first."""
+    """A score of tables with named labels, and of tables that are not in memory."""
 
     @wraps(score)
     def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         if dask_kind(X) is None:
-            return score(self, X, y, sample_weight)
+            if is_streamed(X):
+                return accuracy_by_chunk(self, X, y, sample_weight)
+            return score(self, *taken_out(X, y, sample_weight))
         given = (self.predict(X), y, sample_weight)
         predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
         return float(accuracy_score(labels, predicted, sample_weight=weight))
@@ -64,11 +72,15 @@ def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
 
 
 def by_partition(method: Method) -> Method:
-    """A prediction method that returns a lazy Dask array for a Dask collection."""
+    """A prediction method that reads files and streams, and returns a lazy Dask array for a Dask collection."""
 
     @wraps(method)
     def predict(self: Any, X: Any) -> Any:
-        return method(self, X) if dask_kind(X) is None else _lazily(self, method.__name__, X)
+        if not is_streamed(X):
+            return method(self, X)
+        if dask_kind(X) is None:
+            return predicted_by_chunk(self, method, X)
+        return _lazily(self, method.__name__, X)
 
     predict.is_lazy_for_dask = True  # type: ignore[attr-defined]
     return predict  # type: ignore[return-value]

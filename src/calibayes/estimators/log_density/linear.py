@@ -21,8 +21,9 @@ from calibayes.core.verify import (
 )
 from calibayes.engines import one_thread
 from calibayes.estimators.interface.fitted_state import require_score
-from calibayes.estimators.interface.input import Rows, class_factors
+from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.labels import class_factors
 from calibayes.estimators.interface.lazy_predictions import by_partition
 from calibayes.estimators.interface.parameters import (
     REAL,

@@ -134,9 +134,7 @@ class LinearDiscriminantAnalysis(
     def _family(self, rows: TrainingRows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
         if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(
-                rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder()
-            )
+            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
             return Gaussian(self.shape, prior=self.prior, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
@@ -268,7 +266,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         if not needs_rows(self.shrinkage, self.covariance_estimator):
             return super().specify(rows, classes)
         covariances = FixedCovariance(
-            class_covariances(rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder())
+            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
         )
         family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
         return Specification(self.over_columns(family), self.class_prior_for(len(classes)))

@@ -232,7 +232,7 @@ class GaussianNB(GenerativeEstimator):
 
     @array_property
     def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
+        return np.asarray(self.data_statistics_[PRIOR]["count"], dtype=self.fitted_.number_type)
 
     @array_property
     def class_prior_(self) -> Array:

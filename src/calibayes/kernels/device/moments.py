@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from calibayes.kernels.device.array import DeviceArray
 from calibayes.kernels.device.gaussian import centered, column_parts
 from calibayes.kernels.device.placement import Placement, row_ranges
@@ -105,20 +107,29 @@ def _outer_of_weighted(
 ) -> Any:
     """`_outer` by products with the rows of each class whose weight is not 0, filled up with rows of weight 0."""
     xp, d, k = place.xp, x.shape[1], weights.shape[1]
-    most = max(-(-max(counts) // BATCHES) * BATCHES, BATCHES)
-    filler = xp.zeros((most,), dtype=xp.int64, device=place.device)
-    positions = [xp.nonzero(is_weighted[:, c])[0] for c in range(k)]
-    rows = xp.stack([xp.concat([found, filler[found.shape[0] :]]) for found in positions])
-    is_real = place.arange(most)[None, :] < place.array(counts, "int64")[:, None]
-    cells = xp.stack([xp.take(weights[:, c], rows[c, :]) for c in range(k)])
-    cells = xp.where(is_real, cells, xp.zeros_like(cells))
+    rows, cells = _weighted_rows(place, weights, is_weighted, counts)
     total = place.zeros((k, d, d))
-    for part in row_ranges(most, 24 * d * k):
-        size = part.stop - part.start
+    for part in row_ranges(rows.shape[1], 24 * d * k):
         block = xp.take(x, xp.reshape(rows[:, part], (-1,)), axis=0)
-        block = xp.reshape(centered(place, block, center), (k, size, d))
+        block = xp.reshape(centered(place, block, center), (k, -1, d))
         total = total + _symmetric_products(place, block, cells[:, part][:, :, None])
     return total
+
+
+def _weighted_rows(place: Placement, weights: Any, is_weighted: Any, counts: list[int]) -> tuple[Any, Any]:
+    """Positions of the rows with a weight in each class, and these weights, (k, most); row 0 with weight 0 after them."""
+    xp, (n, k) = place.xp, weights.shape
+    most = max(-(-max(counts) // BATCHES) * BATCHES, BATCHES)
+    classes, rows = xp.nonzero(is_weighted.T)  # by class, and within a class by row
+    end = xp.zeros((1,), dtype=rows.dtype, device=place.device)
+    values = xp.take(xp.reshape(weights.T, (-1,)), classes * n + rows)
+    starts = np.cumsum([0, *counts[:-1]])
+    places = np.arange(most)
+    found = np.where(places < np.array(counts)[:, None], starts[:, None] + places, sum(counts))
+    index = place.array(found.ravel(), "int64")
+    rows = xp.take(xp.concat([rows, end]), index)
+    values = xp.take(xp.concat([values, place.zeros((1,))]), index)
+    return xp.reshape(rows, (k, most)), xp.reshape(values, (k, most))
 
 
 def _symmetric_products(place: Placement, x: Any, weights: Any) -> Any:

@@ -14,15 +14,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import (
-    as_float64,
-    as_int64,
-    is_matrix,
-    map_row_ranges,
-    portable,
-    row_major,
-    twin,
-)
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, portable, row_major, twin
+from calibayes.kernels.threads import map_row_ranges
 
 MOST_CELLS = 2**26
 """Native code supports fewer cells of all columns."""

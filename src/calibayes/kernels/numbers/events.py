@@ -13,17 +13,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import (
-    as_aligned,
-    as_float64,
-    as_int64,
-    is_matrix,
-    map_row_ranges,
-    portable,
-    twin,
-)
+from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, portable, twin
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import filled, is_sparse
+from calibayes.kernels.threads import map_row_ranges
 
 TABULATED = 256
 """log x! of integers below this is read from a table."""

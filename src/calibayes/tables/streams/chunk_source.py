@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibayes.kernels.dispatch import most_threads
+from calibayes.kernels.threads import most_threads
 from calibayes.tables.dask_collections import LazyParts
 from calibayes.tables.streams.chunk import Chunk, RowStream
 from calibayes.tables.streams.dask_frame import DaskStream

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -82,6 +83,7 @@ class _File:
         self.folder = folder or tempfile.gettempdir()
         self._file = tempfile.TemporaryFile(dir=self.folder, prefix="calibayes-", buffering=0)  # noqa: SIM115
         self._lock, self.size = Lock(), 0
+        weakref.finalize(self, self._file.close)  # once no array needs it any more
 
     def reserve(self, size: int) -> int:
         """The place of a new region of ``size`` bytes. Raises OSError if the disk is full."""

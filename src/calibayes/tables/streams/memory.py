@@ -34,7 +34,9 @@ class TableSource:
     def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
         table = self.table.select(list(columns))
         for first in range(0, self.rows, self.size):
-            yield Rows(first, min(self.size, self.rows - first), partial(table.slice, first, self.size))
+            yield Rows(
+                first, min(self.size, self.rows - first), "the table", partial(table.slice, first, self.size)
+            )
 
 
 @dataclass(frozen=True)

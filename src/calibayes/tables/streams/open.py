@@ -54,8 +54,12 @@ def is_streamed(source: Any) -> bool:
 
 
 def _is_of_pyarrow(source: Any) -> bool:
-    """Whether an object is one of pyarrow, such as a dataset; looked up by name, without an import."""
-    return any(kind.__module__.partition(".")[0] == "pyarrow" for kind in type(source).__mro__)
+    """Whether an object is a dataset, table or batch of pyarrow; looked up by name, without an import."""
+    return any(
+        kind.__module__.partition(".")[0] == "pyarrow"
+        and kind.__name__ in ("Dataset", "RecordBatch", "Table")
+        for kind in type(source).__mro__
+    )
 
 
 def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:

@@ -42,7 +42,7 @@ class SequentialSource:
         first = 0
         with closing(_resumed(partial(self.read, columns))) as batches:
             for table in tables_of(batches, self.size):
-                yield Rows(first, table.num_rows, partial(_same, table.select(list(columns))))
+                yield Rows(first, table.num_rows, self.where, partial(_same, table.select(list(columns))))
                 first += table.num_rows
         if first == 0:
             raise ValueError(f"{self.where} has no rows")

@@ -15,7 +15,7 @@ from calibayes.tables.streams.faults import place_named
 from calibayes.tables.streams.files.csv_look import CsvLook
 from calibayes.tables.streams.files.partitions import with_partition
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**21
 """Bytes that pyarrow parses at a time."""
 FAILED_COLUMN = re.compile(r"In CSV column #(\d+)")
 """How pyarrow names a column with a cell that it cannot convert."""

@@ -25,6 +25,7 @@ class ParquetFile:
     partition: Mapping[str, Any]
 
     group_name: ClassVar[str] = "row group"
+    stages: ClassVar[int] = 4
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
         text = [name for name in columns if is_text(self.schema.field(name).type)]
