@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior.logspace import (
     NEGLIGIBLE,
     Assessment,
     assess,
+    indicators,
     log_normalize,
     scores,
     without_negligible,
 )
+from calibayes.kernels.threads import map_items
 from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep
@@ -45,7 +46,8 @@ def learn(
     ``record`` is called with a run after each pass, before the callbacks, and again if a callback ends it.
     """
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
-        totals = sum_over_blocks(partial(_measure_runs, active), source, engine)
+        measured = {name: MeasuredState.of(run) for name, run in active.items()}
+        totals = sum_over_blocks(partial(_measure_states, measured), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])
             record(run)
@@ -131,18 +133,34 @@ def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Sour
     return engine.total(of_block, source)
 
 
-def _measure_runs(runs: Mapping[str, Run], block: Block) -> Mapping[str, Any]:
-    """The sums of a block for each run; a large block in threads, if some are free."""
+class MeasuredState(NamedTuple):
+    """What a pass needs of a run, and nothing more: it is sent to every worker of a distributed engine."""
 
-    def measure_run(run: Run) -> Mapping[str, Any]:
-        return measure(
-            run.view(block), run.model, run.rule, run.candidate.parameters, last=run.needs_no_direction
-        )
+    view: Callable[[Block], Block]
+    model: Model
+    rule: Rule
+    parameters: Trees
+    last: bool
 
+    @classmethod
+    def of(cls, run: Run) -> MeasuredState:
+        """The candidate of a run."""
+        return cls(run.view, run.model, run.rule, run.candidate.parameters, run.needs_no_direction)
+
+    def sums(self, block: Block) -> Mapping[str, Any]:
+        """The sums of a block."""
+        return measure(self.view(block), self.model, self.rule, self.parameters, last=self.last)
+
+
+def _measure_states(states: Mapping[str, MeasuredState], block: Block) -> Mapping[str, Any]:
+    """The sums of a block for each state; a large block in threads, if some are free."""
     is_large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    active = list(runs.values())
-    measured = map_items(measure_run, active) if is_large else [measure_run(run) for run in active]
-    return dict(zip(runs, measured, strict=True))
+    active = list(states.values())
+    if is_large:
+        measured = map_items(lambda state: state.sums(block), active)
+    else:
+        measured = [state.sums(block) for state in active]
+    return dict(zip(states, measured, strict=True))
 
 
 def measure(
@@ -176,7 +194,7 @@ def _sums(assessment: Assessment) -> dict[str, Any]:
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
     """Scores and weights by the methods of a rule, for rules that have no kernel."""
-    onehot = block.onehot(log_joint.shape[1])
+    onehot = indicators(block.labels, log_joint.shape[1])
     log_posterior, _ = log_normalize(log_joint)
     weight = block.weight if rule.uses_unlabeled else block.weight * onehot.sum(axis=1)
     sums: dict[str, Any] = {

@@ -12,7 +12,8 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.kernels.dispatch import hosted
+from calibayes.kernels.posterior.logspace import indicators, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
 from calibayes.learn.loop import (
     follow_path,
@@ -83,7 +84,8 @@ def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
             "held_out": float(block.held_out.sum()),
         }
 
-    return DataSums(**sum_over_blocks(of_block, source, engine))
+    sums = DataSums(**sum_over_blocks(of_block, source, engine))
+    return sums._replace(statistics=hosted(sums.statistics))
 
 
 def accurate_sums(
@@ -127,7 +129,9 @@ def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k:
     pooled = None
     if data.unlabeled:
         even = EvenWeights()
-        pooled = engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
+        pooled = hosted(
+            engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
+        )
     return model.prepare(data.statistics, pooled)
 
 
@@ -221,7 +225,7 @@ def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, p
 
     def of_block(block: Block) -> Trees:
         log_joint = model.log_joint(block, parameters)
-        onehot = block.onehot(log_joint.shape[1])
+        onehot = indicators(block.labels, log_joint.shape[1])
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.tables.streams import parquet_files, sequential
+from calibayes.tables.streams.arrow import sequential
+from calibayes.tables.streams.files import parquet as parquet_files
 from calibayes.tables.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
@@ -144,6 +145,20 @@ def test_a_damaged_batch_is_named(tmp_path):
         _ = [load() for load in loaders]
 
 
+def test_damaged_places_of_text_are_found(tmp_path):
+    """Arrow files store where each text begins; a wrong place lies outside of the memory of the batch."""
+    path = tmp_path / "table.arrow"
+    table = pa.table({"x": [f"text {i}" for i in range(100)], "y": range(100)})
+    with ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    places = np.frombuffer(table["x"].chunk(0).buffers()[1], np.int32)[:101].tobytes()
+    damaged = np.frombuffer(places, np.int32).copy()
+    damaged[50] = 2**30
+    path.write_bytes(path.read_bytes().replace(places, damaged.tobytes()))
+    with pytest.raises(ValueError, match=r"batch 0 of .*table.arrow cannot be read: \S"):
+        chunks_of(open_stream(path, "y"))
+
+
 def test_a_file_that_holds_a_stream_is_read_and_named_if_truncated(tmp_path):
     path = tmp_path / "table.arrow"
     with ipc.new_stream(path, TABLE.schema) as writer:
@@ -217,6 +232,14 @@ def test_what_can_be_read_only_once_is_refused():
     for source in (TABLE.to_reader(), iter(TABLE.to_batches())):
         with pytest.raises(ValueError, match=r"can be read only once, .* pass a function"):
             opened(source)
+
+
+def test_what_is_empty_when_it_is_read_again_says_so():
+    reader = TABLE.to_reader()
+    stream = opened(lambda: reader)
+    chunks_of(stream)
+    with pytest.raises(ValueError, match=r"the reader has no rows; if it was read before .* pass a function"):
+        chunks_of(stream)
 
 
 def test_other_objects_are_refused():

@@ -10,7 +10,6 @@ from calibayes.tables.summaries import (
     first_plan,
     in_sample,
     next_plan,
-    summable,
 )
 
 
@@ -22,12 +21,11 @@ def parts(n, count, rng):
 
 def totals_of(table, weight, codes, ranges, k):
     """Totals of all columns after the last pass, and the number of passes."""
-    weight = summable(weight)
     blocks = [
         (table.rows(np.arange(first, last)), weight[first:last], None if codes is None else codes[first:last])
         for first, last in ranges
     ]
-    plan, totals, passes = first_plan(range(len(table.names)), k), {}, 0
+    plan, totals, passes = first_plan(range(len(table.names)), k, weight), {}, 0
     while plan is not None:
         totals |= total(column_sums(*block, plan) for block in blocks)
         plan, passes = next_plan(plan, totals), passes + 1

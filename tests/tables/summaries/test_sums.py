@@ -51,7 +51,7 @@ def test_weights_by_class_are_those_of_the_rows():
 
 def test_sums_can_be_sent_to_another_process_and_are_small():
     table = read_frame(pd.DataFrame({"x": generator(0).normal(size=200_000)}))
-    plan = first_plan([0], 2)
+    plan = first_plan([0], 2, np.ones(1))
     sums = column_sums(table, np.ones(table.n), np.zeros(table.n, dtype=int), plan)["0"]
     sent = pickle.dumps(sums)
     assert len(sent) < 200_000
@@ -63,13 +63,13 @@ def test_sums_can_be_sent_to_another_process_and_are_small():
 def test_a_process_remembers_the_columns_with_too_many_distinct_numbers(monkeypatch):
     monkeypatch.setattr(column, "MOST_DISTINCT", 100)
     monkeypatch.setattr(exceeding, "MOST_SURVEYS", 2)
-    plan, table = first_plan([0, 1], 0), read_frame(frame())
+    plan, table = first_plan([0, 1], 0, np.ones(1)), read_frame(frame())
     kinds = []
     for first in range(0, 300, 60):
         sums = column_sums(table.rows(np.arange(first, first + 60)), np.ones(60), None, plan)
         kinds.append(tuple(type(sums[name].counts) for name in "01"))
     assert kinds == [(DistinctSums, DistinctSums)] * 2 + [(CellSums, DistinctSums)] * 3
-    assert not first_plan([0, 1], 0).seen.exceeds(0)
+    assert not first_plan([0, 1], 0, np.ones(1)).seen.exceeds(0)
 
 
 def test_values_other_than_numbers_are_counted_up_to_a_limit(monkeypatch):
@@ -99,7 +99,7 @@ def test_blocks_with_values_of_other_types_are_refused():
     one, other = (
         read_frame(pd.DataFrame({"x": np.array(cells, dtype=object)})) for cells in (["a", "b"], [1, 2])
     )
-    plan = first_plan([0], 0)
+    plan = first_plan([0], 0, np.ones(1))
     with pytest.raises(ValueError, match="column 'x' mixes values of types float, str"):
         column_sums(one, np.ones(2), None, plan)["0"] + column_sums(other, np.ones(2), None, plan)["0"]
 

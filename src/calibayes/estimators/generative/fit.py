@@ -15,9 +15,11 @@ from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
-from calibayes.estimators.interface.input import Rows, TrainingRows, read_classes
+from calibayes.estimators.interface.input import Rows, TrainingRows
+from calibayes.estimators.interface.labels import read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
+from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import LastState, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
@@ -73,7 +75,7 @@ def _temperature(
         lambda block: log_normalize(assembly.model.log_joint(block, run.best.parameters))[0],
         assembly.source(validation),
     )
-    return best_temperature(np.concatenate(parts), validation.codes, validation.weight)
+    return best_temperature(on_host(np.concatenate(parts)), validation.codes, validation.weight)
 
 
 def known_classes(given: Any, before: Fitted | None) -> Array:

@@ -119,6 +119,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
 
     default_start: ClassVar[str] = "likelihood"
+    runs_on_device = False
 
     bic_ = Note("bic", "Bayesian information criterion, (k, max_components).")
     cv_results_ = Note("cv_results", "Held-out scores of each number of components.")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, row_major, twin
 from calibayes.kernels.levels.counts import code_type
+from calibayes.kernels.threads import map_row_ranges
 
 ROW_BYTES = 16
 """Approximate number of bytes of a cell and its code."""

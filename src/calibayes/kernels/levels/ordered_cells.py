@@ -18,6 +18,9 @@ from calibayes.kernels.dispatch import as_float64, as_int64, as_type, twin
 ROOT_BITS = 16
 """Leading bits that the first node of a tree tells apart: sign, exponent and four bits of the fraction."""
 SIGN = np.uint64(2**63)
+SORTED_ROWS, FIRST_ROWS = 2**16, 256
+"""Up to the first number of rows, sorting is faster than hashing if more than half of the first rows are distinct; up to
+twice the second, in any case."""
 
 
 class CellTree(NamedTuple):
@@ -62,14 +65,24 @@ def ordered_bits(x: Array) -> Array:
 
 
 def native_distinct_positions(module: Any, x: Array, most: int) -> Any:
+    x = as_float64(x)
+    is_short = len(x) <= 2 * FIRST_ROWS
+    if is_short or (len(x) <= SORTED_ROWS and _is_varied(module, x[:FIRST_ROWS])):
+        return distinct_positions.numpy(x, most)
     values, positions = np.empty(most), np.empty(len(x), dtype=np.int64)
-    count = module.distinct_positions(as_float64(x), values, positions)
+    count = module.distinct_positions(x, values, positions)
     if count < 0:
         return None
     order = np.argsort(values[:count])
     ranks = np.empty(count, dtype=np.int64)
     ranks[order] = np.arange(count)
     return values[order], ranks[positions]
+
+
+def _is_varied(module: Any, x: Array) -> bool:
+    """Whether more than half of the numbers are distinct."""
+    room = np.empty(len(x) // 2), np.empty(len(x), dtype=np.int64)
+    return bool(module.distinct_positions(x, *room) < 0)
 
 
 @twin(native_distinct_positions)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -92,6 +93,36 @@ inline bool distinct_positions(const double* x, Int n, DistinctNumbers& distinct
     for (Int r = 0; r < n; ++r)
         if ((out[r] = distinct.position(x[r])) < 0) return false;
     return true;
+}
+
+// The hash by which distinct numbers are sampled.
+inline std::uint64_t sample_hash(double x) {
+    std::uint64_t word;
+    std::memcpy(&word, &x, sizeof word);
+    word *= 0x9E3779B97F4A7C15u;
+    return (word ^ (word >> 29)) * 0x9E3779B97F4A7C15u;
+}
+
+// Distinct numbers of x (n,) whose hashes begin with `zeros` zeros, which are made more until at most `most` are left; NaN
+// is no number.
+inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int& zeros) {
+    const auto largest = [&] { return zeros < 64 ? ~std::uint64_t(0) >> zeros : std::uint64_t(0); };
+    std::uint64_t bound = largest();
+    DistinctNumbers distinct(most + 1);
+    for (Int r = 0; r < n; ++r) {
+        const double value = x[r] + 0.0;
+        if (sample_hash(value) > bound || value != value) continue;
+        distinct.position(value);
+        while (static_cast<Int>(distinct.values.size()) > most) {
+            ++zeros;
+            bound = largest();
+            DistinctNumbers fewer(most + 1);
+            for (const double one : distinct.values)
+                if (sample_hash(one) <= bound) fewer.position(one);
+            distinct = std::move(fewer);
+        }
+    }
+    return distinct.values;
 }
 
 // Nodes that divide ordered bits: entry (bits - base) >> shift of a node, counted from `first`, is a cell, or another node.

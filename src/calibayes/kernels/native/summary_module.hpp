@@ -1,6 +1,8 @@
 // Python interface of the kernels that summarize columns of numbers.
 #pragma once
 
+#include <nanobind/stl/pair.h>
+
 #include "checks.hpp"
 #include "ordered.hpp"
 
@@ -49,6 +51,19 @@ inline Int distinct_positions(In<double, 1> x, Out<double, 1> values, Out<Int, 1
     return static_cast<Int>(distinct.values.size());
 }
 
+// The number of sampled distinct numbers, which are written, and of zeros with which their hashes begin.
+inline std::pair<Int, Int> distinct_sample(In<double, 1> x, Int zeros, Out<double, 1> values) {
+    const Int most = static_cast<Int>(values.shape(0));
+    demand_aligned(x, "numbers (n,)");
+    demand_aligned(values, "distinct numbers");
+    demand(most > 0 && most < MOST_SIZE, "expected room for at least one and fewer than 2^31 distinct numbers");
+    demand(zeros >= 0 && zeros < 64, "hashes must begin with 0 to 63 zeros");
+    nb::gil_scoped_release free;
+    const std::vector<double> found = calibayes::distinct_sample(x.data(), static_cast<Int>(x.shape(0)), most, zeros);
+    std::copy(found.begin(), found.end(), values.data());
+    return {static_cast<Int>(found.size()), zeros};
+}
+
 // The number of cells with rows, which are written to `entries` in any order; `out` must be zero.
 inline Int tally_cells(In<double, 1> x, In<double, 1> weight, Bits base, In<Int, 1> shift, In<Int, 1> first,
                        Children child, Out<double, 2> out, Out<Int, 1> entries) {
@@ -80,6 +95,7 @@ inline void weigh_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1>
 inline void define(nb::module_& m) {
     m.def("distinct_positions", distinct_positions, nb::arg("x").noconvert(), nb::arg("values").noconvert(),
           nb::arg("positions").noconvert());
+    m.def("distinct_sample", distinct_sample, nb::arg("x").noconvert(), nb::arg("zeros"), nb::arg("values").noconvert());
     m.def("tally_cells", tally_cells, nb::arg("x").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("base").noconvert(), nb::arg("shift").noconvert(), nb::arg("first").noconvert(),
           nb::arg("child").noconvert(), nb::arg("out").noconvert(), nb::arg("entries").noconvert());

@@ -13,7 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array
-from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.arrow.stream import Rows
 from calibayes.tables.streams.chunk import Chunk, chunk_rows
 from calibayes.tables.text import counted
 
@@ -34,7 +34,9 @@ class TableSource:
     def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
         table = self.table.select(list(columns))
         for first in range(0, self.rows, self.size):
-            yield Rows(first, min(self.size, self.rows - first), partial(table.slice, first, self.size))
+            yield Rows(
+                first, min(self.size, self.rows - first), "the table", partial(table.slice, first, self.size)
+            )
 
 
 @dataclass(frozen=True)

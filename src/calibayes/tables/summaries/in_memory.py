@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.levels.distinct_sample import distinct_sample
 from calibayes.kernels.levels.ordered_cells import cell_weights, distinct_positions
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import is_sparse
@@ -17,14 +18,17 @@ from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cells import divided
 from calibayes.tables.summaries.centers import column_centers
-from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.level_weights import level_weights
 from calibayes.tables.summaries.sample import Sample, sample_of
 from calibayes.tables.summaries.summary import Moments, TableSummary
 from calibayes.tables.summaries.weights import summable
-from calibayes.tables.table import Table, numeric_columns, numeric_matrix, refuse_all_missing
+from calibayes.tables.table import LARGEST, Table, numeric_columns, numeric_matrix, refuse_all_missing
 
 Result = TypeVar("Result")
+
+KEPT_ROWS = 2**14
+"""Rows of a table up to which the positions of values among the distinct ones are kept, not found again."""
 
 
 def summary_of(table: Table, weight: Array, codes: Array | None = None) -> TableSummary:
@@ -98,8 +102,11 @@ class InMemory(TableSummary):
         return ~self.head.missing_mask(j) if self.missing_rows(j) else slice(None)
 
     def _known_numbers(self, j: int) -> Array:
-        numbers = numeric_matrix(self.head, [j])[:, 0].astype(np.float64, copy=False)
-        return numbers[self._known(j)]
+        numbers = np.ascontiguousarray(self.head.column(j)[self._known(j)], dtype=np.float64)
+        is_checked = self._is_complete or not len(numbers)
+        if not is_checked and (numbers.min() < -LARGEST or numbers.max() > LARGEST):
+            numeric_matrix(self.head, [j])  # raises ValueError
+        return numbers
 
     def _summary(self, j: int) -> ColumnSummary:
         if not self.is_numeric(j):
@@ -117,18 +124,22 @@ class InMemory(TableSummary):
             if self._counts_rows
             else np.bincount(positions, self._weights[self._known(j)], size)
         )
-        return ColumnSummary(values, values, rows, weights, True, lambda: self._class_weights(j, size))
+        kept = positions if self.n <= KEPT_ROWS else None
+        return values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
 
-    def _class_weights(self, j: int, size: int) -> Array:
+    def _class_weights(self, j: int, size: int, positions: Array | None) -> Array:
         """Weights by class of a column with a cell for each of its distinct values, (cells, k + 1)."""
         known, columns = self._known(j), self.k + 1
-        if self.is_numeric(j):
-            found = distinct_positions(self._known_numbers(j), size)
-            positions = np.zeros(0, dtype=np.int64) if found is None else found[1]
-        else:
-            positions = distinct_values(self.head, j)[1][known]
+        positions = self._positions(j, size) if positions is None else positions
         cells = positions * columns + self._labels[known] % columns  # -1, no label, becomes the last column
         return np.bincount(cells, self._weights[known], size * columns).reshape(size, columns)
+
+    def _positions(self, j: int, size: int) -> Array:
+        """Positions of the known values of column j among its distinct ones, of which there are ``size``."""
+        if not self.is_numeric(j):
+            return distinct_values(self.head, j)[1][self._known(j)]
+        found = distinct_positions(self._known_numbers(j), size)
+        return np.zeros(0, dtype=np.int64) if found is None else found[1]
 
     def _divided(self, j: int, numbers: Array) -> ColumnSummary:
         """The summary of a column with very many distinct numbers."""
@@ -139,15 +150,16 @@ class InMemory(TableSummary):
             labels = self._labels[self._known(j)]
             return cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[counts.entries]
 
-        return cells_summary(counts, count_classes)
+        return cells_summary(counts, distinct_sample(numbers, column.MOST_SAMPLED), count_classes)
 
     @cached_property
     def _is_complete(self) -> bool:
-        """Whether the table is a matrix of numbers without missing ones."""
+        """Whether the table is a matrix of numbers, none of them missing or too large."""
         content = self.head.content
-        if isinstance(content, tuple) or content.dtype.kind not in "fiub":
+        if isinstance(content, tuple) or content.dtype.kind not in "fiu":
             return False
-        return not np.isnan(self.head.value_range(content)[0])
+        low, high = self.head.value_range(content)
+        return low >= -LARGEST and high <= LARGEST  # false for NaN
 
     @cached_property
     def _counts_rows(self) -> bool:

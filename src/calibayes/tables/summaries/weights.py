@@ -23,11 +23,20 @@ def summable(weight: Array) -> Array:
     A weight changes by at most the rounding error of the sum of all weights. Whole numbers do not change.
 
     >>> weight = summable(np.array([0.1, 0.2, 0.3]))
-    >>> weight[0] + (weight[1] + weight[2]) == (weight[0] + weight[1]) + weight[2]
+    >>> bool(weight[0] + (weight[1] + weight[2]) == (weight[0] + weight[1]) + weight[2])
     True
     """
+    return rounded(weight, rounding_unit(weight))
+
+
+def rounding_unit(weight: Array) -> float:
+    """The power of two whose multiples the weights (n,) of all rows are rounded to by `summable`."""
     _, exponent = math.frexp(float(weight.sum()))
-    unit = math.ldexp(1.0, max(exponent - SUM_BITS, -1000))
+    return math.ldexp(1.0, max(exponent - SUM_BITS, -1000))
+
+
+def rounded(weight: Array, unit: float) -> Array:
+    """Weights rounded to multiples of a power of two."""
     return np.asarray(np.rint(weight / unit) * unit)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from calibayes.tables.streams.partitions import partition_texts, partition_types, partition_values
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import partition_texts, partition_types, partition_values
 from calibayes.tables.text import listed
 
 KINDS = {
@@ -64,11 +64,11 @@ def _files_of(path: str) -> list[FoundFile]:
         return _expanded(inner, filesystem)
     local = fs.LocalFileSystem()
     if os.path.exists(path):
-        return _expanded(str(Path(path).absolute()), local)
+        return _expanded(Path(path).absolute().as_posix(), local)
     matches = sorted(glob.glob(path, recursive=True))
     if not matches:
         raise ValueError(f"there is no file {path!r}, and none that it matches as a pattern")
-    return [file for match in matches for file in _expanded(str(Path(match).absolute()), local)]
+    return [file for match in matches for file in _expanded(Path(match).absolute().as_posix(), local)]
 
 
 def _expanded(path: str, filesystem: Any) -> list[FoundFile]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any
 
-from calibayes.tables.streams.pyarrow_modules import pyarrow
+from calibayes.tables.streams.arrow.batches import tables_of
 
 
 class RowGroup:
@@ -56,18 +56,3 @@ class RowGroup:
     def _restart(self) -> None:
         """Let go of what was read."""
         self._tables, self._next = iter(()), 0
-
-
-def tables_of(batches: Iterator[Any], size: int) -> Iterator[Any]:
-    """Batches of any size as tables of ``size`` rows, the last one of fewer."""
-    pa, waiting, rows = pyarrow(), [], 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        while rows >= size:
-            table = pa.Table.from_batches(waiting)
-            yield table.slice(0, size)
-            rows -= size
-            waiting = table.slice(size).to_batches() if rows else []
-    if rows:
-        yield pa.Table.from_batches(waiting)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import place_named, read_twice
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import with_partition
 
+LARGE_BATCH = 2**20
+"""A local file that has batches of more rows is mapped into memory, so that no batch is read as a whole."""
 MAGIC = b"ARROW1"
 """First bytes of a file that can be read at any place; others hold a stream."""
 
@@ -25,13 +27,22 @@ class IpcFile:
     partition: Mapping[str, Any]
 
     group_name: ClassVar[str] = "batch"
+    stages: ClassVar[int] = 1
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
-        with _opened(self.path, self.filesystem, [self.schema.names.index(name) for name in columns]) as file:
+        fields = [self.schema.names.index(name) for name in columns]
+        with self._opened(fields) as file:
             for number in numbers:
-                batch = file.get_batch(number)
+                batch = file.get_batch(number).select(list(columns))
                 for start in range(0, batch.num_rows, size):
-                    yield batch.slice(start, size)
+                    yield valid(batch.slice(start, size))
+
+    def _opened(self, fields: Sequence[int]) -> Any:
+        """The open file. One with large batches is mapped; pyarrow then copies nothing if all of its fields are read."""
+        fs = module_of_pyarrow("fs")
+        if max(self.group_rows) > LARGE_BATCH and isinstance(self.filesystem, fs.LocalFileSystem):
+            return _opened(self.path, fs.LocalFileSystem(use_mmap=True), None)
+        return _opened(self.path, self.filesystem, fields)
 
 
 def opened_ipc(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcFile:
@@ -40,12 +51,19 @@ def opened_ipc(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcF
     def read() -> IpcFile:
         with _opened(path, filesystem, None) as file:
             schema = file.schema
+            names = schema.names  # raises UnicodeDecodeError if a name is damaged
         with _opened(path, filesystem, [0]) as file:
             sizes = tuple(file.get_batch(i).num_rows for i in range(file.num_record_batches))
-        further = {name: value for name, value in partition.items() if name not in schema.names}
+        further = {name: value for name, value in partition.items() if name not in names}
         return IpcFile(path, filesystem, schema, sizes, further)
 
     return read_twice(read, path)
+
+
+def valid(batch: Any) -> Any:
+    """The batch. Raises ValueError if it is damaged: places of text outside of it would be read otherwise."""
+    batch.validate(full=True)
+    return batch
 
 
 def _opened(path: str, filesystem: Any, fields: Sequence[int] | None) -> Any:
@@ -78,7 +96,7 @@ class IpcStreamFile:
         """All batches, with the columns of the partition."""
         with place_named(self.path), _stream(self.path, self.filesystem) as reader:
             for batch in reader:
-                yield with_partition(batch, columns, self.partition)
+                yield with_partition(valid(batch), columns, self.partition)
 
 
 def opened_ipc_stream(path: str, filesystem: Any, partition: Mapping[str, Any]) -> IpcStreamFile:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from calibayes.tables.streams.arrow_columns import is_text
+from calibayes.tables.streams.arrow.columns import is_text
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import read_twice
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow
 
 BUFFER = 2**18
 """Bytes of a column of a local file that are read at a time, so that no column of a large row group is held compressed."""
@@ -25,6 +25,7 @@ class ParquetFile:
     partition: Mapping[str, Any]
 
     group_name: ClassVar[str] = "row group"
+    stages: ClassVar[int] = 4
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
         text = [name for name in columns if is_text(self.schema.field(name).type)]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from calibayes.tables.csv_file import Markers, NumberFormat, found_numbers
-from calibayes.tables.streams.csv_look import CsvLook
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
 from calibayes.tables.streams.faults import place_named
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow, pyarrow
+from calibayes.tables.streams.files.csv_look import CsvLook
+from calibayes.tables.streams.files.partitions import with_partition
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**21
 """Bytes that pyarrow parses at a time."""
 FAILED_COLUMN = re.compile(r"In CSV column #(\d+)")
 """How pyarrow names a column with a cell that it cannot convert."""

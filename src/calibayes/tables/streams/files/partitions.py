@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from calibayes.tables.streams.pyarrow_modules import pyarrow
+from calibayes.tables.streams.arrow.modules import pyarrow
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 """The name that Hive gives a missing value."""

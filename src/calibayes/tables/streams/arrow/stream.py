@@ -10,17 +10,23 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.tables.origin import Origin
+from calibayes.tables.streams.arrow.layout import EmptyTable, Layout
+from calibayes.tables.streams.arrow.repetition import Repetition
 from calibayes.tables.streams.chunk import Chunk
-from calibayes.tables.streams.layout import EmptyTable, Layout
-from calibayes.tables.streams.repetition import Repetition
+from calibayes.tables.streams.faults import place_named
 
 
 class Rows(NamedTuple):
-    """Consecutive rows: the number of the first one, how many, and a function that reads them as a table of Arrow."""
+    """Consecutive rows."""
 
     first: int
+    """Number of the first one."""
     number: int
+    """How many they are."""
+    place: str
+    """Where they are, for messages."""
     read: Callable[[], Any]
+    """Reads them as a table of Arrow."""
 
 
 class ArrowSource(Protocol):
@@ -77,5 +83,7 @@ class ArrowStream:
 
 
 def _load(layout: Layout, shared: EmptyTable, rows: Rows, repetition: Repetition | None) -> Chunk:
-    chunk = layout.chunk(shared, rows.read(), rows.first)
+    table = rows.read()
+    with place_named(rows.place):
+        chunk = layout.chunk(shared, table, rows.first)
     return chunk if repetition is None else repetition.check(chunk)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from calibayes.tables.streams.arrow_stream import Rows
-from calibayes.tables.streams.repetition import Repetition
-from calibayes.tables.streams.row_groups import tables_of
+from calibayes.tables.streams.arrow.batches import tables_of
+from calibayes.tables.streams.arrow.repetition import Repetition
+from calibayes.tables.streams.arrow.stream import Rows
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SequentialSource:
         first = 0
         with closing(_resumed(partial(self.read, columns))) as batches:
             for table in tables_of(batches, self.size):
-                yield Rows(first, table.num_rows, partial(_same, table.select(list(columns))))
+                yield Rows(first, table.num_rows, self.where, partial(_same, table.select(list(columns))))
                 first += table.num_rows
         if first == 0:
             raise ValueError(f"{self.where} has no rows")

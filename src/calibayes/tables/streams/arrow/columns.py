@@ -10,7 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.read import series_values
-from calibayes.tables.streams.pyarrow_modules import pyarrow
+from calibayes.tables.streams.arrow.modules import pyarrow
 
 
 def is_text(kind: Any) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from calibayes.tables.streams.arrow.modules import pyarrow
+from calibayes.tables.streams.arrow.sequential import SequentialSource
 from calibayes.tables.streams.chunk import chunk_rows
 from calibayes.tables.streams.faults import place_named
-from calibayes.tables.streams.pyarrow_modules import pyarrow
-from calibayes.tables.streams.sequential import SequentialSource
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,25 @@ def _polars_batches(frame: Any, size: int, columns: Sequence[str]) -> Iterator[A
 
 def read_factory(make: Callable[[], Any]) -> Readable:
     """A function that returns a fresh reader of Arrow batches each time: of a database driver (ADBC), of a query."""
-    with place_named("the reader"), _reader(make()) as reader:
+    return _read_made(make, "the reader")
+
+
+def _read_made(make: Callable[[], Any], where: str) -> Readable:
+    with place_named(where), _reader(make()) as reader:
         schema = reader.schema
-    return sequential(schema, schema.empty_table(), partial(_factory_batches, make), "the reader")
+    return sequential(schema, schema.empty_table(), partial(_made_batches, make, where), where)
 
 
-def _factory_batches(make: Callable[[], Any], columns: Sequence[str]) -> Iterator[Any]:
-    with place_named("the reader"), _reader(make()) as reader:
+def _made_batches(make: Callable[[], Any], where: str, columns: Sequence[str]) -> Iterator[Any]:
+    is_empty = True
+    with place_named(where), _reader(make()) as reader:
         for batch in reader:
+            is_empty = False
             yield batch.select(list(columns))
+    if is_empty:
+        raise ValueError(
+            f"{where} has no rows; if it was read before and cannot be read again, pass a function that makes a new one"
+        )
 
 
 def _reader(made: Any) -> Any:
@@ -96,8 +106,7 @@ def _reader(made: Any) -> Any:
 
 def read_exporter(source: Any) -> Readable:
     """An object with ``__arrow_c_stream__`` that can be exported again and again."""
-    readable = read_factory(lambda: source)
-    return Readable(readable.schema, readable.frame, readable.source, f"the {type(source).__name__}")
+    return _read_made(lambda: source, f"the {type(source).__name__}")
 
 
 def read_scanned(dataset: Any) -> Readable:

@@ -8,21 +8,21 @@ from functools import partial
 from typing import Any
 
 from calibayes.tables.csv_file import Markers
-from calibayes.tables.streams.arrow_readers import Readable, read_scanned, sequential
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
+from calibayes.tables.streams.arrow.readers import Readable, read_scanned, sequential
 from calibayes.tables.streams.chunk import chunk_rows
-from calibayes.tables.streams.csv_files import CsvFile, opened_csv
-from calibayes.tables.streams.csv_look import looked_at
-from calibayes.tables.streams.files import FoundFile
-from calibayes.tables.streams.grouped_files import GroupedFile, GroupedSource, same_columns
-from calibayes.tables.streams.ipc_files import (
+from calibayes.tables.streams.files.csv import CsvFile, opened_csv
+from calibayes.tables.streams.files.csv_look import looked_at
+from calibayes.tables.streams.files.found import FoundFile
+from calibayes.tables.streams.files.grouped import GroupedFile, GroupedSource, same_columns
+from calibayes.tables.streams.files.ipc import (
     IpcStreamFile,
     is_ipc_stream,
     opened_ipc,
     opened_ipc_stream,
 )
-from calibayes.tables.streams.parquet_files import ParquetFile, opened_parquet
-from calibayes.tables.streams.partitions import with_partition_fields
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow, pyarrow
+from calibayes.tables.streams.files.parquet import ParquetFile, opened_parquet
+from calibayes.tables.streams.files.partitions import with_partition_fields
 
 
 def read_parquet_files(files: Sequence[FoundFile], where: str) -> Readable:

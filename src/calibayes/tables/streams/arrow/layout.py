@@ -14,9 +14,9 @@ from calibayes.core.protocols import Array
 from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.origin import Origin, origin_of
 from calibayes.tables.read import refuse_duplicate_names
-from calibayes.tables.streams.arrow_columns import stored_column
+from calibayes.tables.streams.arrow.columns import stored_column
+from calibayes.tables.streams.arrow.modules import pyarrow
 from calibayes.tables.streams.chunk import Chunk
-from calibayes.tables.streams.pyarrow_modules import pyarrow
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted, listed
 

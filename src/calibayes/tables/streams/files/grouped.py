@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.arrow.modules import pyarrow
+from calibayes.tables.streams.arrow.stream import Rows
 from calibayes.tables.streams.faults import read_twice
-from calibayes.tables.streams.partitions import with_partition
-from calibayes.tables.streams.pyarrow_modules import pyarrow
-from calibayes.tables.streams.row_groups import RowGroup
-
-STAGES = 4
-"""Parts of the columns of a group that is cut into several chunks. The chunks must be decoded one after another, but while
-a thread decodes the second part of a chunk, another one can decode the first part of the next chunk."""
+from calibayes.tables.streams.files.partitions import with_partition
+from calibayes.tables.streams.files.row_groups import RowGroup
 
 
 class GroupedFile(Protocol):
@@ -24,6 +20,14 @@ class GroupedFile(Protocol):
     @property
     def group_name(self) -> str:
         """What a group is called: "row group", "batch"."""
+
+    @property
+    def stages(self) -> int:
+        """In how many parts the columns of a group are read that is cut into several chunks.
+
+        Its chunks must be decoded one after another. With several parts, a thread can decode the first part of a chunk
+        while another one decodes the second part of the chunk before.
+        """
 
     @property
     def path(self) -> str: ...
@@ -63,7 +67,7 @@ class GroupedSource:
         for file in self.files:
             for numbers in neighbors(file.group_rows, self.size):
                 rows = sum(file.group_rows[i] for i in numbers)
-                stages = STAGES if rows > self.size else 1
+                stages = file.stages if rows > self.size else 1
                 read = [
                     RowGroup(partial(_batches, file, numbers, tuple(some)), rows, self.size)
                     for some in shares(columns, stages)
@@ -72,7 +76,7 @@ class GroupedSource:
                 for number in range(len(read[0])):
                     before = number * self.size
                     load = partial(_read_chunk, read, number, tuple(columns), place)
-                    yield Rows(first + before, min(self.size, rows - before), load)
+                    yield Rows(first + before, min(self.size, rows - before), place, load)
                 first += rows
 
 
