@@ -131,9 +131,8 @@ def class_sums(
     incomplete = np.isnan(rows).any(axis=1)
     if left_out is not None or not incomplete.any():
         return _class_sums(rows, centers, square, steps, left_out)
-    order = np.argsort(
-        incomplete, kind="stable"
-    )  # complete rows, which take half of the products, by themselves
+    # Complete rows, which take half of the products, by themselves.
+    order = np.argsort(incomplete, kind="stable")
     parts = np.split(order, [len(order) - int(incomplete.sum())])
     by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
     back = np.argsort(order)
