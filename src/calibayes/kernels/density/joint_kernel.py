@@ -107,8 +107,8 @@ class ClassSums(NamedTuple):
 
 def concatenate(parts: Sequence[ClassSums]) -> ClassSums:
     """The sums for the rows of all parts, which must have the same steps."""
-    sums, nearest = [part.sums for part in parts], [part.nearest for part in parts]
-    return ClassSums(parts[0].steps, np.concatenate(sums, axis=1), np.concatenate(nearest))
+    sums = np.concatenate([part.sums for part in parts], axis=1)
+    return ClassSums(parts[0].steps, sums, np.concatenate([part.nearest for part in parts]))
 
 
 def steps_up_to(step: int) -> Sequence[int]:
