@@ -19,10 +19,13 @@ constexpr Int WORTH = 8;        // rows per cell of a group from which its table
 template <class N>
 struct Held {
     Int groups, members;
-    std::vector<N> last, digits;
+    std::vector<N> last, digits, repeated;
     std::vector<std::uint32_t> first;
 
-    operator Groups<N>() const { return {groups, members, last.data(), digits.data(), first.data()}; }
+    Int line() const { return groups <= FEW ? groups : LINE; }
+    operator Groups<N>() const {
+        return {groups, members, last.data(), digits.data(), first.data(), line(), repeated.empty() ? nullptr : repeated.data()};
+    }
 };
 
 class Grouping {
@@ -72,8 +75,10 @@ class Grouping {
     // The groups for a packed table with `pad` numbers per cell.
     template <class N>
     Held<N> with(Int pad) const {
-        Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}};
+        Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}, {}};
         for (const std::uint32_t digits : radix) held.last.push_back(static_cast<N>(digits - 1));
+        for (Int r = 0; r < REPEATED && members == 1 && groups <= FEW; ++r)
+            held.repeated.insert(held.repeated.end(), held.last.begin(), held.last.end());
         for (const std::uint32_t cell : first) held.first.push_back(cell * static_cast<std::uint32_t>(pad));
         return held;
     }
