@@ -6,6 +6,7 @@ python check.py --oldest            a smoke test with the oldest versions that p
 python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
 python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
+python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
@@ -27,6 +28,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent
 PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "-n", "auto"]
+TORCH = "torch==2.13.0"
 QUICK_TESTS = [
     "tests/laws/test_families.py",
     "tests/laws/test_laws.py",
@@ -124,6 +126,20 @@ def python_steps(interpreter: str) -> list[Step]:
     return [*environment_steps(name, ["."], {}, interpreter), smoke_step(name)]
 
 
+def torch_steps() -> list[Step]:
+    """The tests of arrays on a device with PyTorch, installed first: its wheel brings what it needs."""
+    python = python_of(Path("build/torch"))
+    environment, install = environment_steps("torch", [TORCH], {})
+    tests = [python, "-m", "pytest", "-n", "auto", "tests/array_api", "tests/contract/test_scikit_learn.py"]
+    return [
+        environment,
+        install,
+        Step("installation (calibayes)", [python, "-m", "pip", "install", "--quiet", ".[dev]"]),
+        Step("tests with PyTorch", [*tests, "-k=array_api"]),
+        Step("benchmark device", [python, "benchmarks/scale/device.py", "--quick"]),
+    ]
+
+
 def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
     """Steps of the quick or of the full check, in order."""
     if quick:
@@ -137,6 +153,7 @@ def chosen_steps(options: argparse.Namespace) -> list[Step]:
         "oldest": oldest_steps,
         "newest": newest_steps,
         "no_compiler": no_compiler_steps,
+        "torch": torch_steps,
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
         "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
@@ -173,6 +190,9 @@ def main() -> int:
     )
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
+    parser.add_argument(
+        "--torch", action="store_true", help="run the tests of arrays on a device with PyTorch"
+    )
     parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")
     parser.add_argument("--python", help="run a smoke test with another interpreter, such as python3.13")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")

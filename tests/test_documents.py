@@ -15,7 +15,7 @@ from calibayes.files import describe_file
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
-    *("docs/saved-models.md", "docs/format.md"),
+    *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
 )
 MODULES = sorted(
     module.name
@@ -42,11 +42,15 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)],
-    ids=["README", "saved-models", "reference"],
+    [
+        *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
+        *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
+    ],
+    ids=["README", "saved-models", "reference", "checkpoints", "federated-ml", "federated-rc"],
 )
-def test_output_in_documents_is_true(name, number, tmp_path, capsys):
+def test_output_in_documents_is_true(name, number, tmp_path, monkeypatch, capsys):
     """The text block after a code block is what the code prints."""
+    monkeypatch.chdir(tmp_path)  # some write files
     text = (ROOT / name).read_text(encoding="utf-8")
     code, shown = re.findall(r"```python\n((?:(?!```).)*)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)[
         number

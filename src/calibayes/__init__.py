@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from calibayes.estimators.presets.trade_off import TradeOffCV
     from calibayes.estimators.presets.tree import TreeAugmentedNB
     from calibayes.estimators.trees.classifier import CalibratedTrees
-    from calibayes.files.errors import ModelFileError
     from calibayes.files.model_file import load, save
+    from calibayes.storage.errors import ModelFileError
 
 _LATER = {
     "AODE": "estimators.presets.aode",
@@ -53,7 +53,7 @@ _LATER = {
     "LogDensityFeatures": "estimators.log_density.features",
     "LogUnivariateClassifier": "estimators.log_density.classifier",
     "MixtureDiscriminantAnalysis": "estimators.presets.mixture",
-    "ModelFileError": "files.errors",
+    "ModelFileError": "storage.errors",
     "PosteriorMixture": "estimators.ensemble.posterior_mixture",
     "SkippedMemberWarning": "estimators.ensemble.fit",
     "SparseLogBivariateClassifier": "estimators.log_density.classifier",

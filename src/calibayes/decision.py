@@ -15,7 +15,7 @@ def most_probable(log_posterior: Array) -> Array:
 
 def log_odds(log_posterior: Array) -> Array:
     """Log odds of the second of two classes, (n,)."""
-    return np.asarray(log_posterior[:, 1] - log_posterior[:, 0])
+    return log_posterior[:, 1] - log_posterior[:, 0]
 
 
 def least_cost(posterior: Array, costs: Array) -> Array:

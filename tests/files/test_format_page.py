@@ -17,10 +17,12 @@ from calibayes.datasets import load_penguins
 from calibayes.encoders import Dense, Grid, Levels
 from calibayes.encoders.dense_parts import AsinhScaled, Indicators
 from calibayes.families import KernelDensity
-from calibayes.files import codec, container, model_file, strict_json
-from calibayes.files.codec import Reader, Writer
+from calibayes.files import model_file
 from calibayes.files.objects import READS, WRITES
 from calibayes.files.pandas_values import pandas_writes
+from calibayes.storage import codec, container, strict_json
+from calibayes.storage.codec import Reader, Writer
+from calibayes.storage.document import FORMAT_VERSION
 from calibayes.tables.read import read_frame
 from calibayes.tables.summaries import summary_of
 from tests.files import plain_reader
@@ -136,7 +138,7 @@ def test_the_types_of_tensors_and_the_limits_are_named():
     assert f"{container.MOST_AXES} axes" in text
     assert f"A tuple of {codec.SHORTEST:,} or more entries" in text
     assert model_file.MOST_BYTES == 2**33
-    assert f"`format_version` ({model_file.FORMAT_VERSION})" in PAGE
+    assert f"`format_version` ({FORMAT_VERSION})" in PAGE
 
 
 # -- the formulas ----------------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from typing import get_args
 import pytest
 
 from calibayes import dependence, encoders, engines, families, learn, rules
-from calibayes.files.annotations import field_types, fits
-from calibayes.files.objects import field_names
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES
+from calibayes.storage.annotations import field_types, fits
+from calibayes.storage.value_objects import field_names
 from tests.contract.test_scikit_learn import ESTIMATORS as PUBLIC
 
-OF_TRAINING = {"DataSums", "Entry", "PairStatistics", "Plan", "Progress", "Run", "Trained"}
+OF_TRAINING = {"DataSums", "Entry", "PairStatistics", "Plan", "Progress", "Run", "RunSnapshot", "Trained"}
 """What exists while a model is trained, and in no fitted model."""
 
 

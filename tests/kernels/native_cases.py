@@ -13,6 +13,7 @@ from calibayes.kernels.density import joint_kernel
 from calibayes.kernels.levels import bin_codes, counts, flags, grid
 from calibayes.kernels.numbers import events, gaussian, moments
 from calibayes.kernels.posterior import fused, logspace
+from tests.kernels.cell_cases import CELL_CASES
 from tests.kernels.tree_cases import TREE_CASES
 
 
@@ -270,7 +271,7 @@ def kernel_sum_around_arguments(
 
 
 CASES = {
-    **{name: Case(*case) for name, case in TREE_CASES.items()},
+    **{name: Case(*case) for name, case in (TREE_CASES | CELL_CASES).items()},
     "kernel_sums_around": Case(joint_kernel.kernel_sums_around, kernel_sum_around_arguments),
     "kernel_sums": Case(joint_kernel.kernel_sums, kernel_sum_arguments),
     "position_counts": Case(grid.position_counts, position_count_arguments),

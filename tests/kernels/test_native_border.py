@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.levels.ordered_cells import root_tree
 from calibayes.kernels.partitions.byte_columns import byte_columns
 from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
 from calibayes.kernels.partitions.nodes import Split, SplitOptions
@@ -219,6 +220,10 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "assess": (weights, labels, *row_weights, 0.0),
         "largest_codes": (codes,),
         "narrow_into": (codes.copy(), codes, np.full(d, 2)),
+        "distinct_positions": (weight, 1 + k),
+        "distinct_sample": (weight, 1 + k),
+        "cell_counts": (weight, weight, root_tree()),
+        "cell_weights": (weight, root_tree(), labels, weight, 1 + k),
         "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),
         "kernel_sums_around": (x, np.ones((d + 2, d)), np.ones(d), ends, 1.0, [0, 1]),
     }

@@ -18,13 +18,18 @@ def source_of(case, rows=None):
     return ArraySource({"x": case.columns}, labels, rng.uniform(0.5, 2.0, n), np.zeros(n), rows)
 
 
-def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha=0.0, **options):
-    """A run after the given number of updates."""
+def begun(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha=0.0, **options):
+    """A run before its first pass, and the statistics that it starts from."""
     prior = ClassPrior(alpha=class_alpha).bind(Layout(CLASSES, ()))
     family = rule.adapt(case.family) if isinstance(rule, AdaptsFamilies) else case.family
     model = Product(prior, {"x": family})
     model = model.prepare(data_sums(model, source, engine, case.k).statistics)
     begin = start_statistics(model, source, engine, start, case.k)
-    run_ = Run(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options)
+    return Run(model, rule, rule.begin(model, begin), stop=Never(), limit=updates, **options), begin
+
+
+def run(case, rule, engine, source, start=STARTS["data"], updates=6, class_alpha=0.0, **options):
+    """A run after the given number of updates."""
+    run_, _ = begun(case, rule, engine, source, start, updates, class_alpha, **options)
     learn([run_], source, engine)
     return run_

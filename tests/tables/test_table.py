@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -25,6 +26,13 @@ def test_distinct_values_of_some_rows_are_those_of_their_own_table(selection):
     for left, right in zip(distinct_values(before, 0), distinct_values(after, 0), strict=True):
         assert_array_equal(left, right)
     assert_array_equal(after.missing_mask(0), [False, True, False])
+
+
+def test_missing_categories_of_a_pyarrow_table_are_missing():
+    table = read_frame(pa.table({"town": pa.array(["b", None, "a"]).dictionary_encode()}))
+    assert table.column(0).tolist() == ["b", None, "a"]
+    numbers = read_frame(pa.table({"size": pa.array([2, None, 1]).dictionary_encode()}))
+    assert numbers.missing_mask(0).tolist() == [False, True, False]
 
 
 def test_missing_values_are_counted():

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 from uuid import uuid4
 
@@ -35,6 +36,12 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             part.unlink()
         raise
     _flush_folder(target.parent)
+
+
+def require_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raises OSError if `replaced_file` cannot write there; a nameless file is made beside it."""
+    with TemporaryFile(dir=_target(os.fsdecode(path)).parent):
+        pass
 
 
 def _target(path: str) -> Path:

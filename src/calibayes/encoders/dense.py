@@ -23,6 +23,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.kernels.numbers import missing
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile
 from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summaries.weights import reaches
 from calibayes.tables.table import Table, numeric_matrix
 
 NORMAL_QUARTILES = 1.35
@@ -218,7 +219,7 @@ def _fitted_parts(
 def _is_indicated(summary: TableSummary, j: int) -> bool:
     """Whether missing values of column j are frequent enough for an indicator."""
     least = max(INDICATED_SHARE * summary.total_weight, INDICATED_ROWS * summary.unit)
-    return summary.missing_weight(j) >= least
+    return bool(reaches(summary.missing_weight(j), least))
 
 
 def _asinh_scaling(matrix: Array, weight: Array) -> AsinhScaled:

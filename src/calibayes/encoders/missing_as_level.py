@@ -19,6 +19,7 @@ from calibayes.core.verify import (
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summaries.weights import reaches
 from calibayes.tables.table import Table
 
 
@@ -60,7 +61,7 @@ class MissingAsLevel:
             indices=tuple(indices),
             inner_places=inner_places,
             has_missing=tuple(
-                is_empty or (summary.missing_weight(j) >= least and not summary.is_derived(j))
+                is_empty or (reaches(summary.missing_weight(j), least) and not summary.is_derived(j))
                 for j, is_empty in zip(indices, all_missing, strict=True)
             ),
         )

@@ -21,8 +21,8 @@ from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.partitions.byte_columns import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
+from calibayes.kernels.threads import map_row_ranges
 from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.table import Table
 

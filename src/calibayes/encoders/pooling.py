@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.summaries.weights import reaches
 
 
 @dataclass(frozen=True)
@@ -42,4 +43,4 @@ class Pooling:
             return np.ones(len(weights), dtype=bool)
         is_frequent = np.zeros(len(weights), dtype=bool)
         is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
-        return is_frequent & (weights >= self.rare)
+        return is_frequent & reaches(weights, self.rare)

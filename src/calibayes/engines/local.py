@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Engine, Parts
-from calibayes.kernels.dispatch import ordered_map, reuse_threads, thread_limit
+from calibayes.kernels.threads import ordered_map, reuse_threads, thread_limit
 
 
 class _Limit:
@@ -100,6 +100,11 @@ def chosen_engine(engine: Any, n_jobs: Any) -> Engine:
         )
     chosen: Engine = engine
     return chosen
+
+
+def is_distributed(engine: Any) -> bool:
+    """Whether an engine runs functions in other processes, which cannot change anything in this one."""
+    return bool(getattr(engine, "is_distributed", False))
 
 
 def engine_for(n_jobs: int | None) -> Serial | Threads:

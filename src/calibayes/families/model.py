@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import add, or_
 from typing import Any, cast
 
 import numpy as np
@@ -280,7 +281,7 @@ class Product(VerifiedParts):
     def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
         """Valid statistics of every family; a class that a family freezes keeps its class count too."""
         checked = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
-        frozen_classes = np.any([family.frozen_classes for family in checked.values()], axis=0)
+        frozen_classes = reduce(or_, [family.frozen_classes for family in checked.values()])
         prior, frozen = self.prior.keep_valid(current[PRIOR], proposed[PRIOR], frozen_classes)
         statistics = {name: family.statistics for name, family in checked.items()}
         return {PRIOR: prior, **statistics}, frozen + sum(family.frozen for family in checked.values())
@@ -315,14 +316,14 @@ class Product(VerifiedParts):
 
     def log_joint(self, block: Block, parameters: Trees) -> Array:
         parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
-        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+        return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
     def contrast(self, block: Block, parameters: Trees) -> Array:
         parts = [
             getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
             for name, f in self.families.items()
         ]
-        return reduce(np.add, parts, parameters[PRIOR]["log_probability"])
+        return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
     def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> PassResult:
         """Assessment and statistics of a block in one call, if `has_fused_pass`."""

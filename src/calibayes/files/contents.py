@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.estimators.interface.device_input import numpy_classes
 from calibayes.estimators.interface.kept_rows import kept_row_count
 
 
@@ -15,7 +16,7 @@ def contents_of(model: Any) -> Mapping[str, Any]:
     table = model.training_table_
     return {
         "class": type(model).__name__,
-        "classes": tuple(_plain(label) for label in model.classes_.tolist()),
+        "classes": tuple(_plain(label) for label in numpy_classes(model).tolist()),
         "rows": table.rows,
         "columns": table.columns,
         "kinds": table.kinds,

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from calibayes.files import container
-from calibayes.files.annotations import fits
-from calibayes.files.codec import SHORT_FORMS, Reader
-from calibayes.files.errors import ModelFileError
-from calibayes.files.model_file import read_document
-from calibayes.files.values import PLAIN_VALUES
+from calibayes.files.model_file import PARTS
+from calibayes.storage import container
+from calibayes.storage.annotations import fits
+from calibayes.storage.codec import SHORT_FORMS, Reader
+from calibayes.storage.document import read_document
+from calibayes.storage.errors import ModelFileError
+from calibayes.storage.values import PLAIN_VALUES
 from calibayes.tables.text import counted, listed, shortened
 
 CONTENTS: Final[Mapping[str, Any]] = {
@@ -170,7 +171,7 @@ def describe_file(path: str | os.PathLike[str]) -> FileDescription:
     name = os.fspath(path)
     with container.open_file(path, ANY_SIZE) as file:
         header = container.read_header(file)
-    document = read_document(header, name)
+    document = read_document(header, name, *PARTS)
     contents = _contents(document["contents"], name)
     lists = (contents[part] for part in ("columns", "kinds", "missing"))
     return FileDescription(

@@ -10,20 +10,20 @@ from typing import Any, Final
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes._version import __version__
-from calibayes.files import container
-from calibayes.files.codec import INVALID, Reader, Writer, reason
 from calibayes.files.contents import contents_of
-from calibayes.files.errors import ModelFileError
-from calibayes.files.objects import READS, WRITES, UnknownClassError
+from calibayes.files.objects import READS, WRITES
 from calibayes.files.pandas_values import pandas_writes
 from calibayes.files.registry import ESTIMATORS
-from calibayes.files.strict_json import parse_json, require_depth
+from calibayes.storage import container
+from calibayes.storage.codec import INVALID, Reader, Writer, reason
+from calibayes.storage.document import document_text, read_document
+from calibayes.storage.errors import ModelFileError
+from calibayes.storage.value_objects import UnknownClassError
 
-FORMAT_VERSION: Final = 1
-"""Version of the format that is written. All earlier ones can be read, too."""
 MOST_BYTES: Final = 2**33
 """Default limit of the size of a file."""
-KEYS: Final = {"format_version", "calibayes_version", "contents", "model"}
+PARTS: Final = ("contents", "model")
+"""Keys of the document of a model."""
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -64,15 +64,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     writer = Writer({**WRITES, **pandas_writes()})
-    document = {
-        "format_version": FORMAT_VERSION,
-        "calibayes_version": __version__,
+    parts = {
         "contents": writer.write(contents_of(model), "contents"),
         "model": writer.write(model, type(model).__name__),
     }
-    require_depth(document, "the document of this model")
-    _model_of(document, writer.tensors, type(model).__name__)  # what is written can be read
-    container.write(path, json.dumps(document, separators=(",", ":")), writer.tensors)
+    text = document_text(parts, "the document of this model")
+    _model_of(parts, writer.tensors, type(model).__name__)  # what is written can be read
+    container.write(path, text, writer.tensors)
 
 
 def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
@@ -95,7 +93,7 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
     name = os.fsdecode(path)
     with container.open_file(name, most_bytes) as file:
         header = container.read_header(file)
-        document = read_document(header, name)
+        document = read_document(header, name, *PARTS)
         tensors = container.read_tensors(file, header)
     try:
         return _model_of(document, tensors)
@@ -105,23 +103,6 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
         ) from None
     except INVALID as error:
         raise ModelFileError(f"{name} is invalid: {reason(error)}") from error
-
-
-def read_document(header: container.Header, name: str) -> Mapping[str, Any]:
-    """The JSON document of a header. Raises ModelFileError if it is of a newer format or no such document."""
-    document: Any = parse_json(header.document, f"the document of {name}")
-    version = document.get("format_version") if isinstance(document, dict) else None
-    if type(version) is not int or version < 1 or not isinstance(document.get("calibayes_version"), str):
-        raise ModelFileError(f"{name} is not a model file of calibayes: its document has no format version")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{name} has the newer format {version}, written by calibayes {document['calibayes_version'][:40]}: "
-            f"this is calibayes {__version__}, which reads formats up to {FORMAT_VERSION}; install a newer one"
-        )
-    require_depth(document, f"the document of {name}")
-    if document.keys() != KEYS:
-        raise ModelFileError(f"{name} is invalid: its document must have the keys {', '.join(sorted(KEYS))}")
-    return dict(document)
 
 
 def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any], name: str = "model") -> Any:

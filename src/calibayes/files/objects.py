@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sklearn.base import BaseEstimator
 
-from calibayes.estimators.interface.parameters import adopt
+from calibayes.estimators.interface.parameters import HOME, adopt
 from calibayes.files import scikit_learn
-from calibayes.files.annotations import field_types, fits
-from calibayes.files.arrays import ARRAYS, TENSORS
-from calibayes.files.codec import SHORT_FORMS, Codec, Read, Reader, Write, Writer, only, typed, unknown_type
-from calibayes.files.errors import ModelFileError
 from calibayes.files.pandas_values import PANDAS_VALUES
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES, EstimatorEntry
-from calibayes.files.values import PLAIN_VALUES
-
-
-class UnknownClassError(ModelFileError):
-    """A name that is not in the registry."""
-
-
-def field_names(cls: type) -> Sequence[str]:
-    """The fields that a value is made from."""
-    if is_dataclass(cls):
-        return [field.name for field in fields(cls) if field.init]
-    return getattr(cls, "_fields", ())
-
-
-def _write_value(value: Any, path: str, writer: Writer) -> dict[str, Any]:
-    def write() -> dict[str, Any]:
-        parts = {
-            name: writer.write(getattr(value, name), f"{path}.{name}") for name in field_names(type(value))
-        }
-        return {"$type": type(value).__name__, **parts}
-
-    return writer.once(value, write) if field_names(type(value)) else write()
-
-
-def _read_value(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    cls = _looked_up(VALUES, node["$type"])
-    known = field_names(cls)
-    only(node, "$type", *known)
-    given = {name: reader.read(node[name], f"{path}.{name}") for name in known if name in node}
-    _check_types(given, field_types(cls))
-    return _verified(cls(**given))
+from calibayes.storage.arrays import ARRAYS, TENSORS
+from calibayes.storage.codec import SHORT_FORMS, Codec, Read, Reader, Write, Writer, only, typed, unknown_type
+from calibayes.storage.errors import ModelFileError
+from calibayes.storage.value_objects import check_types, looked_up, read_same, value_codec, verified
+from calibayes.storage.values import PLAIN_VALUES
 
 
 def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
@@ -55,13 +24,18 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
         entry = ESTIMATORS[type(model).__name__]
         parameters = BaseEstimator.get_params(model, deep=False)
         attributes = {name: value for name, value in vars(model).items() if name not in parameters}
+        attributes.pop(HOME, None)  # the arrays of a model file are NumPy's
         settings = scikit_learn.pop_settings(attributes)
         unknown = [name for name in attributes if name not in {**entry.attributes, **entry.optional}]
         if unknown:
             raise ModelFileError(f"{path}.{unknown[0]} cannot be saved: it is no attribute that fit sets")
         written = {
             "$estimator": type(model).__name__,
-            "parameters": {key: writer.write(value, f"{path}.{key}") for key, value in parameters.items()},
+            "parameters": {
+                key: writer.write(value, f"{path}.{key}")
+                for key, value in parameters.items()
+                if key not in entry.local
+            },
             "attributes": {key: writer.write(value, f"{path}.{key}") for key, value in attributes.items()},
         }
         return {**written, "scikit_learn": settings} if settings else written
@@ -71,19 +45,20 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
 
 def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     only(node, "$estimator", "parameters", "attributes", "scikit_learn")
-    entry = _looked_up(ESTIMATORS, node["$estimator"])
+    entry = looked_up(ESTIMATORS, node["$estimator"])
     given = {key: typed(node[key], dict, key) for key in ("parameters", "attributes")}
     parameters, attributes = (
         {key: reader.read(part, f"{path}.{key}") for key, part in parts.items()} for parts in given.values()
     )
-    unknown = [name for name in parameters if name not in inspect.signature(entry.cls).parameters]
+    known = inspect.signature(entry.cls).parameters.keys() - set(entry.local)
+    unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValueError(f"{entry.cls.__name__} has no parameter {unknown[0][:80]!r}")
     _check_attributes(attributes, entry)
     model = entry.cls(**parameters)
     adopt(model, {**vars(model), **attributes})
     scikit_learn.apply_settings(model, node.get("scikit_learn", {}))
-    return _verified(model) if attributes else model
+    return verified(model) if attributes else model
 
 
 def _check_attributes(attributes: Mapping[str, Any], entry: EstimatorEntry) -> None:
@@ -93,20 +68,7 @@ def _check_attributes(attributes: Mapping[str, Any], entry: EstimatorEntry) -> N
     wrong += [name for name in entry.attributes if attributes and name not in attributes]
     if wrong:
         raise ValueError(f"the attribute {wrong[0][:80]!r} is unknown or missing")
-    _check_types(attributes, known)
-
-
-def _check_types(given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if not fits(value, annotations[name]):
-            expected = getattr(annotations[name], "__name__", str(annotations[name])).replace("typing.", "")
-            raise ValueError(f"{name} has the wrong type {type(value).__name__}, expected {expected}")
-
-
-def _verified(value: Any) -> Any:
-    if hasattr(value, "verify"):
-        value.verify()
-    return value
+    check_types(attributes, known)
 
 
 def _write_foreign(value: Any, path: str, writer: Writer) -> dict[str, Any]:
@@ -120,7 +82,7 @@ def _write_foreign(value: Any, path: str, writer: Writer) -> dict[str, Any]:
 
 
 def _read_foreign(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    cls = _looked_up(FOREIGN, node["$scikit_learn"])
+    cls = looked_up(FOREIGN, node["$scikit_learn"])
     only(node, "$scikit_learn", *inspect.signature(cls).parameters)
     return cls(**{k: reader.read(part, f"{path}.{k}") for k, part in node.items() if k[:1] != "$"})
 
@@ -133,21 +95,10 @@ def _write_function(value: Any, path: str, writer: Writer) -> dict[str, Any]:
 
 def _read_function(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     only(node, "$function")
-    return _looked_up(FUNCTIONS, node["$function"])
+    return looked_up(FUNCTIONS, node["$function"])
 
 
-def _read_same(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    only(node, "$same")
-    return reader.same(node["$same"])
-
-
-def _looked_up(known: Mapping[str, Any], name: Any) -> Any:
-    if not isinstance(name, str) or name not in known:
-        raise UnknownClassError(f"unknown class or function {str(name)[:80]!r}")
-    return known[name]
-
-
-_value = Codec("$type", _write_value, _read_value)
+_value = value_codec(VALUES)
 _estimator = Codec("$estimator", _write_estimator, _read_estimator)
 _foreign = Codec("$scikit_learn", _write_foreign, _read_foreign)
 _function = Codec("$function", _write_function, _read_function)
@@ -158,7 +109,7 @@ _codecs: Mapping[Any, Codec] = {
     **dict.fromkeys(VALUES.values(), _value),
     **dict.fromkeys((entry.cls for entry in ESTIMATORS.values()), _estimator),
     **dict.fromkeys(FOREIGN.values(), _foreign),
-    type(_write_value): _function,
+    type(value_codec): _function,
 }
 WRITES: Final[Mapping[Any, Write]] = {kind: codec.write for kind, codec in _codecs.items()}
 """Type -> how its values are written."""
@@ -166,6 +117,6 @@ READS: Final[Mapping[str, Read]] = {
     **{codec.tag: codec.read for codec in (*_codecs.values(), *PANDAS_VALUES.values())},
     **SHORT_FORMS,
     **TENSORS,
-    "$same": _read_same,
+    "$same": read_same,
 }
 """Tag -> how such an object is read."""

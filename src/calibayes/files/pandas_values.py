@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from calibayes.files.codec import Codec, Write, typed
-from calibayes.files.values import of_parts
+from calibayes.storage.codec import Codec, Write, typed
+from calibayes.storage.values import of_parts
 from calibayes.tables.dates import is_zone
 
 FREQUENCY: Final = re.compile(r"\d{0,4}[A-Za-z]{1,4}(-[A-Z]{3})?")

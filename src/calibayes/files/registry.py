@@ -106,6 +106,8 @@ class EstimatorEntry:
     cls: type
     attributes: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
+    local: tuple[str, ...] = ()
+    """Parameters that name files of the machine of the training: a model file does not hold them."""
 
 
 _NAMES = {"feature_names_in_": np.ndarray}
@@ -158,7 +160,7 @@ _ENTRIES = (
     EstimatorEntry(SparseLogBivariateClassifier, _LINEAR, {**_CHOICE, **_PAIRS}),
     EstimatorEntry(LogDensityFeatures, _DENSITIES, {**_NAMES, **_PAIRS}),
     EstimatorEntry(TradeOffCV, _TRADE_OFF, _NAMES),
-    EstimatorEntry(TrainingOptions),
+    EstimatorEntry(TrainingOptions, local=("checkpoint",)),
 )
 ESTIMATORS: Final[Mapping[str, EstimatorEntry]] = {entry.cls.__name__: entry for entry in _ENTRIES}
 

@@ -12,37 +12,32 @@ or "avx512" selects that instruction set. If it is unset or empty, the best inst
 Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
-Other array libraries. A kernel without a twin can support PyTorch, CuPy and others by taking its functions from
-`namespace`.
-
-Threads. `map_items` and `map_row_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
-Ranges do not depend on the number of threads, so neither do sums.
+Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
+argument is one calls its device version, registered by `device_version` (see `calibayes.kernels.device`). A kernel
+without a native version that has a device version is marked by ``@portable``.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import array_api_compat.numpy
 import numpy as np
 from array_api_compat import array_namespace
 
+from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Array
 
 ENVIRONMENT_VARIABLE = "CALIBAYES_NATIVE"
-RANGE_BYTES = 2**22
-"""Approximate size of a range of rows in bytes."""
 
 Arguments = ParamSpec("Arguments")
+Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -120,6 +115,64 @@ def use_instruction_set(name: str) -> Iterator[None]:
         native_kernels.module.choose(before)
 
 
+class OnDevice:
+    """Base class of arrays on a device."""
+
+    __slots__ = ()
+
+    def to_host(self) -> Array:
+        """The same numbers as a NumPy array."""
+        raise NotImplementedError
+
+
+def on_host(value: Any) -> Any:
+    """An array on a device as a NumPy array; anything else unchanged."""
+    return value.to_host() if isinstance(value, OnDevice) else value
+
+
+def hosted(arrays: Any) -> Any:
+    """Named arrays, nested to any depth, with NumPy arrays instead of those on a device."""
+    return map_leaves(on_host, arrays)
+
+
+DEVICE_VERSIONS: dict[str, Callable[..., Any]] = {}
+"""The device versions of kernels, by the name of the kernel."""
+
+
+def device_version(kernel: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: the version of a kernel for arrays on a device."""
+
+    def register(version: Function) -> Function:
+        DEVICE_VERSIONS[_full_name(kernel)] = version
+        return version
+
+    return register
+
+
+def _full_name(kernel: Callable[..., Any]) -> str:
+    return f"{kernel.__module__}.{kernel.__name__}"
+
+
+def _run_on_device(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The device version of a kernel. Raises TypeError if it has none."""
+    if (version := DEVICE_VERSIONS.get(_full_name(kernel))) is None:
+        raise TypeError(f"{kernel.__name__} cannot be computed with arrays on a device")
+    return version(*args, **kwargs)
+
+
+def portable(kernel: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator: a kernel without a native version that has a device version."""
+
+    @wraps(kernel)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if isinstance(args[0], OnDevice):
+            result: Result = _run_on_device(kernel, *args, **kwargs)
+            return result
+        return kernel(*args, **kwargs)
+
+    return call
+
+
 class Twin(Generic[Arguments, Result]):
     """A kernel with a NumPy and a native version. The native version returns NotImplemented for unsupported arguments."""
 
@@ -128,12 +181,19 @@ class Twin(Generic[Arguments, Result]):
         update_wrapper(self, numpy)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if isinstance(args[0], OnDevice):
+            on_device: Result = _run_on_device(self.numpy, *args, **kwargs)
+            return on_device
         if native_kernels.module is not None:
             answer = self.native(native_kernels.module, *args, **kwargs)
             if answer is not NotImplemented:
                 result: Result = answer
                 return result
         return self.numpy(*args, **kwargs)
+
+    def __reduce__(self) -> str:
+        """A twin is pickled by its name, as functions are: it has taken the place of the NumPy function."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
 
 
 TWINS: dict[str, Twin[..., Any]] = {}
@@ -201,96 +261,3 @@ def namespace(*arrays: Any) -> Any:
     if all(type(array) is np.ndarray for array in arrays):
         return array_api_compat.numpy
     return array_namespace(*arrays)
-
-
-# -- threads -------------------------------------------------------------------------------------------------------
-
-_jobs: ContextVar[int] = ContextVar("jobs", default=1)
-"""Number of threads that a loop may use."""
-_pools: ContextVar[dict[int, Executor]] = ContextVar("pools")
-"""Idle thread pools by their number of threads. Worker threads do not inherit the variable, so that no worker waits for
-a task in its own pool."""
-
-
-@contextmanager
-def thread_limit(number: int) -> Iterator[None]:
-    """Context in which loops may use up to ``number`` threads."""
-    token = _jobs.set(number)
-    try:
-        yield
-    finally:
-        _jobs.reset(token)
-
-
-@contextmanager
-def reuse_threads() -> Iterator[None]:
-    """Context in which thread pools are kept between loops: starting one takes longer than a pass over a small table."""
-    pools: dict[int, Executor] = {}
-    token = _pools.set(pools)
-    try:
-        yield
-    finally:
-        _pools.reset(token)
-        for pool in pools.values():
-            pool.shutdown()
-
-
-@contextmanager
-def thread_pool(number: int) -> Iterator[Executor]:
-    """A pool of ``number`` threads: a kept one inside `reuse_threads`, else a new one."""
-    pools = _pools.get(None)
-    if pools is None:
-        with ThreadPoolExecutor(number) as pool:
-            yield pool
-    else:
-        if number not in pools:
-            pools[number] = ThreadPoolExecutor(number)
-        yield pools[number]
-
-
-def most_threads() -> int:
-    """Number of threads that a loop may use here."""
-    return _jobs.get()
-
-
-def map_items(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``function(item)`` for each item, in the order of the items, in parallel within `thread_limit`."""
-    return list(ordered_map(function, items))
-
-
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """`map_items` as an iterator, so that results need not be stored all at once.
-
-    Items that are no sequence, such as parts of a file that are being read, are taken a few at a time.
-    """
-    if _jobs.get() == 1 or (isinstance(items, Sequence) and len(items) < 2):
-        yield from map(function, items)
-        return
-    with thread_pool(_jobs.get()) as pool:
-        if isinstance(items, Sequence):
-            yield from pool.map(function, items)
-        else:
-            yield from _few_at_a_time(pool, function, items, 2 * _jobs.get())
-
-
-def _few_at_a_time(
-    pool: Executor, function: Callable[[Item], Result], items: Iterable[Item], most: int
-) -> Iterator[Result]:
-    """Results in the order of the items, of which at most so many are taken before their results are used."""
-    waiting: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) >= most:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
-    """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
-    size = max(RANGE_BYTES // max(row_bytes, 1), 1)
-    return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])

@@ -1,5 +1,6 @@
 """Training: the only loop. It owns iteration, step control, stopping and history, and uses protocols alone."""
 
+from calibayes.learn.checkpoint import Recorder, RunSnapshot
 from calibayes.learn.loop import TOTAL_STEPS, follow_path, learn, mini_batches, problem_of
 from calibayes.learn.plan import (
     AnyOf,
@@ -44,7 +45,9 @@ __all__ = [
     "Plan",
     "Progress",
     "RandomLabels",
+    "Recorder",
     "Run",
+    "RunSnapshot",
     "SoftErrorRises",
     "Start",
     "Stop",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior.logspace import (
     NEGLIGIBLE,
     Assessment,
     assess,
+    indicators,
     log_normalize,
     scores,
     without_negligible,
 )
+from calibayes.kernels.threads import map_items
+from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep
 
@@ -31,15 +34,47 @@ TOTAL_STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 the same for any number of rows; the number of updates does not."""
 
 
-def learn(runs: Sequence[Run], source: Source, engine: Engine, callbacks: Sequence[Callback] = ()) -> None:
-    """Run to the end. A block is loaded once a pass and measured for every run that is not done."""
+def learn(
+    runs: Sequence[Run],
+    source: Source,
+    engine: Engine,
+    callbacks: Sequence[Callback] = (),
+    record: Callable[[Run], None] = lambda run: None,
+) -> None:
+    """Run to the end. A block is loaded once a pass and measured for every run that is not done.
+
+    ``record`` is called with a run after each pass, before the callbacks, and again if a callback ends it.
+    """
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
-        totals = sum_over_blocks(partial(_measure_runs, active), source, engine)
+        measured = {name: MeasuredState.of(run) for name, run in active.items()}
+        totals = sum_over_blocks(partial(_measure_states, measured), source, engine)
         for name, run in active.items():
             entry = run.receive(totals[name])
+            record(run)
             answers = [call(Progress(run.updates, run.limit, entry)) for call in callbacks if entry]
             if any(answers):
                 run.done = run.converged = True
+                record(run)
+
+
+def learn_recorded(
+    run: Run, name: str, statistics: Trees, source: Source, engine: Engine, plan: Plan
+) -> None:
+    """`learn` for one run, which with a recorder continues from its last finished pass, kept by name.
+
+    ``statistics`` are those that the run starts from.
+    """
+    recorder = plan.recorder
+    if recorder is None:
+        learn([run], source, engine, plan.callbacks)
+        return
+    kept = recorder.load(name)
+    if kept is not None:
+        try:
+            run.restore(kept, statistics)
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            raise recorder.refusal(str(error)) from error
+    learn([run], source, engine, plan.callbacks, lambda run: recorder.save(name, run.snapshot()))
 
 
 def follow_path(
@@ -62,16 +97,20 @@ def follow_path(
         yield total_step
 
 
-def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+@dataclass(frozen=True)
+class MiniBatches:
     """A sweep of updates on ``size`` rows at a time, in an order that changes from pass to pass.
 
     A step on a batch is weighted by its share of the rows, so that a sweep moves about as far as one full update.
     """
-    rng = np.random.default_rng(seed)
 
-    def sweep(run: Run, state: State, step: float) -> tuple[State, int]:
+    source: Source
+    size: int
+    generator: np.random.Generator
+
+    def __call__(self, run: Run, state: State, step: float) -> tuple[State, int]:
         frozen = 0
-        for batch in source.batches(size, rng):
+        for batch in self.source.batches(self.size, self.generator):
             block = run.view(batch)
             sums = measure(block, run.model, run.rule, state.parameters)
             share = sums["size"] / run.size
@@ -79,7 +118,10 @@ def mini_batches(source: Source, size: int, seed: int) -> Sweep:
             frozen += frozen_now
         return state, frozen
 
-    return sweep
+
+def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+    """A sweep of mini-batches in a random order that follows from a seed."""
+    return MiniBatches(source, size, np.random.default_rng(seed))
 
 
 def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Source, engine: Engine) -> Any:
@@ -91,18 +133,34 @@ def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Sour
     return engine.total(of_block, source)
 
 
-def _measure_runs(runs: Mapping[str, Run], block: Block) -> Mapping[str, Any]:
-    """The sums of a block for each run; a large block in threads, if some are free."""
+class MeasuredState(NamedTuple):
+    """What a pass needs of a run, and nothing more: it is sent to every worker of a distributed engine."""
 
-    def measure_run(run: Run) -> Mapping[str, Any]:
-        return measure(
-            run.view(block), run.model, run.rule, run.candidate.parameters, last=run.needs_no_direction
-        )
+    view: Callable[[Block], Block]
+    model: Model
+    rule: Rule
+    parameters: Trees
+    last: bool
 
+    @classmethod
+    def of(cls, run: Run) -> MeasuredState:
+        """The candidate of a run."""
+        return cls(run.view, run.model, run.rule, run.candidate.parameters, run.needs_no_direction)
+
+    def sums(self, block: Block) -> Mapping[str, Any]:
+        """The sums of a block."""
+        return measure(self.view(block), self.model, self.rule, self.parameters, last=self.last)
+
+
+def _measure_states(states: Mapping[str, MeasuredState], block: Block) -> Mapping[str, Any]:
+    """The sums of a block for each state; a large block in threads, if some are free."""
     is_large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    active = list(runs.values())
-    measured = map_items(measure_run, active) if is_large else [measure_run(run) for run in active]
-    return dict(zip(runs, measured, strict=True))
+    active = list(states.values())
+    if is_large:
+        measured = map_items(lambda state: state.sums(block), active)
+    else:
+        measured = [state.sums(block) for state in active]
+    return dict(zip(states, measured, strict=True))
 
 
 def measure(
@@ -136,7 +194,7 @@ def _sums(assessment: Assessment) -> dict[str, Any]:
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
     """Scores and weights by the methods of a rule, for rules that have no kernel."""
-    onehot = block.onehot(log_joint.shape[1])
+    onehot = indicators(block.labels, log_joint.shape[1])
     log_posterior, _ = log_normalize(log_joint)
     weight = block.weight if rule.uses_unlabeled else block.weight * onehot.sum(axis=1)
     sums: dict[str, Any] = {

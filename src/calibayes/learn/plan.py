@@ -17,6 +17,8 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule
 from calibayes.core.resolve import resolve
+from calibayes.kernels.posterior.logspace import label_weights
+from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.progress import Callback
 from calibayes.learn.run import Entry
 
@@ -36,10 +38,7 @@ class Data:
     """The labels."""
 
     def weights(self, block: Block, k: int) -> Array:
-        weights = np.zeros((len(block.labels), k))
-        labeled = np.flatnonzero(block.labels >= 0)
-        weights[labeled, block.labels[labeled]] = block.weight[labeled]
-        return weights
+        return label_weights(block.labels, block.weight, k)
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class EvenWeights:
     """Every row with weight 1 / k in each class: the sum over classes is the sum over all rows, labeled or not."""
 
     def weights(self, block: Block, k: int) -> Array:
-        return np.repeat(block.weight[:, None] / k, k, axis=1)
+        return np.broadcast_to(block.weight[:, None] / k, (len(block.weight), k)).copy()
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class RandomLabels:
 
     def weights(self, block: Block, k: int) -> Array:
         shares = exponentials(self.seed, block.first, len(block.weight), k)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True) * block.weight[:, None])
+        return shares / shares.sum(axis=1, keepdims=True) * block.weight[:, None]
 
 
 @dataclass(frozen=True)
@@ -286,6 +285,8 @@ class Plan:
     callbacks : sequence of callables
     likelihood : Rule, optional
         Maximum likelihood, for the start `Likelihood`.
+    recorder : Recorder, optional
+        Keeps the state after each pass, so that an interrupted training can be continued.
     """
 
     rule: Rule
@@ -296,3 +297,4 @@ class Plan:
     seed: int = 0
     callbacks: Sequence[Callback] = ()
     likelihood: Rule | None = None
+    recorder: Recorder | None = None

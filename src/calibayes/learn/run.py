@@ -10,13 +10,14 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import combine
 from calibayes.core.protocols import Array, Model, Rule, State, Trees
+from calibayes.learn.checkpoint import PointSnapshot, RunSnapshot, verify_like
 
 ROUNDING = 1e-12
 """A fall of the objective by less than this share of it counts as rounding."""
@@ -46,9 +47,24 @@ class Entry:
 
 def as_arrays(history: Sequence[Entry]) -> dict[str, Array]:
     """Name -> array over the states, entry 0 the start; measurements that never applied are left out."""
-    columns = np.array([astuple(entry) for entry in history], dtype=np.float64).T
-    named = {field.name: column for field, column in zip(fields(Entry), columns, strict=True)}
+    named = _all_arrays(history)
     return {name: column for name, column in named.items() if not np.isnan(column).all()}
+
+
+def _all_arrays(history: Sequence[Entry]) -> dict[str, Array]:
+    """Name -> array over the states, for all measurements."""
+    columns = np.array([astuple(entry) for entry in history], dtype=np.float64).T
+    return {field.name: column for field, column in zip(fields(Entry), columns, strict=True)}
+
+
+def _entries(arrays: Mapping[str, Array]) -> list[Entry]:
+    """The entries of a history, from arrays over the states."""
+    whole = ("frozen", "passes")
+    columns = [
+        arrays[field.name].astype(np.int64 if field.name in whole else np.float64).tolist()
+        for field in fields(Entry)
+    ]
+    return [Entry(*values) for values in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -65,8 +81,15 @@ class Point:
         return self.state.parameters
 
 
-Sweep = Callable[["Run", State, float], tuple[State, int]]
-"""A pass of many small updates: from a state and a step to the next state and the number of frozen statistics."""
+class Sweep(Protocol):
+    """A pass of many small updates, in random order."""
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """Draws the order."""
+
+    def __call__(self, run: Run, state: State, step: float) -> tuple[State, int]:
+        """From a state and a step to the next state and the number of frozen statistics."""
 
 
 @dataclass
@@ -150,6 +173,56 @@ class Run:
             return None
         self._accept(entry, totals.get("statistics", {}))
         return entry
+
+    def snapshot(self) -> RunSnapshot:
+        """This run after the last pass."""
+        kept = {
+            id(point): PointSnapshot(point.state.value, point.step, point.frozen, point.total_step)
+            for point in (self.candidate, self.accepted, self.best)
+        }
+        return RunSnapshot(
+            candidate=kept[id(self.candidate)],
+            accepted=kept[id(self.accepted)],
+            best=kept[id(self.best)],
+            best_iter=self.best_iter,
+            direction={} if self.done else self._direction,
+            history=_all_arrays(self.history),
+            size=self.size,
+            previous=self._previous,
+            wanted=self._wanted,
+            rejections=self._rejections,
+            passes=self._passes,
+            seconds=time.perf_counter() - self._began,
+            limit=self.limit,
+            done=self.done,
+            converged=self.converged,
+            diverged=self.diverged,
+            batches=None if self.sweep is None else self.sweep.generator.bit_generator.state,
+        )
+
+    def restore(self, snapshot: RunSnapshot, statistics: Trees) -> None:
+        """Continue from a snapshot of the same run; ``statistics`` are those that it started from.
+
+        Raises ValueError if the snapshot does not fit this run.
+        """
+        snapshot.verify_limit(self.limit)
+        if snapshot.direction:
+            verify_like("direction", snapshot.direction, statistics)
+        points = (snapshot.candidate, snapshot.accepted, snapshot.best)
+        made = {id(point): self._point(point) for point in points}
+        self.candidate, self.accepted, self.best = (made[id(point)] for point in points)
+        self.history, self.best_iter = _entries(snapshot.history), snapshot.best_iter
+        self.size, self._direction = snapshot.size, snapshot.direction
+        self._previous, self._wanted = snapshot.previous, snapshot.wanted
+        self._rejections, self._passes = snapshot.rejections, snapshot.passes
+        self._began = time.perf_counter() - snapshot.seconds
+        self.done, self.converged, self.diverged = snapshot.done, snapshot.converged, snapshot.diverged
+        if self.sweep is not None and snapshot.batches is not None:
+            self.sweep.generator.bit_generator.state = snapshot.batches
+
+    def _point(self, kept: PointSnapshot) -> Point:
+        verify_like("state", kept.value, self.state.value)
+        return Point(self.rule.state(self.model, kept.value), kept.step, kept.frozen, kept.total_step)
 
     def _entry(self, totals: Mapping[str, Any]) -> Entry:
         train, held_out = totals["train"], totals["held_out"]

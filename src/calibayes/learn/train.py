@@ -12,8 +12,17 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.posterior.logspace import log_normalize
-from calibayes.learn.loop import follow_path, learn, mini_batches, problem_of, sum_over_blocks
+from calibayes.kernels.dispatch import hosted
+from calibayes.kernels.posterior.logspace import indicators, log_normalize
+from calibayes.learn.checkpoint import training_fingerprints
+from calibayes.learn.loop import (
+    follow_path,
+    learn,
+    learn_recorded,
+    mini_batches,
+    problem_of,
+    sum_over_blocks,
+)
 from calibayes.learn.plan import (
     AnyOf,
     Data,
@@ -75,7 +84,8 @@ def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
             "held_out": float(block.held_out.sum()),
         }
 
-    return DataSums(**sum_over_blocks(of_block, source, engine))
+    sums = DataSums(**sum_over_blocks(of_block, source, engine))
+    return sums._replace(statistics=hosted(sums.statistics))
 
 
 def accurate_sums(
@@ -119,7 +129,9 @@ def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k:
     pooled = None
     if data.unlabeled:
         even = EvenWeights()
-        pooled = engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
+        pooled = hosted(
+            engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
+        )
     return model.prepare(data.statistics, pooled)
 
 
@@ -134,15 +146,18 @@ def train(
     model, data = accurate_sums(model, source, engine, k)
     closed = plan.rule.is_closed_form and not data.hidden
     model = prepared(model, data, source, engine, k)
+    if plan.recorder is not None:
+        plan.recorder.begin(training_fingerprints(model, source, engine))
     start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop)
     from_data = isinstance(start, Data)
     initial = _data_start if from_data else _other_start
     most = int(not from_data) if closed else plan.max_iter
     stop = ValidationLoss(stop) if data.held_out else stop
+    statistics = initial(model, data, start, source, engine, plan, k)
     run = Run(
         model,
         plan.rule,
-        plan.rule.begin(model, initial(model, data, start, source, engine, plan, k)),
+        plan.rule.begin(model, statistics),
         stop=LastState() if closed else stop,
         limit=min(most, plan.max_iter) if horizon else 0,
         horizon=horizon or math.inf,
@@ -150,7 +165,7 @@ def train(
     )
     # The scores of a closed form cost one more pass: only if someone wants them.
     if not (closed and from_data) or plan.callbacks or data.held_out:
-        learn([run], source, engine, plan.callbacks)
+        learn_recorded(run, "training", statistics, source, engine, plan)
     history = as_arrays(run.history) if run.history else None
     return Trained(model, data, run, closed, run.updates, history, problem_of(run))
 
@@ -164,7 +179,7 @@ def _data_start(
         return statistics
     rule = plan.likelihood
     run = Run(model, rule, rule.begin(model, statistics), stop=NoGainBeforeTraining(), limit=plan.max_iter)
-    learn([run], source, engine, plan.callbacks)
+    learn_recorded(run, "start", statistics, source, engine, plan)
     return run.best.state.value
 
 
@@ -210,7 +225,7 @@ def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, p
 
     def of_block(block: Block) -> Trees:
         log_joint = model.log_joint(block, parameters)
-        onehot = block.onehot(log_joint.shape[1])
+        onehot = indicators(block.labels, log_joint.shape[1])
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 

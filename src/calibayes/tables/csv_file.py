@@ -170,19 +170,35 @@ def parsed_column(
     ``decimal_comma`` says that commas are decimal commas rather than thousands separators, where they can be both.
     """
     counts = Counter(cells)
-    texts = {cell: cell.strip() for cell in counts}
-    known = [cell for cell in counts if texts[cell] not in missing.always]
-    for form in _formats(decimal_comma):
-        numbers = _numbers(known, form)
-        others = [cell for cell in known if cell not in numbers]
-        if (numbers or not known) and all(texts[cell].lower() in missing.among_numbers for cell in others):
-            notes = (*_format_notes(name, numbers, form), *_missing_notes(name, counts, numbers, others))
-            return ParsedColumn(
-                np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes
-            )
+    known = [cell for cell in counts if cell.strip() not in missing.always]
+    if found := found_numbers(known, missing, decimal_comma=decimal_comma):
+        form, numbers, others = found
+        notes = (*_format_notes(name, numbers, form), *_missing_notes(name, counts, numbers, others))
+        return ParsedColumn(np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes)
     text = set(known)
     values = np.array([cell if cell in text else None for cell in cells], dtype=object)
     return ParsedColumn(values, _text_notes(name, counts, known))
+
+
+class FoundNumbers(NamedTuple):
+    """How numbers are written, the number of each cell that is one, and the cells that mark missing values."""
+
+    form: NumberFormat
+    numbers: Mapping[str, float]
+    others: Sequence[str]
+
+
+def found_numbers(
+    known: Sequence[str], missing: Markers, *, decimal_comma: bool = False
+) -> FoundNumbers | None:
+    """The numbers of a column, from its distinct cells without those that are missing in any column; None for text."""
+    for form in _formats(decimal_comma):
+        numbers = _numbers(known, form)
+        others = [cell for cell in known if cell not in numbers]
+        are_missing = all(cell.strip().lower() in missing.among_numbers for cell in others)
+        if (numbers or not known) and are_missing:
+            return FoundNumbers(form, numbers, others)
+    return None
 
 
 def _formats(decimal_comma: bool) -> list[NumberFormat]:

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.sparse import is_sparse
 from calibayes.tables.csv_file import markers, read_csv
+from calibayes.tables.dask_collections import dask_kind
 from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.object_cells import typed_objects, zone_of
 from calibayes.tables.origin import origin_of
@@ -23,6 +24,17 @@ from calibayes.tables.table import Table, missing_objects
 def is_frame(table: Any) -> bool:
     """Whether an object is a data frame of any supported library (pandas, polars, pyarrow, ...)."""
     return bool(nw.dependencies.is_into_dataframe(table))
+
+
+def refuse_lazy(table: Any) -> None:
+    """Raises TypeError for a table that holds no rows yet."""
+    if nw.dependencies.is_polars_lazyframe(table):
+        raise TypeError(f"X is a polars {type(table).__name__}, which holds no rows yet: pass X.collect()")
+    if dask_kind(table) is not None:
+        raise TypeError(
+            f"X is a Dask {type(table).__name__}, which holds no rows yet: `fit` and predictions work on it, for anything "
+            "else pass X.compute()"
+        )
 
 
 def object_array(rows: list[Any]) -> Array:

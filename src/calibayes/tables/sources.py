@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -68,11 +69,30 @@ class ArraySource:
 
     def parts(self) -> Sequence[Callable[[], Block]]:
         rows = self._rows
-        return [partial(self.take, slice(start, start + rows), start) for start in range(0, self.n, rows)]
+        return [ConsecutiveRows(self, start, start + rows) for start in range(0, self.n, rows)]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         order = rng.permutation(self.n)
         return (self.take(order[start : start + size]) for start in range(0, self.n, size))
+
+
+@dataclass(frozen=True)
+class ConsecutiveRows:
+    """A loader of consecutive rows of a source. Its pickle holds these rows alone, not the source."""
+
+    source: ArraySource
+    start: int
+    stop: int
+
+    def __call__(self) -> Block:
+        return self.source.take(slice(self.start, self.stop), self.start)
+
+    def __reduce__(self) -> Any:
+        return partial, (_same, self())
+
+
+def _same(block: Block) -> Block:
+    return block
 
 
 def _rounded_down(blocks: int) -> int:

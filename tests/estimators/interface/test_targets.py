@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.estimators.interface.input import distinct
+from calibayes.estimators.interface.labels import distinct
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibayes.kernels.dispatch import native_kernels, numpy_only, thread_limit, use_instruction_set
+from calibayes.kernels.dispatch import native_kernels, numpy_only, use_instruction_set
 from calibayes.kernels.partitions.forest import MOST_LEAVES, ONE_LEAF, forest_of, leaf_codes
 from calibayes.kernels.partitions.tree import Tree, grow_tree
+from calibayes.kernels.threads import thread_limit
 from tests.kernels.partitions.oracle import options, random_rows
 from tests.seeds import generator
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from calibayes.kernels.dispatch import numpy_only, thread_limit
+from calibayes.kernels.dispatch import numpy_only
 from calibayes.kernels.partitions import tree
 from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
 from calibayes.kernels.partitions.forest import forest_of, leaf_codes
@@ -19,6 +19,7 @@ from calibayes.kernels.partitions.growth import (
     forest_scores,
     grow_forests,
 )
+from calibayes.kernels.threads import thread_limit
 from tests.seeds import generator
 
 

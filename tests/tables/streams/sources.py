@@ -91,7 +91,7 @@ def dataset(table, folder):
 
 
 def duckdb_relation(table, folder):
-    return duckdb.connect().from_arrow(table)
+    return duckdb.from_arrow(table)
 
 
 def lazy_frame(table, folder):

@@ -131,6 +131,28 @@ def test_a_full_disk_is_named(function, tmp_path, monkeypatch):
     assert "TMPDIR" in str(raised.value)
 
 
+def test_a_file_system_that_cannot_reserve_space_is_used(tmp_path, monkeypatch):
+    def unsupported(*arguments):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(kept_module.os, "posix_fallocate", unsupported)
+    with KeptArrays(0, str(tmp_path)) as arrays:
+        array = arrays.allocate((5,), np.float64)
+        array.write(0, np.arange(5))
+        assert array[:].tolist() == list(range(5))
+
+
+def test_another_error_of_writing_is_named(tmp_path, monkeypatch):
+    def broken(*arguments):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(kept_module.os, "pwrite", broken)
+    with KeptArrays(0, str(tmp_path)) as arrays:
+        array = arrays.allocate((5,), np.float64)
+        with pytest.raises(OSError, match=r"encoded rows cannot be written into .*Input/output error"):
+            array.write(0, np.arange(5))
+
+
 def test_a_short_write_goes_on(tmp_path, monkeypatch):
     whole = os.pwrite
     monkeypatch.setattr(kept_module.os, "pwrite", lambda file, view, place: whole(file, view[:3], place))

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from calibayes.tables.streams.read_ahead import ordered_results, read_ahead
+from calibayes.tables.streams.read_ahead import read_ahead
 
 
 def loaders(number, log=None, delay=0.0):
@@ -97,28 +97,3 @@ def test_the_source_is_closed_with_the_iterator():
     next(ahead)
     ahead.close()
     assert closed == [True]
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_results_come_in_order_from_any_number_of_threads(threads):
-    assert list(ordered_results(lambda i: i * i, loaders(30, delay=0.001), threads)) == [
-        i * i for i in range(30)
-    ]
-    assert list(ordered_results(lambda i: i, [], threads)) == []
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_few_chunks_are_in_memory_at_a_time(threads):
-    log = []
-    with closing(ordered_results(lambda i: i, loaders(50, log), threads)) as results:
-        assert next(results) == 0
-        time.sleep(0.05)
-        assert len(log) <= threads + 2
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_ends_the_results(threads):
-    results = ordered_results(lambda i: i, failing(2), threads)
-    assert [next(results), next(results)] == [0, 1]
-    with pytest.raises(ValueError, match="no number"):
-        next(results)

@@ -22,8 +22,9 @@ from calibayes.estimators.generative.attributes import FittedAttribute
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.fitted_state import verified_conversion
-from calibayes.estimators.interface.input import Rows, class_probabilities, new_table, training_rows
+from calibayes.estimators.interface.input import Rows, new_table, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter

@@ -15,7 +15,8 @@ from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES, FittedEnsemble
 from calibayes.estimators.ensemble.growing import JEFFREYS, GrowthTask, grown_trees
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
-from calibayes.estimators.interface.input import Rows, class_frequencies
+from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import Division, EvaluationFolds, unit_weight
 from calibayes.kernels.partitions.growth import GrowthSettings

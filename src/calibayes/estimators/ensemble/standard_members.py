@@ -276,6 +276,8 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
             f"{name!r} is a {type(given).__name__}, but a member must be a family or an estimator of this package, such as "
             "GenerativeLogisticRegression(): average classifiers of other packages by scikit-learn's VotingClassifier"
         )
+    if isinstance(given, GenerativeEstimator) and given.training is not None:
+        given.training.refuse_checkpoint("the members of an ensemble")
     if isinstance(given, GenerativeEstimator) and _has_path(given):
         return PathMember(given)
     return RefitMember(given)

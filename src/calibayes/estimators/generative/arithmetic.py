@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
@@ -30,6 +31,7 @@ WITHOUT_EFFECT = frozenset(
         "callbacks",
         "start",
         "batch_size",
+        "checkpoint",
     )
 )
 """Parameters and training options without influence on a closed form, so that merged models may differ in them."""
@@ -57,6 +59,18 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     )
     merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
     return merged.closed_form(total)
+
+
+def merge_models(left: Any, right: Any) -> Fitted:
+    """`merge` of two estimators. Raises ValueError if they differ in what matters, or one is no sum over rows."""
+    if type(left) is not type(right):
+        raise ValueError(f"a {type(left).__name__} cannot be merged with a {type(right).__name__}")
+    for model in (left, right):
+        check_is_fitted(model, "fitted_")
+    require_same_parameters(left.get_params(deep=False), right.get_params(deep=False))
+    for model in (left, right):
+        model.require_sums()
+    return merge(left.fitted_, right.fitted_)
 
 
 def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:

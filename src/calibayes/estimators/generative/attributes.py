@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.interface.device_input import at_home
 from calibayes.estimators.interface.fitted_state import require_same_table, verified_conversion
 
 
@@ -45,6 +46,13 @@ class FittedAttribute:
 
     def __set__(self, model: Any, value: Any) -> None:
         raise AttributeError(f"{self.name!r} is read from `fitted_` and cannot be set")
+
+
+class ArrayAttribute(FittedAttribute):
+    """The same, in the library and on the device of the training rows."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else at_home(model, super().__get__(model, owner))
 
 
 class OptionalAttribute(FittedAttribute):

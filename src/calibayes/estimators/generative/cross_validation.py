@@ -16,8 +16,16 @@ from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import tempered
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
-from calibayes.estimators.interface.input import distinct, training_rows
+from calibayes.estimators.generative.recipe import (
+    Assembly,
+    Recipe,
+    assemble,
+    encoded_source,
+    layouts_of,
+    recoded,
+)
+from calibayes.estimators.interface.input import training_rows
+from calibayes.estimators.interface.labels import distinct
 from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.interface.splits import shuffled_folds
 from calibayes.families import Product
@@ -91,7 +99,8 @@ def cross_validate_closed_form(
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)
     _refuse_data_dependent(assembly)
-    source, members = assembly.source(rows), _members(fold)
+    nothing, members = np.broadcast_to(0.0, len(rows.codes)), _members(fold)
+    source = encoded_source(rows.encoded(assembly.binding), assembly.model, rows.codes, rows.weight, nothing)
     _refuse_empty(assembly, source, members)
     parts = [_part(source, positions) for positions in members]
     k = len(classes)

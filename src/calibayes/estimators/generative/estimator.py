@@ -14,21 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
-from calibayes.engines import chosen_engine, computing
-from calibayes.estimators.generative import arithmetic, explain, predict, sample, summary
-from calibayes.estimators.generative.attributes import FittedAttribute, OptionalAttribute, verify_attributes
+from calibayes.engines import chosen_engine
+from calibayes.estimators.generative import arithmetic, attributes, explain, predict, sample, summary
+from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, OptionalAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
-from calibayes.estimators.interface import parameters
+from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.input import (
-    TrainingRows,
-    class_probabilities,
-    new_table,
-    set_training_table,
-)
+from calibayes.estimators.interface.input import TrainingRows, new_table, set_training_table
+from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -63,6 +59,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     default_start: ClassVar[str] = "data"
     reads_sparse: ClassVar[bool] = False
+    runs_on_device: ClassVar[bool] = False  # whether X may be an array of PyTorch, CuPy, ...
     fewest_classes: ClassVar[int] = 2
     allows_lost_classes: ClassVar[bool] = False
     """Whether classes without rows or of prior probability 0 are allowed, for rules with a closed form."""
@@ -103,10 +100,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def recipe(self, engine: Engine) -> Recipe:
         """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
         parameters.whole_number("max_iter", self.max_iter, 0)
-        options = TrainingOptions() if self.training is None else self.training
-        if not isinstance(options, TrainingOptions):
-            raise ValueError(f"training must be TrainingOptions() or None, got {self.training!r}")
-        options.check()
+        options = TrainingOptions.given(self.training)
         callbacks = parameters.listed_callbacks(options.callbacks)
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
@@ -128,10 +122,12 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.reads_sparse
+        tags.array_api_support = self.runs_on_device
         return tags
 
     # -- training ----------------------------------------------------------------------------------------------------
 
+    @device_input.fit_on_device
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
 
@@ -143,13 +139,14 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             None, NaN or NA is a missing label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with computing(self.engine, self.n_jobs) as engine:
+        with device_input.computing_for(self, X) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
             unlabeled = recipe.rule.uses_unlabeled
             classes, rows = self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled)
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
+    @device_input.fit_on_device
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
 
@@ -160,7 +157,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
         enough rows, predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
         """
-        with computing(self.engine, self.n_jobs) as engine:
+        with device_input.computing_for(self, X) as engine:
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
             self.refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else copy.copy(self)
@@ -189,29 +186,35 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             set_training_table(holder, table)
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
-    verify = verify_attributes
+    verify = attributes.verify_attributes
+    __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
+    @device_input.on_device
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
         if self.costs is not None:
             return super().predict(X)
         codes = self._of_table(predict.most_probable_classes, X)
-        return np.asarray(self.classes_[codes])
+        return device_input.labels_at(self.fitted_.classes, codes)
 
+    @device_input.on_device
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         return self._of_table(predict.log_posterior, X)
 
+    @device_input.on_device
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, class), (n, k)."""
         return self._of_table(predict.log_joint, X)
 
+    @device_input.on_device
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,): low for rows unlike those of training."""
         return log_normalize(self.predict_joint_log_proba(X))[1]
 
+    @device_input.on_device
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes, before any temperature; otherwise log p(x, class), (n, k)."""
         joint = self.predict_joint_log_proba(X)
@@ -224,9 +227,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         is -inf if they are too few for so small a share. A row with missing values has the density of its known ones,
         which is no smaller: use the threshold for rows that are as complete as these.
         """
-        scores = np.sort(self.score_samples(X))
-        rank = int(np.floor(parameters.number("share", share, 0.0, 1.0) * (len(scores) + 1)))
-        return float(scores[min(rank, len(scores)) - 1]) if rank >= 1 else -np.inf
+        scores = np.sort(device_input.on_numpy(self.score_samples(X)))
+        return predict.lower_quantile(scores, parameters.number("share", share, 0.0, 1.0))
 
     def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
         """This model adjusted to other class frequencies (prior shift), without training.
@@ -287,7 +289,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def _of_table(self, function: Any, X: Any) -> Any:
         """A function of the fitted model, a table and an engine."""
         fitted, table = self._learned(), new_table(self, X)
-        with computing(self.engine, self.n_jobs) as engine:
+        with device_input.computing_for(self, X) as engine:
             return function(fitted, table, engine)
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
@@ -308,14 +310,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         Both must have the same parameters, classes, columns and bins of numbers. Levels are united, and moments moved
         to one center.
         """
-        if type(self) is not type(other):
-            raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
-        for model in (self, other):
-            check_is_fitted(model, "fitted_")
-        arithmetic.require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
-        for model in (self, other):
-            model.require_sums()
-        merged = arithmetic.merge(self.fitted_, other.fitted_)
+        merged = arithmetic.merge_models(self, other)
         return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -324,7 +319,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
         """
         self.require_sums()
-        _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        _, rows = self._rows(self, X, y, sample_weight, classes=self.fitted_.classes, reset=False)
         left = arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
         return self.holding(left, training_table_=self.training_table_ - rows.described())
 
@@ -341,7 +336,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- fitted attributes -------------------------------------------------------------------------------------------
 
-    classes_ = FittedAttribute("classes", "Class labels, (k,).")
+    classes_ = ArrayAttribute("classes", "Class labels, (k,).")
     data_statistics_ = FittedAttribute("data_statistics", "Family -> name -> array: sums over the data.")
     statistics_ = OptionalAttribute("statistics", "Family -> name -> array: the statistics after training.")
     parameters_ = OptionalAttribute("parameters", "Family -> name -> array, in the columns' own units.")

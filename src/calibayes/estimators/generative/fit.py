@@ -11,12 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Rule, State, Trees
+from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
-from calibayes.estimators.interface.input import Rows, TrainingRows, read_classes
+from calibayes.estimators.interface.input import Rows, TrainingRows
+from calibayes.estimators.interface.labels import read_classes
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
+from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import LastState, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
@@ -25,12 +28,14 @@ from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Train on rows; with a validation fraction, first find how far to train on the others."""
     fraction, k = recipe.options.validation_fraction, len(classes)
+    checkpoint = open_checkpoint(recipe, classes)
     held = None
     if fraction is not None:
         held = hold_out(rows.codes, fraction, np.random.default_rng(recipe.draw_seed()))
     plan = recipe.plan(recipe.draw_seed())
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
+    plan = replace(plan, recorder=checkpoint.recorder("training", assembly.binding.names))
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
     temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
@@ -45,12 +50,13 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         # To the same sum of steps as the best state: it means the same for any number of rows.
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
-        last = replace(plan, stop=LastState())
+        last = replace(plan, stop=LastState(), recorder=checkpoint.recorder("refit", assembly.binding.names))
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
     for problem in filter(None, problems):
         warn(problem, ConvergenceWarning)
     fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
+    checkpoint.remove()
     return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
 
 
@@ -69,7 +75,7 @@ def _temperature(
         lambda block: log_normalize(assembly.model.log_joint(block, run.best.parameters))[0],
         assembly.source(validation),
     )
-    return best_temperature(np.concatenate(parts), validation.codes, validation.weight)
+    return best_temperature(on_host(np.concatenate(parts)), validation.codes, validation.weight)
 
 
 def known_classes(given: Any, before: Fitted | None) -> Array:
@@ -91,6 +97,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
 
     A closed form is that of all rows so far. Other rules take one step on the new rows.
     """
+    recipe.options.refuse_checkpoint("partial_fit")
     k, engine, plan = len(classes), recipe.engine, recipe.plan()
     if before is None:
         assembly, old = assemble(recipe, rows, classes), None

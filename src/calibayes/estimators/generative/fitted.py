@@ -16,6 +16,7 @@ from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.estimators.interface.fitted_state import verify_classes
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
+from calibayes.kernels.dispatch import hosted
 from calibayes.learn import Run
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
@@ -122,9 +123,10 @@ class Fitted:
     def after(self, run: Run) -> Fitted:
         """This model with the best state of a run."""
         state = run.best.state
-        return replace(
-            self, state=state.value, statistics=state.statistics, parameters=state.parameters, lacking=""
-        )
+        # A rule keeps its statistics as the value of its state, or none.
+        value, parameters = hosted(state.value), hosted(state.parameters)
+        statistics = value if state.statistics is state.value else state.statistics
+        return replace(self, state=value, statistics=statistics, parameters=parameters, lacking="")
 
     def without_parameters(self, lacking: str) -> Fitted:
         """This model while its rows are too few for parameters."""

@@ -42,6 +42,12 @@ def log_posterior(fitted: Fitted, table: Table, engine: Engine) -> Array:
     return posterior.astype(SINGLE) if is_single else posterior
 
 
+def lower_quantile(ascending: Array, share: float) -> float:
+    """The conformal quantile of ascending scores: a new score is below it with probability at most ``share``."""
+    rank = int(np.floor(share * (len(ascending) + 1)))
+    return float(ascending[min(rank, len(ascending)) - 1]) if rank >= 1 else -np.inf
+
+
 def _by_block(
     fitted: Fitted, table: Table, engine: Engine, function: Callable[[Array], Array], joint: Joint
 ) -> Array:

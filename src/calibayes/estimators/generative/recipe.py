@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -12,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.abilities import Recodable
 from calibayes.core.block import Block
-from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Trees
+from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Source, Trees
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding, bind
+from calibayes.estimators.generative.device_support import require_device_support
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.families import ClassPrior, Product
@@ -46,6 +48,10 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         Naive Bayes without ``training`` options chooses it by inner folds if there are more columns than rows.
     callbacks : list of functions, optional
         Called after each update with a `calibayes.learn.Progress`; a true result stops training.
+    checkpoint : str or path, optional
+        File in which `fit` keeps the state of the training after every pass. If the process ends before the fit does, the
+        same `fit` in a new process goes on from the last finished pass, to the same result; then the file is removed. A
+        file of another training is refused (docs/checkpoints.md).
 
     Examples
     --------
@@ -63,6 +69,16 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     refit: bool = True
     temperature: float | str = 1.0
     callbacks: Sequence[Callback] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    @staticmethod
+    def given(training: Any) -> TrainingOptions:
+        """The options given, or those by default. Raises ValueError if they are invalid."""
+        options = TrainingOptions() if training is None else training
+        if not isinstance(options, TrainingOptions):
+            raise ValueError(f"training must be TrainingOptions() or None, got {training!r}")
+        options.check()
+        return options
 
     def check(self) -> None:
         """Raises ValueError if an option is invalid."""
@@ -77,6 +93,15 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         elif self.validation_fraction is None:
             raise ValueError("temperature='auto' needs held-out rows: set validation_fraction")
         parameters.listed_callbacks(self.callbacks)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
+            raise ValueError(f"checkpoint must be the path of a file or None, got {self.checkpoint!r}")
+
+    def refuse_checkpoint(self, trainings: str) -> None:
+        """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"{trainings} cannot have a checkpoint, which is of one fit: set checkpoint=None"
+            )
 
 
 class Specification(NamedTuple):
@@ -162,13 +187,13 @@ class Assembly(NamedTuple):
     schema: Schema | None = None
     notes: Mapping[str, Any] = {}
 
-    def source(self, rows: TrainingRows, held_out: Array | None = None) -> ArraySource:
+    def source(self, rows: TrainingRows, held_out: Array | None = None) -> Source:
         """The encoded rows; ``held_out`` (n,) booleans are those that do not train."""
         if held_out is None:
             weight, validation = rows.weight, np.broadcast_to(0.0, len(rows.codes))
         else:
             weight, validation = rows.weight * ~held_out, rows.weight * held_out
-        return encoded_source(rows.encoded(self.binding), self.model, rows.codes, weight, validation)
+        return rows.source(self.binding, weight, validation, **block_sizes(self.model))
 
 
 def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
@@ -179,6 +204,7 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
+    require_device_support(recipe.engine, families, recipe.rule, recipe.options.batch_size)
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)
@@ -197,14 +223,12 @@ def encoded_source(
     columns: Mapping[str, Array], model: Product, codes: Array, weight: Array, held_out: Array
 ) -> ArraySource:
     """Encoded rows in blocks of a size that suits the model."""
-    return ArraySource(
-        columns,
-        codes,
-        weight,
-        held_out,
-        k=len(model.prior.layout.classes),
-        least_cells=model.least_cells,
-    )
+    return ArraySource(columns, codes, weight, held_out, **block_sizes(model))
+
+
+def block_sizes(model: Product) -> dict[str, int]:
+    """What the number of rows of a block depends on: see `ArraySource`."""
+    return {"k": len(model.prior.layout.classes), "least_cells": model.least_cells}
 
 
 def recoded(
@@ -233,6 +257,7 @@ def shared_folds(
 
     ``training`` are the training rows of each fold, if they are known already.
     """
+    recipe.options.refuse_checkpoint("the folds of a cross-validation")
     training = [rows.only(~mask) for mask in held_out] if training is None else training
     columns: dict[str, Array] = {}
     folds = []

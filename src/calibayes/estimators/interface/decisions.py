@@ -9,11 +9,13 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
 from calibayes.engines import computing
+from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
+from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
 """Least time between two reports of progress."""
@@ -31,9 +33,10 @@ class Decisions:
         """log p(class | x), (n, k)."""
         raise TypeError(f"{type(self).__name__} has no probabilities")
 
+    @on_device
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
@@ -44,6 +47,7 @@ class Decisions:
         log_posterior = self.predict_log_proba(X)
         return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
 
+    @on_device
     def decide(
         self,
         X: Any,
@@ -77,12 +81,12 @@ class Decisions:
             raise ValueError(
                 f"least_density must be a number, for a model with `score_samples`, got {least_density!r}"
             )
-        scores, posterior, evidence = self._decision_inputs(X, density=needs_density)
+        scores, posterior, evidence = map(on_host, self._decision_inputs(X, density=needs_density))
         chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
         abstain = rejected(
             posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
         )
-        return np.ma.MaskedArray(self.classes_[chosen], mask=abstain)
+        return np.ma.MaskedArray(numpy_classes(self)[chosen], mask=abstain)
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
@@ -122,7 +126,7 @@ class Decisions:
         )
         how = sampling(permutations, random_state, progress)
         with computing(getattr(self, "engine", None), self.n_jobs):
-            explained = explanation(self.marginals(X), self.classes_, against, how)
+            explained = explanation(self.marginals(X), numpy_classes(self), against, how)
             conversion = getattr(self, "conversion_", None)
             if conversion is not None and conversion.sources:
                 explained = explained.by_source(conversion.sources)
@@ -144,10 +148,10 @@ class Decisions:
         if costs is not None and thresholds is not None:
             raise ValueError("give costs or thresholds, not both")
         if costs is not None:
-            return least_cost(posterior, checked_costs(costs, len(self.classes_)))
+            return least_cost(posterior, checked_costs(costs, posterior.shape[1]))
         if thresholds is None:
             return most_probable(scores)
         values = np.asarray(thresholds, dtype=np.float64)
-        if values.shape != (len(self.classes_),) or not (values > 0).all():
-            raise ValueError(f"thresholds must be {len(self.classes_)} positive numbers, one for each class")
+        if values.shape != posterior.shape[1:] or not (values > 0).all():
+            raise ValueError(f"thresholds must be {posterior.shape[1]} positive numbers, one for each class")
         return above_thresholds(posterior, values)

@@ -17,9 +17,12 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.estimators.interface import nested_parameters, pickles
+from calibayes.estimators.interface.lazy_predictions import predicting_lazily
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")
+HOME = "_home"
+"""Attribute of an estimator: where its training rows are, if they are on a device."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
@@ -27,9 +30,9 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
 
     Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``. Its pickles hold
-    the version of the library.
+    the version of the library. Its predictions for Dask collections are lazy.
     """
-    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    made: Any = predicting_lazily(dataclass(eq=False, repr=False, kw_only=True)(cls))
     if getattr(made, "set_params", None) is BaseEstimator.set_params:
         made.get_params, made.set_params = nested_parameters.get_params, nested_parameters.set_params
     if getattr(made, "__getstate__", None) is BaseEstimator.__getstate__:
@@ -53,9 +56,12 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
 def unfitted_copy(model: Any) -> Any:
     """A copy of an estimator with its constructor parameters alone."""
     blank, parameters = copy.copy(model), BaseEstimator.get_params(model, deep=False)
-    # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks).
+    # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks), but for
+    # the device of the training rows.
     blank.__dict__ = {
-        name: value for name, value in vars(model).items() if name in parameters or name.startswith("_")
+        name: value
+        for name, value in vars(model).items()
+        if name in parameters or (name.startswith("_") and name != HOME)
     }
     return blank
 

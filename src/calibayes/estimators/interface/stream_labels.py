@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.estimators.interface.input import distinct, read_target, read_weight
+from calibayes.estimators.interface.labels import distinct, read_target, read_weight
 from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.streams.chunk import Chunk, RowStream
 from calibayes.tables.streams.chunk_source import ChunkSource

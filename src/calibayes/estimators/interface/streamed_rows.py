@@ -14,16 +14,20 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine
+from calibayes.core.protocols import Array, Engine, Source
+from calibayes.engines import is_distributed
+from calibayes.estimators.interface.encoded_rows import EncodedOnWorkers, Encoding
 from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.selected_chunks import SelectedChunks, SelectedRows
 from calibayes.estimators.interface.stream_labels import ALL_ROWS, Selection
 from calibayes.kernels.levels.counts import code_type
-from calibayes.tables.streams.chunk import Chunk, RowStream
+from calibayes.tables.sources import ArraySource
+from calibayes.tables.streams.chunk import RowStream
 from calibayes.tables.streams.chunk_source import ChunkSource
 from calibayes.tables.streams.concatenated import concatenated
 from calibayes.tables.streams.kept import KeptArray, KeptArrays
 from calibayes.tables.streams.types import as_types, column_types
-from calibayes.tables.streams.unread import with_unread
+from calibayes.tables.streams.unread import StreamColumns, with_unread
 from calibayes.tables.summaries import (
     SAMPLE_ROWS,
     Sample,
@@ -84,15 +88,16 @@ class StreamedRows:
     @cached_property
     def summary(self) -> Streamed:
         """What encoders learn from: at most four passes over the rows."""
-        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes))
-        found = self._total(partial(self._first_sums, plan))
+        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes), self.weight)
+        n = len(self.codes)
+        found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])
         while (further := next_plan(plan, totals)) is not None:
             plan = further
             names = tuple(self.stream.names[j] for j in plan.trees)
-            totals |= self._total(partial(self._further_sums, plan), names)
+            totals |= self._total(partial(_further_sums, self._columns, self.conversion, plan), names)
         table = self._typed(found)
-        chosen = in_sample(0, len(self.codes), len(self.codes))
+        chosen = in_sample(0, n, n)
         sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
         encode = lambda encoder: encoder.encode(self.in_memory().table)
         return Streamed(table, self.weight, self.codes, sample, totals, encode)
@@ -104,34 +109,24 @@ class StreamedRows:
         """
         names = self.stream.names
         if not read:
-            return with_unread(Table((), ()), self.stream, read, 1)
+            return with_unread(Table((), ()), self._columns, read, 1)
         found = self._total(partial(_some_rows, len(self.codes), most), tuple(names[j] for j in read))
         table = concatenated(found["rows"])
         typed = as_types(table, found["types"].result(table))
-        return with_unread(typed, self.stream, read, typed.n)
+        return with_unread(typed, self._columns, read, typed.n)
 
-    def _total(self, function: Callable[[Table, slice], Any], names: tuple[str, ...] | None = None) -> Any:
-        """The sum over the chunks of a function of their rows that take part, and of the places of these rows."""
+    def _total(self, function: Callable[[SelectedRows], Any], names: tuple[str, ...] | None = None) -> Any:
+        """The sum over the chunks of a function of their rows that take part."""
+        return self.engine.total(function, self._chunks(names))
 
-        def of_chunk(chunk: Chunk) -> Any:
-            start = self.selection.place(chunk.first)
-            keep = self.selection.rows(chunk.first, chunk.n)
-            table = chunk.table if keep is None else chunk.table.rows(keep)
-            return function(table, slice(start, start + table.n))
+    def _chunks(self, names: tuple[str, ...] | None = None, weight: Array | None = None) -> SelectedChunks:
+        """The rows that take part, chunk by chunk, with the named columns and these weights."""
+        given = self.weight if weight is None else weight
+        return SelectedChunks(ChunkSource(self.stream, names), self.selection, self.codes, given)
 
-        return self.engine.total(of_chunk, ChunkSource(self.stream, names))
-
-    def _first_sums(self, plan: SurveyPlan, table: Table, rows: slice) -> dict[str, Any]:
-        sums = column_sums(self.conversion.apply(table), self.weight[rows], self.codes[rows], plan)
-        return {"columns": sums, **_some_rows(len(self.codes), SAMPLE_ROWS, table, rows)}
-
-    def _further_sums(self, plan: SurveyPlan, table: Table, rows: slice) -> dict[str, Any]:
-        """Sums of the columns of a plan, if only these were read."""
-        read = tuple(plan.trees)
-        converters = {j: converter for j, converter in self.conversion.converters.items() if j in read}
-        whole = with_unread(table, self.stream, read, table.n)
-        converted = replace(self.conversion, converters=converters).apply(whole)
-        return column_sums(converted, self.weight[rows], self.codes[rows], plan)
+    @property
+    def _columns(self) -> StreamColumns:
+        return StreamColumns(self.stream.names, self.stream.types, self.stream.origin)
 
     def _typed(self, found: dict[str, Any]) -> Table:
         """Rows of all chunks as one table, converted, in the types that all rows have in common."""
@@ -142,27 +137,52 @@ class StreamedRows:
 
     # -- encoded rows ----------------------------------------------------------------------------------------------
 
+    def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
+        """The encoded rows: on the workers of a Dask cluster if they are read there, else kept here."""
+        if self.is_on_workers:
+            chunks = self._chunks(weight=weight)
+            return EncodedOnWorkers(chunks, self._encoding(binding), held_out, sizes)
+        return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
+
+    @property
+    def is_on_workers(self) -> bool:
+        """Whether partitions are read and encoded by the workers of a distributed engine."""
+        return is_distributed(self.engine) and self._chunks().chunks.is_lazy
+
     def encoded(self, binding: Any) -> dict[str, KeptArray]:
         """The encoded columns of each family of a column binding, from one pass over the rows.
 
         They are kept in memory, or beyond a budget in a temporary file.
         """
-        sample, conversion = self.summary.sample.table, self.summary.conversion
-        assert conversion is not None  # that of `_typed`
-        probe, kept = binding.encode(sample.rows(np.arange(min(PROBE_ROWS, sample.n)))), KeptArrays()
+        encoding, kept = self._encoding(binding), KeptArrays()
         arrays = {
-            name: kept.allocate((len(self.codes), columns.shape[1]), stored_type(columns, binding, name))
-            for name, columns in probe.items()
+            name: kept.allocate((len(self.codes), width), encoding.types[name])
+            for name, width in encoding.widths.items()
         }
 
-        def write(table: Table, rows: slice) -> dict[str, int]:
-            encoded = binding.encode(conversion.apply(as_types(table, conversion.types)))
+        def write(place: tuple[int, dict[str, Array]]) -> None:
+            start, encoded = place
             for name, columns in encoded.items():
-                arrays[name].write(rows.start, columns)
-            return {"rows": table.n}
+                arrays[name].write(start, columns)
 
-        self._total(write)
+        def write_rows(rows: SelectedRows) -> dict[str, int]:
+            write(encoding.placed(rows))
+            return {"rows": len(rows.codes)}
+
+        if self.is_on_workers:
+            for place in self.engine.each(encoding.placed, self._chunks()):
+                write(place)
+        else:
+            self._total(write_rows)
         return arrays
+
+    def _encoding(self, binding: Any) -> Encoding:
+        """How the rows are encoded; the types are found by encoding a few of them."""
+        sample, conversion = self.summary.sample.table, self.summary.conversion
+        assert conversion is not None  # that of `_typed`
+        probe = binding.encode(sample.rows(np.arange(min(PROBE_ROWS, sample.n))))
+        types = {name: stored_type(columns, binding, name) for name, columns in probe.items()}
+        return Encoding(binding, conversion, types, {name: part.shape[1] for name, part in probe.items()})
 
     # -- in memory -------------------------------------------------------------------------------------------------
 
@@ -183,11 +203,28 @@ class StreamedRows:
         return Rows(table, self.codes[chosen].astype(np.int64), weight, np.flatnonzero(chosen), factor)
 
 
-def _some_rows(n: int, most: int, table: Table, rows: slice) -> dict[str, Any]:
+def _first_sums(conversion: Any, plan: SurveyPlan, n: int, rows: SelectedRows) -> dict[str, Any]:
+    sums = column_sums(conversion.apply(rows.table), rows.weight, rows.codes, plan)
+    return {"columns": sums, **_some_rows(n, SAMPLE_ROWS, rows)}
+
+
+def _further_sums(
+    columns: StreamColumns, conversion: Any, plan: SurveyPlan, rows: SelectedRows
+) -> dict[str, Any]:
+    """Sums of the columns of a plan, if only these were read."""
+    read = tuple(plan.trees)
+    converters = {j: converter for j, converter in conversion.converters.items() if j in read}
+    whole = with_unread(rows.table, columns, read, rows.table.n)
+    return dict(
+        column_sums(replace(conversion, converters=converters).apply(whole), rows.weight, rows.codes, plan)
+    )
+
+
+def _some_rows(n: int, most: int, rows: SelectedRows) -> dict[str, Any]:
     """The rows that are in a sample of about ``most`` of all n rows, and the types of the columns."""
     return {
-        "types": column_types(table),
-        "rows": [table.rows(in_sample(rows.start, table.n, n, most))],
+        "types": column_types(rows.table),
+        "rows": [rows.table.rows(in_sample(rows.start, rows.table.n, n, most))],
     }
 
 

@@ -6,28 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.engines import engine_for
-from calibayes.estimators.interface.input import (
-    TrainingRows,
+from calibayes.engines import engine_for, is_distributed
+from calibayes.estimators.interface.input import TrainingRows, convert, set_names, training_rows
+from calibayes.estimators.interface.labels import (
     check_total_weight,
     class_factors,
-    convert,
     read_weight,
     require_labels,
-    set_names,
-    training_rows,
 )
 from calibayes.estimators.interface.stream_labels import read_labels
 from calibayes.estimators.interface.streamed_rows import StreamedRows
-from calibayes.kernels.dispatch import most_threads
+from calibayes.kernels.threads import most_threads
 from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.streams.chunk_source import ChunkSource
 from calibayes.tables.streams.open import is_streamed, open_stream
 from calibayes.tables.summaries import SAMPLE_ROWS
 from calibayes.tables.table import Table
+from calibayes.tables.target_columns import taken_out
 
 CONVERTED_KINDS = "OUSMm"
 """Kinds of NumPy types of columns that may have to be converted: text, dates, durations."""
@@ -43,16 +41,7 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
         read = rows.in_memory()
         labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
         return replace(read.table, conversion=None), labels, read.weight
-    names = [name for name in (y, sample_weight) if isinstance(name, str)]
-    if not names or not nw.dependencies.is_into_dataframe(X):
-        return X, y, sample_weight
-    frame = nw.from_native(X, eager_only=True)
-    if lacking := [name for name in names if name not in frame.columns]:
-        raise ValueError(
-            f"there is no column {lacking[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
-        )
-    taken = [frame[part].to_numpy() if isinstance(part, str) else part for part in (y, sample_weight)]
-    return frame.drop(names).to_native(), *taken
+    return taken_out(X, y, sample_weight)
 
 
 def rows_of(
@@ -103,6 +92,8 @@ def streamed_rows(
 def _all_rows(X: Any, y: Any, sample_weight: Any, engine: Engine, **options: Any) -> StreamedRows:
     """All rows of a source, their columns not yet converted."""
     stream = open_stream(X, y, sample_weight)
+    if is_distributed(engine) and not ChunkSource(stream).is_lazy:
+        engine = engine_for(most_threads())  # rows that workers cannot read are read here
     labels = read_labels(stream, engine, **options)
     return StreamedRows(stream, engine, ColumnConversion(stream.names, stream.types), *labels)
 

@@ -25,14 +25,9 @@ from calibayes.estimators.interface.fitted_state import (
     require_score,
     verify_columns,
 )
-from calibayes.estimators.interface.input import (
-    Rows,
-    class_frequencies,
-    new_table,
-    set_training_table,
-    training_rows,
-)
+from calibayes.estimators.interface.input import Rows, new_table, set_training_table, training_rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
@@ -46,7 +41,7 @@ from calibayes.estimators.joint_kernel.density import (
     smoothing_scores,
 )
 from calibayes.kernels.density.joint_kernel import STEPS
-from calibayes.kernels.dispatch import thread_limit
+from calibayes.kernels.threads import thread_limit
 from calibayes.tables.summaries.summary import TableSummary
 from calibayes.tables.text import PlainText, counted, shortened
 

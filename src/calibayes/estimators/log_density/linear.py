@@ -21,8 +21,10 @@ from calibayes.core.verify import (
 )
 from calibayes.engines import one_thread
 from calibayes.estimators.interface.fitted_state import require_score
-from calibayes.estimators.interface.input import Rows, class_factors
+from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
+from calibayes.estimators.interface.labels import class_factors
+from calibayes.estimators.interface.lazy_predictions import by_partition
 from calibayes.estimators.interface.parameters import (
     REAL,
     WHOLE,
@@ -274,6 +276,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         return self.classes_[codes]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_partition
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         log_probability = self.linear_loss().log_probability
@@ -281,6 +284,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         return log_probability(self._scores(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_partition
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
         return np.exp(self.predict_log_proba(X))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.input import Rows, convert, read_table, read_weight, training_rows
+from calibayes.estimators.interface.input import Rows, convert, read_table, training_rows
+from calibayes.estimators.interface.labels import read_weight
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.tables.table import Table, numeric_matrix
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Encoder
-from calibayes.estimators.interface.input import Rows, TrainingRows
+from calibayes.estimators.interface.input import TrainingRows
 from calibayes.kernels.numbers.shrinkage import shrunk_covariance
 from calibayes.tables.table import numeric_matrix
 
@@ -46,12 +46,13 @@ def check_options(shrinkage: Any, covariance_estimator: Any, solver: str, refuse
 
 
 def class_covariances(
-    rows: Rows, classes: Array, covariance_estimator: Any, encoder: Encoder | None = None
+    given: TrainingRows, classes: Array, covariance_estimator: Any, encoder: Encoder | None = None
 ) -> Array:
     """The covariance of each class by the estimator, or without one by Ledoit and Wolf's shrinkage, (k, d, d).
 
     Raises ValueError if a value is missing or a class has no rows.
     """
+    rows = given.in_memory()
     columns = range(len(rows.table.names))
     if encoder is None:
         x = np.asarray(numeric_matrix(rows.table, columns), dtype=np.float64)

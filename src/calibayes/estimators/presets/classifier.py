@@ -116,6 +116,8 @@ class GenerativeClassifier(GenerativeEstimator):
     priors: Array | ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
+    runs_on_device = True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True

@@ -11,6 +11,7 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.numbers import Counts
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.recipe import Recipe, class_prior_of
+from calibayes.estimators.interface.device_input import array_property
 from calibayes.estimators.interface.parameters import estimator, number
 from calibayes.estimators.presets.naive_bayes import ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
@@ -72,11 +73,11 @@ class MultinomialNB(CountingNB):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Multinomial(**self.smoothing()), every, counts_of(self))]
 
-    @property
+    @array_property
     def feature_count_(self) -> Array:
         return np.asarray(self.data_statistics_["columns"]["count"])
 
-    @property
+    @array_property
     def feature_log_prob_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["log_probability"])
 
@@ -130,7 +131,7 @@ class ComplementNB(CountingNB):
     def class_priors(self, k: int) -> Any:
         return np.full(k, 1.0 / k)
 
-    @property
+    @array_property
     def feature_count_(self) -> Array:
         return np.asarray(self.data_statistics_["columns"]["count"])
 
@@ -138,18 +139,18 @@ class ComplementNB(CountingNB):
     def score_samples(self) -> Any:
         raise AttributeError("ComplementNB has no density: its scores compare classes, not rows")
 
-    @property
+    @array_property
     def class_log_prior_(self) -> Array:
         """Log class probabilities, which do not enter the scores."""
         prior = class_prior_of(even_unless_fitted(self.class_prior, self.fit_prior, len(self.classes_)))
         bound = prior.bind(self.fitted_.model.prior.layout)
         return np.asarray(bound.parameters(self.data_statistics_[PRIOR])["log_probability"])
 
-    @property
+    @array_property
     def feature_all_(self) -> Array:
         return np.asarray(self.feature_count_.sum(axis=0))
 
-    @property
+    @array_property
     def feature_log_prob_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["weight"])
 
@@ -200,11 +201,11 @@ class PoissonNB(ClassPriorAttributes):
         smoothing = Gamma(alpha) if alpha else None
         return [("columns", Poisson(prior=self.prior or smoothing), every, counts_of(self))]
 
-    @property
+    @array_property
     def feature_count_(self) -> Array:
         return np.asarray(self.data_statistics_["columns"]["sum"])
 
-    @property
+    @array_property
     def rate_(self) -> Array:
         """Events per row, for each class and column."""
         return np.asarray(self.parameters_["columns"]["rate"])

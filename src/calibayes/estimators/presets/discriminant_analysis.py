@@ -15,6 +15,7 @@ from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.recipe import Specification
+from calibayes.estimators.interface.device_input import array_property, on_device
 from calibayes.estimators.interface.input import TrainingRows, new_table
 from calibayes.estimators.interface.parameters import estimator, number, one_of, whole_number
 from calibayes.estimators.presets.class_covariances import (
@@ -133,9 +134,7 @@ class LinearDiscriminantAnalysis(
     def _family(self, rows: TrainingRows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
         if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(
-                rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder()
-            )
+            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
             return Gaussian(self.shape, prior=self.prior, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
@@ -146,11 +145,11 @@ class LinearDiscriminantAnalysis(
         super().refuse_parts_of_rows()
         refuse_without_sums(self.shrinkage, self.covariance_estimator)
 
-    @property
+    @array_property
     def covariance_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["covariance"][0], dtype=self.fitted_.number_type)
 
-    @property
+    @array_property
     def xbar_(self) -> Array:
         """Mean of the classes' means, weighted by the priors, (d,)."""
         return self._average_mean().astype(self.fitted_.number_type)
@@ -185,20 +184,21 @@ class LinearDiscriminantAnalysis(
         k, d = self.means_.shape
         return min(self._components(int(k), int(k)), int(d))
 
-    @property
+    @array_property
     def scalings_(self) -> Array:
         return self._directions()[0][:, : self._n_features_out]
 
-    @property
+    @array_property
     def explained_variance_ratio_(self) -> Array:
         return self._directions()[1][: self._n_features_out]
 
+    @on_device
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
         encoder, table = fitted_of(self).binding.encoders["columns"], new_table(self, X)
-        rows = encoder.encode(table) - self.xbar_
+        rows = encoder.encode(table) - self._average_mean().astype(self.fitted_.number_type)
         complete = rows if self.encoder is None else np.nan_to_num(rows, nan=0.0)
-        return np.asarray(complete @ self.scalings_)
+        return np.asarray(complete @ self._directions()[0][:, : self._n_features_out])
 
 
 @estimator
@@ -266,7 +266,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         if not needs_rows(self.shrinkage, self.covariance_estimator):
             return super().specify(rows, classes)
         covariances = FixedCovariance(
-            class_covariances(rows.in_memory(), classes, self.covariance_estimator, self.chosen_encoder())
+            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
         )
         family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
         return Specification(self.over_columns(family), self.class_prior_for(len(classes)))
@@ -282,7 +282,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
             return TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
         return TowardsIdentity(number("reg_param", self.reg_param, 0.0, 1.0)) if self.reg_param else Plain()
 
-    @property
+    @array_property
     def covariance_(self) -> list[Array]:
         return list(self.parameters_["columns"]["covariance"].astype(self.fitted_.number_type))
 
@@ -292,12 +292,12 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         pairs = [np.linalg.eigh(covariance) for covariance in self.parameters_["columns"]["covariance"]]
         return [(values[::-1].astype(kind), axes[:, ::-1].astype(kind)) for values, axes in pairs]
 
-    @property
+    @array_property
     def scalings_(self) -> list[Array]:
         """Variances of each class along its principal axes, (d,) each, largest first."""
         return [variances for variances, _ in self._principal_axes()]
 
-    @property
+    @array_property
     def rotations_(self) -> list[Array]:
         """Principal axes of each class, the columns of a (d, d) array each."""
         return [axes for _, axes in self._principal_axes()]
@@ -344,6 +344,6 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     def chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense())
 
-    @property
+    @array_property
     def var_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["variance"][0], dtype=self.fitted_.number_type)

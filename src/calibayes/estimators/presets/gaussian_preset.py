@@ -13,6 +13,7 @@ from calibayes.encoders.encoder import Encoder
 from calibayes.estimators.generative.attributes import fitted_of
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.interface.device_input import array_property
 from calibayes.estimators.interface.parameters import estimator
 from calibayes.families import ClassPrior, Gaussian, NormalInverseWishart
 from calibayes.families.gaussian.shape import Regularizer, Shape
@@ -48,6 +49,7 @@ class GaussianPreset(GenerativeEstimator):
 
     shape: ClassVar[Shape]
     allows_lost_classes = True
+    runs_on_device = True
 
     if TYPE_CHECKING:
 
@@ -78,11 +80,11 @@ class GaussianPreset(GenerativeEstimator):
     def class_priors(self, k: int) -> Any:
         return normalized_priors(self.priors)
 
-    @property
+    @array_property
     def means_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
 
-    @property
+    @array_property
     def priors_(self) -> Array:
         return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
 
@@ -102,11 +104,11 @@ class LinearDecision:
         log_prior = self.parameters_[PRIOR]["log_probability"]
         return coefficients, log_prior - 0.5 * np.sum(coefficients * mean, axis=1)
 
-    @property
+    @array_property
     def coef_(self) -> Array:
         return self._of_second_class(self._linear_scores()[0])
 
-    @property
+    @array_property
     def intercept_(self) -> Array:
         return self._of_second_class(self._linear_scores()[1])
 

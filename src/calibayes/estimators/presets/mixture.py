@@ -119,6 +119,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
 
     default_start: ClassVar[str] = "likelihood"
+    runs_on_device = False
 
     bic_ = Note("bic", "Bayesian information criterion, (k, max_components).")
     cv_results_ = Note("cv_results", "Held-out scores of each number of components.")
@@ -155,7 +156,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
             labels = np.where(rows.codes < 0, None, classes[rows.codes])
             worker = unfitted_copy(self).set_params(class_weight=None, verbose=0)
             if self.training is not None:
-                worker.training = clone(self.training).set_params(callbacks=None)
+                worker.training = clone(self.training).set_params(callbacks=None, checkpoint=None)
             results = component_count.validation_scores(worker, rows, labels, most, seed)
             return int(np.argmin(results["log_loss"].mean(axis=1))) + 1, {"cv_results": results}
         raise ValueError(f"n_components must be a number, one for each class, 'bic' or 'cv', got {given!r}")

@@ -13,6 +13,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags
 from calibayes.estimators.generative.binding import every
 from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.interface.device_input import array_property
 from calibayes.estimators.interface.parameters import estimator, number
 from calibayes.families import (
     Bernoulli,
@@ -44,11 +45,11 @@ def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
 class ClassPriorAttributes(GenerativeEstimator):
     """Fitted attributes of scikit-learn's discrete naive Bayes that describe the class prior."""
 
-    @property
+    @array_property
     def class_count_(self) -> Array:
         return np.asarray(self.data_statistics_[PRIOR]["count"])
 
-    @property
+    @array_property
     def class_log_prior_(self) -> Array:
         return np.asarray(self.parameters_[PRIOR]["log_probability"])
 
@@ -65,6 +66,7 @@ class CountingNB(ClassPriorAttributes):
 
     fewest_classes = 1
     allows_lost_classes = True
+    runs_on_device = True
 
     def class_priors(self, k: int) -> Any:
         return even_unless_fitted(self.class_prior, self.fit_prior, k)
@@ -127,20 +129,20 @@ class CategoricalNB(CountingNB):
         """The levels of each column, in the order of their codes."""
         return list(cast(Levels, self.fitted_.binding.encoders["columns"]).levels)
 
-    @property
+    @array_property
     def n_categories_(self) -> Array:
         return np.array([len(levels) for levels in self.categories_])
 
-    @property
+    @array_property
     def category_count_(self) -> list[Array]:
         return self._by_column(self.data_statistics_["columns"]["count"])
 
-    @property
+    @array_property
     def feature_log_prob_(self) -> list[Array]:
         return self._by_column(self.parameters_["columns"]["log_probability"])
 
     def _by_column(self, table: Array) -> list[Array]:
-        return np.split(table, offsets(tuple(self.n_categories_))[1:-1], axis=1)
+        return np.split(table, offsets(tuple(map(len, self.categories_)))[1:-1], axis=1)
 
 
 @estimator
@@ -177,11 +179,11 @@ class BernoulliNB(CountingNB):
     def specifications(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Bernoulli(**self.smoothing()), every, Flags(self.binarize))]
 
-    @property
+    @array_property
     def feature_count_(self) -> Array:
         return np.asarray(self.data_statistics_["columns"]["ones"])
 
-    @property
+    @array_property
     def feature_log_prob_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["log_one"])
 
@@ -218,6 +220,7 @@ class GaussianNB(GenerativeEstimator):
 
     fewest_classes = 1
     allows_lost_classes = True
+    runs_on_device = True
     is_tempered_if_wide: ClassVar[bool] = True
 
     def specifications(self) -> Sequence[tuple[Any, ...]]:
@@ -227,19 +230,19 @@ class GaussianNB(GenerativeEstimator):
     def class_priors(self, k: int) -> Any:
         return self.priors
 
-    @property
+    @array_property
     def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
+        return np.asarray(self.data_statistics_[PRIOR]["count"], dtype=self.fitted_.number_type)
 
-    @property
+    @array_property
     def class_prior_(self) -> Array:
         return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
 
-    @property
+    @array_property
     def theta_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
 
-    @property
+    @array_property
     def var_(self) -> Array:
         return np.asarray(self.parameters_["columns"]["variance"], dtype=self.fitted_.number_type)
 

@@ -18,7 +18,8 @@ from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
 from calibayes.estimators.interface.fitted_state import OPTIONAL_COLUMNS, is_fitted_with, require_score
-from calibayes.estimators.interface.input import Rows, require_labels, training_rows
+from calibayes.estimators.interface.input import Rows, training_rows
+from calibayes.estimators.interface.labels import require_labels
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
 from calibayes.estimators.interface.streaming import in_memory

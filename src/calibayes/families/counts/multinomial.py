@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays
@@ -48,12 +47,12 @@ class Multinomial(EventCounts):
         require_sums_of_one("log_probability", probability.sum(axis=1))
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        coefficient = gammaln(columns.sum(axis=1) + 1.0) - events.log_factorials(columns)
+        coefficient = events.log_multinomial_coefficients(columns)
         return events.scores(columns, parameters["log_probability"]) + coefficient[:, None]
 
     def contrast(self, columns: Array, parameters: Arrays) -> Array:
         """The log density without the multinomial coefficient, which is the same for all classes."""
-        return np.asarray(events.scores(columns, parameters["log_probability"]))
+        return events.scores(columns, parameters["log_probability"])
 
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])

@@ -24,6 +24,7 @@ from calibayes.families.gaussian.singular import SingularCovarianceWarning, affe
 from calibayes.families.gaussian.verification import VerifiedMoments
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
+from calibayes.kernels.numbers import moments
 
 SINGULAR = 1e-12
 """A column with no more than this share of its second moment unexplained is determined by the other columns."""
@@ -138,10 +139,10 @@ class Gaussian(VerifiedMoments):
         return {"mean": self.centers + mean, **self.shape.covariance_parameters(covariance, len(mean))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        return self.shape.log_density(_floats(columns), parameters)
+        return self.shape.log_density(moments.as_floats(columns), parameters)
 
     def contrast(self, columns: Array, parameters: Arrays) -> Array:
-        return self.shape.contrast(_floats(columns), parameters)
+        return self.shape.contrast(moments.as_floats(columns), parameters)
 
     # -- validity ------------------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class Gaussian(VerifiedMoments):
         if collapsing.any():
             collapsing &= unexplained < self._unexplained(current)
         invalid = self._pool(empty[:, None])[:, 0] | (collapsing | ~(unexplained > SINGULAR)).any(axis=1)
-        frozen_classes = np.array(np.broadcast_to(invalid > 0, empty.shape))
+        frozen_classes = np.broadcast_to(invalid > 0, empty.shape).copy()
         if not frozen_classes.any():
             return ValidStatistics(dict(proposed), 0, frozen_classes)
         statistics = {
@@ -324,9 +325,3 @@ def _finite_squares(means: Array, natural: Array) -> Array:
     """The means (k, d), with NaN instead of those whose squares, which log densities contain, overflow."""
     finite = np.isfinite(means**2) & np.isfinite(natural * means)
     return np.where(finite, means, np.nan)
-
-
-def _floats(columns: Array) -> Array:
-    """Numbers as float64; float32 is kept, each shape decides how to compute with it."""
-    numbers = np.asarray(columns)
-    return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)

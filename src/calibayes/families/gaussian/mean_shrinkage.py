@@ -54,4 +54,4 @@ class SoftThreshold:
         difference = mean - center
         error = np.sqrt(np.maximum(variances * (1.0 / rows - 1.0 / total), 0.0))
         shrunk = np.maximum(np.abs(difference) - self.threshold * error, 0.0)
-        return np.asarray(center + np.copysign(shrunk, difference))
+        return center + np.copysign(shrunk, difference)

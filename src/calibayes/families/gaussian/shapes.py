@@ -56,14 +56,14 @@ class Full(VerifiedShape):
         return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
 
     def has_hidden(self, x: Array) -> bool:
-        return bool(np.isnan(np.min(x, initial=np.inf)))  # the minimum needs no (n, d) mask
+        return moments.has_missing(x)
 
     def square(self, vectors: Array) -> Array:
-        return np.asarray(vectors[:, :, None] * vectors[:, None, :])
+        return vectors[:, :, None] * vectors[:, None, :]
 
     def cross(self, left: Array, right: Array) -> Array:
         product = left[:, :, None] * right[:, None, :]
-        return np.asarray(product + np.swapaxes(product, 1, 2))
+        return product + np.swapaxes(product, 1, 2)
 
     def diagonal(self, variances: Array) -> Array:
         return np.diag(variances)
@@ -75,7 +75,7 @@ class Full(VerifiedShape):
         return covariance
 
     def pivots(self, covariance: Array) -> Array:
-        return np.stack([gaussian.pivots(matrix) for matrix in covariance])
+        return gaussian.all_pivots(covariance)
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:
         whitener, log_determinant = gaussian.whiteners(covariance)
@@ -94,7 +94,7 @@ class Full(VerifiedShape):
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
         mean, times_precision = parameters["mean"], partial(self._precision_times, parameters)
-        if not self.tied or np.isnan(np.min(x, initial=np.inf)) or gaussian.are_far(mean, times_precision):
+        if not self.tied or moments.has_missing(x) or gaussian.are_far(mean, times_precision):
             return self.log_density(x, parameters)
         variance = self.variances(self.covariance(parameters))[0]
         return gaussian.linear_discriminants(x, mean, variance, times_precision)
@@ -102,10 +102,10 @@ class Full(VerifiedShape):
     def _precision_times(self, parameters: Arrays, vectors: Array) -> Array:
         """The inverse of the tied covariance times each row, (k, d)."""
         whitener = parameters["whitener"][0]
-        return np.asarray(vectors @ whitener.T @ whitener)
+        return vectors @ whitener.T @ whitener
 
     def covariance(self, parameters: Arrays) -> Array:
-        return np.asarray(parameters["covariance"])
+        return parameters["covariance"]
 
     def precision_times(self, covariance: Array, vectors: Array) -> Array:
         return np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
@@ -184,10 +184,10 @@ class Diagonal(Full):
         return False
 
     def square(self, vectors: Array) -> Array:
-        return np.asarray(vectors * vectors)
+        return vectors * vectors
 
     def cross(self, left: Array, right: Array) -> Array:
-        return np.asarray(2.0 * left * right)
+        return 2.0 * left * right
 
     def diagonal(self, variances: Array) -> Array:
         return variances
@@ -199,22 +199,22 @@ class Diagonal(Full):
         return covariance
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:
-        return {"variance": np.array(np.broadcast_to(covariance, (k, covariance.shape[1])))}
+        return {"variance": np.broadcast_to(covariance, (k, covariance.shape[1])).copy()}
 
     def log_density(self, x: Array, parameters: Arrays) -> Array:
         return gaussian.diagonal_log_density(x, parameters["mean"], parameters["variance"])
 
     def _precision_times(self, parameters: Arrays, vectors: Array) -> Array:
-        return np.asarray(vectors / parameters["variance"][0])
+        return vectors / parameters["variance"][0]
 
     def covariance(self, parameters: Arrays) -> Array:
-        return np.asarray(parameters["variance"][:1] if self.tied else parameters["variance"])
+        return parameters["variance"][:1] if self.tied else parameters["variance"]
 
     def precision_times(self, covariance: Array, vectors: Array) -> Array:
-        return np.asarray(vectors / covariance)
+        return vectors / covariance
 
     def covariance_times(self, covariance: Array, vectors: Array) -> Array:
-        return np.asarray(covariance * vectors)
+        return covariance * vectors
 
     def gradient_step(self, covariance: Array, gradient: Array, floor: float) -> Array:
         return gaussian.variance_from_natural(-0.5 / covariance + gradient, floor)
@@ -301,7 +301,7 @@ class VarianceSmoothing(FiniteFields):
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         ones = np.ones(covariance.shape[1])
-        return np.asarray(covariance + self.epsilon * shape.diagonal(ones))
+        return covariance + self.epsilon * shape.diagonal(ones)
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ class TowardsIdentity(ShareOfOne):
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         identity = shape.diagonal(np.ones(covariance.shape[1]))
-        return np.asarray((1.0 - self.share) * covariance + self.share * identity)
+        return (1.0 - self.share) * covariance + self.share * identity
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ class TowardsSphere(ShareOfOne):
         variances = shape.variances(covariance)
         averages = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
         spheres = np.stack([shape.diagonal(average) for average in averages])
-        return np.asarray((1.0 - self.share) * covariance + self.share * spheres)
+        return (1.0 - self.share) * covariance + self.share * spheres
 
 
 @dataclass(frozen=True)
@@ -346,4 +346,4 @@ class Ridge(FiniteFields):
 
     def apply(self, covariance: Array, shape: Shape) -> Array:
         ridge = shape.constrain(shape.diagonal(self.share * self.variances)[None], np.ones((1, 1)))
-        return np.asarray(covariance + ridge)
+        return covariance + ridge

@@ -18,9 +18,10 @@ from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_ascending, require_finite
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
 from calibayes.kernels.levels.counts import offsets, weighted_counts
 from calibayes.kernels.numbers.quantiles import inverse_cdf_quantile, sort_columns
+from calibayes.kernels.threads import map_row_ranges
 
 STEPS = 15
 """Number of bandwidth steps."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, row_major, twin
 from calibayes.kernels.levels.counts import code_type
+from calibayes.kernels.threads import map_row_ranges
 
 MOST_EDGES = 2**15 - 2
 """Native code supports so many edges of a column."""

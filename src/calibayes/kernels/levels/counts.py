@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, portable, row_major, twin
+from calibayes.kernels.threads import map_row_ranges
 
 MOST_CELLS = 2**26
 """Native code supports fewer cells of all columns."""
@@ -83,6 +84,7 @@ def look_up(codes: Array, table: Array, first: Array) -> Array:
     return sums
 
 
+@portable
 def sums_by_column(table: Array, first: Array) -> Array:
     """Sum over the cells of each column, repeated for each of its cells, (..., cells)."""
     sums = np.add.reduceat(table, first[:-1], axis=-1)

@@ -18,6 +18,9 @@ from calibayes.kernels.dispatch import as_float64, as_int64, as_type, twin
 ROOT_BITS = 16
 """Leading bits that the first node of a tree tells apart: sign, exponent and four bits of the fraction."""
 SIGN = np.uint64(2**63)
+SORTED_ROWS, FIRST_ROWS = 2**16, 256
+"""Up to the first number of rows, sorting is faster than hashing if more than half of the first rows are distinct; up to
+twice the second, in any case."""
 
 
 class CellTree(NamedTuple):
@@ -43,6 +46,8 @@ class CellCounts(NamedTuple):
     low: Array
     high: Array
     """Smallest and largest number of each cell, (cells,)."""
+    weight: Array
+    """Total weight of the rows of each cell, (cells,)."""
 
 
 def root_tree() -> CellTree:
@@ -60,14 +65,24 @@ def ordered_bits(x: Array) -> Array:
 
 
 def native_distinct_positions(module: Any, x: Array, most: int) -> Any:
-    values, positions = np.empty(min(most, len(x))), np.empty(len(x), dtype=np.int64)
-    count = module.distinct_positions(as_float64(x), values, positions)
+    x = as_float64(x)
+    is_short = len(x) <= 2 * FIRST_ROWS
+    if is_short or (len(x) <= SORTED_ROWS and _is_varied(module, x[:FIRST_ROWS])):
+        return distinct_positions.numpy(x, most)
+    values, positions = np.empty(most), np.empty(len(x), dtype=np.int64)
+    count = module.distinct_positions(x, values, positions)
     if count < 0:
         return None
     order = np.argsort(values[:count])
     ranks = np.empty(count, dtype=np.int64)
     ranks[order] = np.arange(count)
     return values[order], ranks[positions]
+
+
+def _is_varied(module: Any, x: Array) -> bool:
+    """Whether more than half of the numbers are distinct."""
+    room = np.empty(len(x) // 2), np.empty(len(x), dtype=np.int64)
+    return bool(module.distinct_positions(x, *room) < 0)
 
 
 @twin(native_distinct_positions)
@@ -80,23 +95,26 @@ def distinct_positions(x: Array, most: int) -> tuple[Array, Array] | None:
     return (values, positions) if len(values) <= most else None
 
 
-def native_cell_counts(module: Any, x: Array, tree: CellTree) -> Any:
-    entries = len(tree.child)
-    rows, low, high = np.zeros(entries, dtype=np.int64), np.full(entries, np.inf), np.full(entries, -np.inf)
-    module.tally_cells(as_float64(x), *_as_arrays(tree), rows, low, high)
-    return _with_rows(rows, low, high)
+def native_cell_counts(module: Any, x: Array, weight: Array, tree: CellTree) -> Any:
+    tallies, entries = np.zeros((len(tree.child), 4)), np.empty(len(tree.child), dtype=np.int64)
+    count = module.tally_cells(as_float64(x), as_float64(weight), *_as_arrays(tree), tallies, entries)
+    entries = np.sort(entries[:count])
+    rows, low, high, weights = tallies[entries].T
+    return CellCounts(entries, rows.astype(np.int64), low, high, weights)
 
 
 @twin(native_cell_counts)
-def cell_counts(x: Array, tree: CellTree) -> CellCounts:
-    """Rows, smallest and largest number of the cells of x (n,); NaN is in no cell."""
+def cell_counts(x: Array, weight: Array, tree: CellTree) -> CellCounts:
+    """Rows, weight, smallest and largest number of the cells of x (n,); NaN is in no cell."""
     x = np.asarray(x, dtype=np.float64) + 0.0
-    x, entries = x[~np.isnan(x)], len(tree.child)
-    cells = cell_numbers(x, tree)
-    low, high = np.full(entries, np.inf), np.full(entries, -np.inf)
-    np.minimum.at(low, cells, x)
-    np.maximum.at(high, cells, x)
-    return _with_rows(np.bincount(cells, minlength=entries), low, high)
+    known, size = ~np.isnan(x), len(tree.child)
+    cells = cell_numbers(x[known], tree)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, cells, x[known])
+    np.maximum.at(high, cells, x[known])
+    rows, weights = np.bincount(cells, minlength=size), np.bincount(cells, weight[known], size)
+    entries = np.flatnonzero(rows)
+    return CellCounts(entries, rows[entries], low[entries], high[entries], weights[entries])
 
 
 def native_cell_weights(
@@ -139,8 +157,3 @@ def _as_arrays(tree: CellTree) -> tuple[Array, ...]:
         as_int64(tree.first),
         as_type(tree.child, np.int32),
     )
-
-
-def _with_rows(rows: Array, low: Array, high: Array) -> CellCounts:
-    entries = np.flatnonzero(rows)
-    return CellCounts(entries, rows[entries], low[entries], high[entries])

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -68,11 +69,60 @@ class DistinctNumbers {
     std::vector<std::int32_t> positions;
 };
 
+// Whether numbers (n,) have more than `most` distinct ones for sure: so many have different hashes. It gives up where few
+// of the first rows differ.
+inline bool has_more_distinct(const double* x, Int n, Int most) {
+    constexpr int LOG_BITS = 20;
+    constexpr Int FIRST_ROWS = 8192;
+    if (n <= most || 4 * most > (Int(1) << LOG_BITS)) return false;
+    std::vector<std::uint64_t> marks((std::size_t(1) << LOG_BITS) / 64, 0);
+    Int different = 0;
+    for (Int r = 0; r < n; ++r) {
+        const std::uint64_t hash = (ordered_bits(x[r]) * 0x9E3779B97F4A7C15u) >> (64 - LOG_BITS);
+        std::uint64_t& mark = marks[hash / 64];
+        different += 1 - static_cast<Int>((mark >> (hash % 64)) & 1);
+        mark |= std::uint64_t(1) << (hash % 64);
+        if (different > most) return true;
+        if (r == FIRST_ROWS && different < FIRST_ROWS / 2) return false;
+    }
+    return false;
+}
+
 // The position of each number (n,) among the distinct ones; false if there are more than these can be.
 inline bool distinct_positions(const double* x, Int n, DistinctNumbers& distinct, Int* out) {
     for (Int r = 0; r < n; ++r)
         if ((out[r] = distinct.position(x[r])) < 0) return false;
     return true;
+}
+
+// The hash by which distinct numbers are sampled.
+inline std::uint64_t sample_hash(double x) {
+    std::uint64_t word;
+    std::memcpy(&word, &x, sizeof word);
+    word *= 0x9E3779B97F4A7C15u;
+    return (word ^ (word >> 29)) * 0x9E3779B97F4A7C15u;
+}
+
+// Distinct numbers of x (n,) whose hashes begin with `zeros` zeros, which are made more until at most `most` are left; NaN
+// is no number.
+inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int& zeros) {
+    const auto largest = [&] { return zeros < 64 ? ~std::uint64_t(0) >> zeros : std::uint64_t(0); };
+    std::uint64_t bound = largest();
+    DistinctNumbers distinct(most + 1);
+    for (Int r = 0; r < n; ++r) {
+        const double value = x[r] + 0.0;
+        if (sample_hash(value) > bound || value != value) continue;
+        distinct.position(value);
+        while (static_cast<Int>(distinct.values.size()) > most) {
+            ++zeros;
+            bound = largest();
+            DistinctNumbers fewer(most + 1);
+            for (const double one : distinct.values)
+                if (sample_hash(one) <= bound) fewer.position(one);
+            distinct = std::move(fewer);
+        }
+    }
+    return distinct.values;
 }
 
 // Nodes that divide ordered bits: entry (bits - base) >> shift of a node, counted from `first`, is a cell, or another node.
@@ -92,16 +142,31 @@ struct CellTree {
     }
 };
 
-// Adds rows (n,), smallest and largest number of each cell; missing numbers (NaN) count nowhere.
-inline void tally_cells(const double* x, Int n, const CellTree& tree, Int* rows, double* low, double* high) {
+// Number of rows, smallest and largest number, and total weight of a cell.
+struct CellTally {
+    double rows, low, high, weight;
+};
+
+// Adds numbers (n,) and their weights to the tallies of their cells, which are zero at first, and writes the cells that have
+// rows; returns their number. Missing numbers (NaN) count nowhere.
+inline Int tally_cells(const double* x, const double* weight, Int n, const CellTree& tree, CellTally* tallies,
+                       Int* entries) {
+    Int cells = 0;
     for (Int r = 0; r < n; ++r) {
         const double value = x[r] + 0.0;
         if (value != value) continue;
-        const Int cell = tree.cell(ordered_bits(value));
-        ++rows[cell];
-        if (value < low[cell]) low[cell] = value;
-        if (value > high[cell]) high[cell] = value;
+        const Int entry = tree.cell(ordered_bits(value));
+        CellTally& tally = tallies[entry];
+        if (tally.rows == 0.0) {
+            entries[cells++] = entry;
+            tally.low = tally.high = value;
+        }
+        tally.rows += 1.0;
+        if (value < tally.low) tally.low = value;
+        if (value > tally.high) tally.high = value;
+        tally.weight += weight[r];
     }
+    return cells;
 }
 
 // Adds the weights of rows (n,) to (cells, columns), in the column of their label; the last column is for negative labels.

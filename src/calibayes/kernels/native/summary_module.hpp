@@ -1,6 +1,8 @@
 // Python interface of the kernels that summarize columns of numbers.
 #pragma once
 
+#include <nanobind/stl/pair.h>
+
 #include "checks.hpp"
 #include "ordered.hpp"
 
@@ -42,22 +44,39 @@ inline Int distinct_positions(In<double, 1> x, Out<double, 1> values, Out<Int, 1
     demand(most < MOST_SIZE, "expected room for fewer than 2^31 distinct numbers");
     demand_shape(positions, "positions (n,)", {n});
     nb::gil_scoped_release free;
+    if (has_more_distinct(x.data(), n, most)) return -1;
     DistinctNumbers distinct(most);
     if (!calibayes::distinct_positions(x.data(), n, distinct, positions.data())) return -1;
     std::copy(distinct.values.begin(), distinct.values.end(), values.data());
     return static_cast<Int>(distinct.values.size());
 }
 
-inline void tally_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> first, Children child,
-                        Out<Int, 1> rows, Out<double, 1> low, Out<double, 1> high) {
-    const CellTree tree = tree_of(base, shift, first, child);
-    const Int cells = static_cast<Int>(child.shape(0));
+// The number of sampled distinct numbers, which are written, and of zeros with which their hashes begin.
+inline std::pair<Int, Int> distinct_sample(In<double, 1> x, Int zeros, Out<double, 1> values) {
+    const Int most = static_cast<Int>(values.shape(0));
     demand_aligned(x, "numbers (n,)");
-    demand_shape(rows, "numbers of rows (entries,)", {cells});
-    demand_shape(low, "smallest numbers (entries,)", {cells});
-    demand_shape(high, "largest numbers (entries,)", {cells});
+    demand_aligned(values, "distinct numbers");
+    demand(most > 0 && most < MOST_SIZE, "expected room for at least one and fewer than 2^31 distinct numbers");
+    demand(zeros >= 0 && zeros < 64, "hashes must begin with 0 to 63 zeros");
     nb::gil_scoped_release free;
-    calibayes::tally_cells(x.data(), static_cast<Int>(x.shape(0)), tree, rows.data(), low.data(), high.data());
+    const std::vector<double> found = calibayes::distinct_sample(x.data(), static_cast<Int>(x.shape(0)), most, zeros);
+    std::copy(found.begin(), found.end(), values.data());
+    return {static_cast<Int>(found.size()), zeros};
+}
+
+// The number of cells with rows, which are written to `entries` in any order; `out` must be zero.
+inline Int tally_cells(In<double, 1> x, In<double, 1> weight, Bits base, In<Int, 1> shift, In<Int, 1> first,
+                       Children child, Out<double, 2> out, Out<Int, 1> entries) {
+    static_assert(sizeof(CellTally) == 4 * sizeof(double));
+    const CellTree tree = tree_of(base, shift, first, child);
+    const Int n = static_cast<Int>(x.shape(0));
+    demand_aligned(x, "numbers (n,)");
+    demand_shape(weight, "weights of rows (n,)", {n});
+    demand_shape(out, "tallies of cells (entries, 4)", {static_cast<Int>(child.shape(0)), 4});
+    demand_shape(entries, "cells with rows (entries,)", {static_cast<Int>(child.shape(0))});
+    nb::gil_scoped_release free;
+    return calibayes::tally_cells(x.data(), weight.data(), n, tree, reinterpret_cast<CellTally*>(out.data()),
+                                  entries.data());
 }
 
 inline void weigh_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> first, Children child,
@@ -76,9 +95,10 @@ inline void weigh_cells(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1>
 inline void define(nb::module_& m) {
     m.def("distinct_positions", distinct_positions, nb::arg("x").noconvert(), nb::arg("values").noconvert(),
           nb::arg("positions").noconvert());
-    m.def("tally_cells", tally_cells, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
-          nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
-          nb::arg("rows").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert());
+    m.def("distinct_sample", distinct_sample, nb::arg("x").noconvert(), nb::arg("zeros"), nb::arg("values").noconvert());
+    m.def("tally_cells", tally_cells, nb::arg("x").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("base").noconvert(), nb::arg("shift").noconvert(), nb::arg("first").noconvert(),
+          nb::arg("child").noconvert(), nb::arg("out").noconvert(), nb::arg("entries").noconvert());
     m.def("weigh_cells", weigh_cells, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("weights").noconvert());

@@ -13,9 +13,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, portable, twin
 from calibayes.kernels.numbers import moments
 from calibayes.kernels.numbers.sparse import filled, is_sparse
+from calibayes.kernels.threads import map_row_ranges
 
 TABULATED = 256
 """log x! of integers below this is read from a table."""
@@ -84,6 +85,13 @@ def log_factorials(x: Array) -> Array:
     return np.bincount(rows, gammaln(x.data + 1.0), minlength=x.shape[0])
 
 
+@portable
+def log_multinomial_coefficients(x: Array) -> Array:
+    """log of (sum of x)! / product of x! over the cells of each row, (n,)."""
+    return np.asarray(gammaln(x.sum(axis=1) + 1.0) - log_factorials(x))
+
+
+@portable
 def log_in_place(table: Array) -> Array:
     """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
     map_row_ranges(
@@ -92,6 +100,7 @@ def log_in_place(table: Array) -> Array:
     return table
 
 
+@portable
 def fortran_order(table: Array) -> Array:
     """A table (k, d) in Fortran order."""
     return np.asfortranarray(table)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cython_blas, lapack
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, row_major, twin
+from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, portable, row_major, twin
 from calibayes.kernels.numbers.moments import CenteringBuffer, row_blocks
 
 LOG_TWO_PI = math.log(2 * math.pi)
@@ -118,6 +118,7 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
     return result
 
 
+@portable
 def linear_scores(x: Array, center: Array, slopes: Array, offsets: Array, variance: Array) -> Array:
     """offsets + (x - center) @ slopes.T, (n, k): rows (n, d), slopes (k, d), offsets (k,), column variances (d,)."""
     factor = product_factor(x, slopes, variance).T
@@ -164,6 +165,13 @@ def pivots(matrix: Array) -> Array:
     return diagonal**2
 
 
+@portable
+def all_pivots(matrices: Array) -> Array:
+    """`pivots` of each of several covariances (g, d, d), (g, d)."""
+    return np.stack([pivots(matrix) for matrix in matrices])
+
+
+@portable
 def whiteners(matrices: Array) -> tuple[Array, Array]:
     """Inverse Cholesky factors (g, d, d) and log determinants (g,) of covariance matrices (g, d, d).
 
@@ -228,6 +236,7 @@ def diagonal_log_density(x: Array, mean: Array, variance: Array) -> Array:
     return np.asarray(density(x, mean, variance))
 
 
+@portable
 def full_gaussian(x: Array, mean: Array, covariance: Array, whitener: Array, log_determinant: Array) -> Array:
     """Log density of x (n, d) under dependent columns with means (k, d), (n, k).
 

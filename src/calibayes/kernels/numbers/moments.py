@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, is_matrix, map_row_ranges, namespace, row_major, twin
+from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, portable, row_major, twin
+from calibayes.kernels.threads import map_row_ranges
 
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""
@@ -46,12 +47,27 @@ class CenteringBuffer:
         return self._cells[dtype.char][: n * d].reshape(shape)
 
 
+@portable
+def has_missing(x: Array) -> bool:
+    """Whether a number of x (n, d) is NaN."""
+    return bool(np.isnan(np.min(x, initial=np.inf)))  # the minimum needs no (n, d) mask
+
+
+@portable
+def as_floats(x: Array) -> Array:
+    """Numbers as float64; float32 is kept, each kernel decides how to compute with it."""
+    numbers = np.asarray(x)
+    return numbers if numbers.dtype == np.float32 else np.asarray(numbers, dtype=np.float64)
+
+
+@portable
 def zeroth(weights: Array) -> Array:
     """Sum of the weights of each class, (k,)."""
     xp = namespace(weights)
     return xp.ones(weights.shape[0], dtype=weights.dtype) @ weights
 
 
+@portable
 def sum_over_classes(weights: Array) -> Array:
     """Sum of the weights of each row, (n, 1); 0 if it is below `ROUNDING` times the largest weight."""
     xp = namespace(weights)
@@ -117,6 +133,7 @@ def _absolute_outer(x: Array, center: Array, weight: Array, rows: Array, out: Ar
     return np.matmul(centered.T, centered, out=out)
 
 
+@portable
 def up_to_second(
     x: Array, center: Array, weights: Array, *, pool_second: bool = False
 ) -> tuple[Array, Array, Array]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
-from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_int64, as_type, twin
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.nodes import is_left
 from calibayes.kernels.partitions.tree import Tree
+from calibayes.kernels.threads import map_row_ranges
 
 MOST_LEAVES = 127
 """Largest number of leaves of a tree: codes of leaves are signed bytes."""

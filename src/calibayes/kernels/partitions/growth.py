@@ -16,7 +16,6 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
-from calibayes.kernels.dispatch import map_items, map_row_ranges
 from calibayes.kernels.levels.counts import look_up, offsets
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.forest import MOST_LEAVES, Forest, forest_of, leaf_codes
@@ -30,6 +29,7 @@ from calibayes.kernels.partitions.residuals import (
 )
 from calibayes.kernels.partitions.tree import Tree, grow_tree
 from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.kernels.threads import map_items, map_row_ranges
 
 MOST_TREES = 100_000
 """Largest number of trees."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_int64, as_type, map_items, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, twin
 from calibayes.kernels.partitions.byte_columns import WORD, ByteColumns
 from calibayes.kernels.partitions.residuals import HALF, residual, variance
+from calibayes.kernels.threads import map_items, most_threads
 
 
 class Split(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_int64, as_type, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, twin
 from calibayes.kernels.partitions.byte_columns import ByteColumns
 from calibayes.kernels.partitions.nodes import (
     UNBOUNDED,
@@ -20,6 +20,7 @@ from calibayes.kernels.partitions.nodes import (
     log_odds_change,
     node_sums,
 )
+from calibayes.kernels.threads import most_threads
 
 MANY_CELLS = 2**22
 """Rows times columns from which on threads share the work on a tree."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, portable, twin
 
 NEGLIGIBLE = 2.0**-40
 """A class weight W(Y, P) that is no larger counts as zero."""
@@ -89,6 +89,21 @@ def native_assess(
     return Assessment(objective, Scores(*train), Scores(*held), out)
 
 
+@portable
+def indicators(labels: Array, k: int) -> Array:
+    """Class codes (n,) as indicators, (n, k); a row of code -1, without a label, is all zero."""
+    return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)
+
+
+@portable
+def label_weights(labels: Array, weight: Array, k: int) -> Array:
+    """The weight (n,) of each row in the class of its label, (n, k)."""
+    weights = np.zeros((len(labels), k))
+    labeled = np.flatnonzero(labels >= 0)
+    weights[labeled, labels[labeled]] = weight[labeled]
+    return weights
+
+
 @twin(native_log_normalize)
 def log_normalize(log_joint: Array) -> tuple[Array, Array]:
     """Split log p(x, class) (n, k) into log p(class | x), (n, k), and log p(x), (n,).
@@ -158,6 +173,7 @@ def _weighted_sum(weight: Array, values: Array) -> float:
     return float(weight[nonzero] @ values[nonzero])
 
 
+@portable
 def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, float]:
     """Weighted sums over rows with a label: error, soft error (1 - p of the true class) and log loss."""
     known = weight * onehot.sum(axis=1)
@@ -171,6 +187,7 @@ def scores(log_posterior: Array, onehot: Array, weight: Array) -> Mapping[str, f
     }
 
 
+@portable
 def without_negligible(weights: Array) -> Array:
     """The weights W(Y, P), (n, k), with negligible ones set to zero, so that families can skip these rows.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
-from calibayes.kernels.dispatch import most_threads
+from calibayes.kernels.threads import most_threads
+from calibayes.tables.dask_collections import LazyParts
 from calibayes.tables.streams.chunk import Chunk, RowStream
+from calibayes.tables.streams.dask_frame import DaskStream
 from calibayes.tables.streams.read_ahead import read_ahead
 
 
@@ -20,7 +23,18 @@ class ChunkSource:
     stream: RowStream
     columns: tuple[str, ...] | None = None
 
+    is_read_once: ClassVar[bool] = True
+
     def parts(self) -> Iterator[Callable[[], Chunk]]:
         """Loaders of the chunks, in the order of the rows."""
         parts = self.stream.parts(self.columns)
         return iter(parts) if most_threads() > 1 else read_ahead(parts)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the chunks can be made by tasks of Dask."""
+        return isinstance(self.stream, DaskStream)
+
+    def lazy_parts(self) -> LazyParts | None:
+        """Tasks of Dask that make the chunks; None if the stream is read in this process."""
+        return self.stream.lazy_parts(self.columns) if isinstance(self.stream, DaskStream) else None

@@ -16,7 +16,9 @@ def place_named(place: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(f"{place} cannot be read: {_sentence(error)}") from error
-    except ValueError as error:  # that of pyarrow for invalid files is one
+    except MemoryError as error:  # also for a size in a file that is damaged
+        raise MemoryError(f"{place} cannot be read: {_sentence(error)}") from error
+    except (ValueError, NotImplementedError, LookupError) as error:  # those of pyarrow for invalid files
         raise ValueError(f"{place} cannot be read: {_sentence(error)}") from error
 
 

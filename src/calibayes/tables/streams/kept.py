@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +20,8 @@ from calibayes.core.protocols import Array
 ENVIRONMENT_VARIABLE = "CALIBAYES_MEMORY"
 DEFAULT_BUDGET = 2**28
 """Bytes of encoded rows that are kept in memory."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a full disk, a used quota and a file that is too large for its file system."""
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 GAP_ROWS = 64
 """Chosen rows that lie closer together than this are read in one go."""
@@ -79,6 +83,7 @@ class _File:
         self.folder = folder or tempfile.gettempdir()
         self._file = tempfile.TemporaryFile(dir=self.folder, prefix="calibayes-", buffering=0)  # noqa: SIM115
         self._lock, self.size = Lock(), 0
+        weakref.finalize(self, self._file.close)  # once no array needs it any more
 
     def reserve(self, size: int) -> int:
         """The place of a new region of ``size`` bytes. Raises OSError if the disk is full."""
@@ -87,7 +92,8 @@ class _File:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), start, max(size, 1))
         except OSError as error:
-            raise self._full(size) from error
+            if error.errno in FULL:  # other errors: the file system cannot reserve space
+                raise self._full(size) from error
         self.size += size
         return start
 
@@ -115,7 +121,9 @@ class _File:
             while done < len(content):
                 done += self._write_from(content[done:], start + done)
         except OSError as error:
-            raise self._full(len(content)) from error
+            if error.errno in FULL:
+                raise self._full(len(content)) from error
+            raise OSError(f"encoded rows cannot be written into {self.folder}: {error}") from error
 
     def _read_into(self, view: memoryview, place: int) -> int:
         if hasattr(os, "preadv"):

@@ -6,14 +6,14 @@ import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array
-from calibayes.tables.streams.arrow_stream import Rows
+from calibayes.tables.streams.arrow.stream import Rows
 from calibayes.tables.streams.chunk import Chunk, chunk_rows
 from calibayes.tables.text import counted
 
@@ -25,6 +25,8 @@ class TableSource:
     table: Any
     size: int
 
+    repetition: ClassVar[None] = None
+
     @property
     def rows(self) -> int:
         return int(self.table.num_rows)
@@ -32,7 +34,9 @@ class TableSource:
     def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
         table = self.table.select(list(columns))
         for first in range(0, self.rows, self.size):
-            yield Rows(first, partial(table.slice, first, self.size))
+            yield Rows(
+                first, min(self.size, self.rows - first), "the table", partial(table.slice, first, self.size)
+            )
 
 
 @dataclass(frozen=True)

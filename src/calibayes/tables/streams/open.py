@@ -9,7 +9,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.streams.arrow_readers import (
+from calibayes.tables.dask_collections import dask_kind
+from calibayes.tables.streams.arrow.layout import Layout
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
+from calibayes.tables.streams.arrow.readers import (
     Readable,
     is_duckdb,
     read_duckdb,
@@ -17,14 +20,18 @@ from calibayes.tables.streams.arrow_readers import (
     read_factory,
     read_lazyframe,
 )
-from calibayes.tables.streams.arrow_stream import ArrowStream
+from calibayes.tables.streams.arrow.stream import ArrowStream
 from calibayes.tables.streams.chunk import RowStream, chunk_rows
-from calibayes.tables.streams.datasets import read_dataset, read_ipc_files, read_parquet_files
-from calibayes.tables.streams.files import FoundFile, found_files, is_path
+from calibayes.tables.streams.dask_frame import DaskStream
+from calibayes.tables.streams.files.datasets import (
+    read_csv_files,
+    read_dataset,
+    read_ipc_files,
+    read_parquet_files,
+)
+from calibayes.tables.streams.files.found import FoundFile, found_files, is_path
 from calibayes.tables.streams.kept import memory_budget
-from calibayes.tables.streams.layout import Layout
 from calibayes.tables.streams.memory import ArrayStream, TableSource
-from calibayes.tables.streams.pyarrow_modules import module_of_pyarrow, pyarrow
 
 
 def is_streamed(source: Any) -> bool:
@@ -33,20 +40,26 @@ def is_streamed(source: Any) -> bool:
     False for arrays, lists of rows and data frames in memory, and for memory-mapped arrays of no more bytes than
     `memory_budget`.
     """
+    if dask_kind(source) is not None:
+        return True
     if isinstance(source, np.ndarray):
         return isinstance(source, np.memmap) and source.nbytes > memory_budget()
-    if nw.dependencies.is_into_dataframe(source):
+    if nw.dependencies.is_into_dataframe(source) or nw.dependencies.is_into_series(source):
         return False
     if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
         return True
-    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source):
+    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source) or is_duckdb(source):
         return True
     return callable(source) and not isinstance(source, type) and not hasattr(source, "__array__")
 
 
 def _is_of_pyarrow(source: Any) -> bool:
-    """Whether an object is one of pyarrow, such as a dataset; looked up by name, without an import."""
-    return any(kind.__module__.partition(".")[0] == "pyarrow" for kind in type(source).__mro__)
+    """Whether an object is a dataset, table or batch of pyarrow; looked up by name, without an import."""
+    return any(
+        kind.__module__.partition(".")[0] == "pyarrow"
+        and kind.__name__ in ("Dataset", "RecordBatch", "Table")
+        for kind in type(source).__mro__
+    )
 
 
 def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
@@ -55,7 +68,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     Parameters
     ----------
     source : path or list of paths, dataset or table of pyarrow, DuckDB relation, polars LazyFrame, object with \
-            ``__arrow_c_stream__``, function, array
+            ``__arrow_c_stream__``, function, array, Dask data frame or array
         Paths may be globs, folders (also with partitions such as year=2024) and addresses such as s3://bucket/file.
         Files are Parquet, Arrow IPC or CSV, by the ending of their names. A function returns a fresh reader of Arrow
         batches each time it is called.
@@ -71,6 +84,8 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     OSError
         If a file cannot be read.
     """
+    if dask_kind(source) is not None:
+        return DaskStream(source, _role(y), _role(sample_weight))
     if isinstance(source, np.ndarray):
         return ArrayStream(source, _role(y), _role(sample_weight))
     readable = _readable(source)
@@ -79,7 +94,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
 
 
 def _role(column: Any) -> str | Array | None:
-    if column is None or isinstance(column, str | np.ndarray):
+    if column is None or isinstance(column, str | np.ndarray) or dask_kind(column) is not None:
         return column
     return np.asarray(column)
 
@@ -146,4 +161,5 @@ READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Readable]], ...] = (
 FILE_READERS: dict[str, Callable[[Sequence[FoundFile], str], Readable]] = {
     "parquet": read_parquet_files,
     "ipc": read_ipc_files,
+    "csv": read_csv_files,
 }

@@ -1,15 +1,13 @@
-"""Chunks that are read or computed in the background, a bounded number at a time, in the order of the rows."""
+"""Chunks that are read in the background, a bounded number at a time."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 END = object()
 
 
@@ -41,34 +39,3 @@ def _next(iterator: Iterator[Callable[[], Any]]) -> Any:
 
 def _nothing() -> None:
     pass
-
-
-def ordered_results(
-    function: Callable[[Item], Result], parts: Iterable[Callable[[], Item]], threads: int = 1
-) -> Iterator[Result]:
-    """``function(load())`` of every loader, in their order, by so many threads.
-
-    At most one more chunk than threads is in memory, other than with `Executor.map`. With one thread, the next chunk is
-    read while one is computed.
-    """
-    if threads == 1:
-        with closing(read_ahead(parts)) as loaders:
-            for load in loaders:
-                yield function(load())
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for load in parts:
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-                waiting.append(pool.submit(_computed, function, load))
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def _computed(function: Callable[[Item], Result], load: Callable[[], Item]) -> Result:
-    return function(load())

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.streams.chunk import RowStream
+from calibayes.tables.origin import Origin
 from calibayes.tables.table import Table
 
 
-def with_unread(table: Table, stream: RowStream, read: Sequence[int], n: int) -> Table:
+class StreamColumns(NamedTuple):
+    """The columns of a stream, without its rows."""
+
+    names: tuple[str, ...]
+    types: tuple[np.dtype[Any], ...]
+    origin: Origin
+
+
+def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int) -> Table:
     """The columns of a table of n rows at their positions in the stream; those that were not read are all zero."""
     names, types = stream.names, stream.types
     place = {j: number for number, j in enumerate(read)}

@@ -6,6 +6,7 @@ from calibayes.tables.summaries.sample import SAMPLE_ROWS, Sample, in_sample
 from calibayes.tables.summaries.streamed import Streamed
 from calibayes.tables.summaries.summary import Moments, TableSummary
 from calibayes.tables.summaries.sums import ColumnSums, SurveyPlan, column_sums, first_plan, next_plan
+from calibayes.tables.summaries.weights import summable
 
 __all__ = [
     "MOST_DISTINCT",
@@ -22,5 +23,6 @@ __all__ = [
     "first_plan",
     "in_sample",
     "next_plan",
+    "summable",
     "summary_of",
 ]

@@ -28,14 +28,11 @@ def refined(tree: CellTree, counts: CellCounts) -> CellTree | None:
     if not heavy.any():
         return None
     base = ordered_bits(counts.low[heavy])
-    spans = (ordered_bits(counts.high[heavy]) - base).tolist()
+    span = ordered_bits(counts.high[heavy]) - base
     parts = -(-PARTS * MOST_SHARE * counts.rows[heavy] // total)
-    shift = [
-        max(span.bit_length() - (part - 1).bit_length(), 0)
-        for span, part in zip(spans, parts.tolist(), strict=True)
-    ]
-    sizes = [(span >> bits) + 1 for span, bits in zip(spans, shift, strict=True)]
-    child = np.append(tree.child, np.full(sum(sizes), -1, dtype=np.int32))
+    shift = np.maximum(_bit_length(span) - _bit_length(parts - 1), 0)
+    sizes = (span >> shift.astype(np.uint64)).astype(np.int64) + 1
+    child = np.append(tree.child, np.full(sizes.sum(), -1, dtype=np.int32))
     child[counts.entries[heavy]] = np.arange(len(tree.base), len(tree.base) + len(base))
     return CellTree(
         np.append(tree.base, base),
@@ -45,13 +42,21 @@ def refined(tree: CellTree, counts: CellCounts) -> CellTree | None:
     )
 
 
-def divided(x: Array) -> tuple[CellTree, CellCounts]:
-    """The cells of numbers in memory, (n,), and the tree that tells them apart."""
+def _bit_length(numbers: Array) -> Array:
+    """Number of bits of integers from 0 on, as `int.bit_length`."""
+    words = numbers.astype(np.uint64)
+    high, low = words >> np.uint64(32), words & np.uint64(2**32 - 1)
+    lengths = [np.frexp(half.astype(np.float64))[1] for half in (high, low)]
+    return np.asarray(np.where(high > 0, 32 + lengths[0], lengths[1]).astype(np.int64))
+
+
+def divided(x: Array, weight: Array) -> tuple[CellTree, CellCounts]:
+    """The cells of numbers in memory, (n,), with row weights, and the tree that tells them apart."""
     tree = root_tree()
     for _ in range(PASSES - 1):
-        counts = cell_counts(x, tree)
+        counts = cell_counts(x, weight, tree)
         further = refined(tree, counts)
         if further is None:
             return tree, counts
         tree = further
-    return tree, cell_counts(x, tree)
+    return tree, cell_counts(x, weight, tree)

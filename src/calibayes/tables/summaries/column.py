@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.levels.distinct_sample import DistinctSample
 from calibayes.kernels.levels.ordered_cells import CellCounts
 
 MOST_DISTINCT = 2**16
 """Distinct numbers of a column up to which each is a cell of its own."""
+MOST_SAMPLED = 2**12
+"""Distinct numbers of a column with more, by which the number of them in each cell is estimated."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class ColumnSummary:
     """Number of rows of each cell, (cells,) integers."""
     weight: Array
     """Total weight of the rows of each cell, (cells,)."""
+    distinct: Array
+    """Number of distinct values of each cell, (cells,); estimated in cells of several values."""
     is_exact: bool
     """Whether every cell is one value."""
     count_classes: Callable[[], Array]
@@ -53,25 +58,33 @@ class ColumnSummary:
         return np.asarray((self.low[1:] + self.high[:-1]) / 2)
 
     @property
-    def distinct(self) -> Array:
-        """Number of distinct values of each cell, (cells,); as many as rows, at most, in cells of several values."""
-        ones = np.ones(len(self.low), dtype=np.int64)
-        return ones if self.is_exact else np.where(self.low == self.high, ones, self.rows)
-
-    @property
     def distinct_count(self) -> int:
-        """Number of distinct values; if not `is_exact`, a number that it does not exceed, above `MOST_DISTINCT`."""
-        return int(self.distinct.sum())
+        """Number of distinct values; if not `is_exact`, an estimate above `MOST_DISTINCT`."""
+        return len(self.low) if self.is_exact else max(int(self.distinct.sum()), MOST_DISTINCT + 1)
 
 
-def cells_summary(counts: CellCounts, weight: Array, count_classes: Callable[[], Array]) -> ColumnSummary:
-    """The summary of a column with very many distinct numbers, from cells in any order."""
+def values_summary(
+    values: Array, rows: Array, weight: Array, count_classes: Callable[[], Array]
+) -> ColumnSummary:
+    """The summary of a column with a cell for each distinct value, ascending."""
+    ones = np.ones(len(values), dtype=np.int64)
+    return ColumnSummary(values, values, rows, weight, ones, is_exact=True, count_classes=count_classes)
+
+
+def cells_summary(
+    counts: CellCounts, sampled: DistinctSample, count_classes: Callable[[], Array]
+) -> ColumnSummary:
+    """The summary of a column with very many distinct numbers, from cells in any order and a sample of its distinct numbers."""
     order = np.argsort(counts.low)
+    low, high, rows = counts.low[order], counts.high[order], counts.rows[order]
+    in_sample = np.searchsorted(sampled.values, high, side="right") - np.searchsorted(sampled.values, low)
+    estimated = np.clip(in_sample * 2**sampled.zeros, 1, rows)
     return ColumnSummary(
-        counts.low[order],
-        counts.high[order],
-        counts.rows[order],
-        weight[order],
+        low,
+        high,
+        rows,
+        counts.weight[order],
+        np.where(low == high, 1, estimated),
         is_exact=False,
         count_classes=lambda: count_classes()[order],
     )

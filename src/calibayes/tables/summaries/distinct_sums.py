@@ -55,7 +55,7 @@ def _united(left: Array, right: Array, name: str) -> tuple[Array, Array, Array]:
     try:  # two ascending sequences, which are sorted by merging
         united = sorted(dict.fromkeys(chain(left.tolist(), right.tolist())))
     except TypeError as error:
-        types = sorted({type(value).__name__ for value in chain(left, right)})
+        types = sorted({type(value).__name__ for value in chain(left.tolist(), right.tolist())})
         raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error
     place = {value: position for position, value in enumerate(united)}
     values = np.empty(len(united), dtype=object)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.levels.counts import codes_and_maxima, offsets, weighted_counts
 from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.kernels.threads import map_row_ranges
 from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
 from calibayes.tables.table import Table, refuse_all_missing
 

@@ -14,18 +14,26 @@ class MomentSums:
     """Moments of the known numbers of a column, each row counted once."""
 
     count: int
-    mean: float
+    pivot: float
+    """A number near the mean."""
+    offset: float
+    """The mean less the pivot: apart, since the difference of two means may be much smaller than their rounding."""
     squares: float
     """Sum of squared differences from the mean."""
 
     def plus(self, other: MomentSums) -> MomentSums:
         """The moments of the numbers of both."""
-        count = self.count + other.count
         if not self.count or not other.count:
             return self if self.count else other
-        shift, share = other.mean - self.mean, other.count / count
+        count = self.count + other.count
+        shift, share = (other.pivot - self.pivot) + (other.offset - self.offset), other.count / count
         squares = self.squares + other.squares + shift * shift * self.count * share
-        return MomentSums(count, self.mean + shift * share, squares)
+        return MomentSums(count, self.pivot, self.offset + shift * share, squares)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the numbers; 0 without any."""
+        return self.pivot + self.offset
 
     @property
     def variance(self) -> float:
@@ -36,7 +44,9 @@ class MomentSums:
 def moment_sums(numbers: Array) -> MomentSums:
     """Moments of known numbers, (n,)."""
     if not len(numbers):
-        return MomentSums(0, 0.0, 0.0)
-    mean = float(numbers.mean())
-    differences = numbers - mean
-    return MomentSums(len(numbers), mean, float(np.dot(differences, differences)))
+        return MomentSums(0, 0.0, 0.0, 0.0)
+    pivot = float(numbers.mean())
+    differences = numbers - pivot
+    offset = float(differences.mean())
+    squares = max(float(np.dot(differences, differences)) - len(numbers) * offset * offset, 0.0)
+    return MomentSums(len(numbers), pivot, offset, squares)

@@ -17,10 +17,11 @@ from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cell_sums import CellSums, cell_sums, in_root_cells
 from calibayes.tables.summaries.cells import PASSES, refined
-from calibayes.tables.summaries.column import ColumnSummary, cells_summary
+from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums
 from calibayes.tables.summaries.exceeding import SeenNumbers
 from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums
+from calibayes.tables.summaries.weights import rounded, rounding_unit
 from calibayes.tables.table import Table, numeric_matrix
 
 
@@ -32,6 +33,8 @@ class SurveyPlan:
     """Position of a column -> the cells its numbers are counted in; None: the distinct values, if there are not too many."""
     k: int
     """Number of classes; 0 if weights are not to be counted by class."""
+    unit: float
+    """The power of two that weights are rounded to multiples of, so that their sums are exact (see `summable`)."""
     number: int = 1
     """Number of the pass, from 1 on."""
     seen: SeenNumbers = field(default_factory=SeenNumbers)
@@ -69,14 +72,13 @@ class ColumnSums:
         """The summary of the column, if these are the sums of all rows."""
         weights = self.counts.weights
         if isinstance(self.counts, DistinctSums):
-            low = high = self.counts.values
-            return ColumnSummary(low, high, self.counts.rows, weights.sum(axis=1), True, lambda: weights)
-        return cells_summary(self.counts.counts, weights.sum(axis=1), lambda: weights)
+            return values_summary(self.counts.values, self.counts.rows, weights.sum(axis=1), lambda: weights)
+        return cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
 
 
-def first_plan(columns: Sequence[int], k: int) -> SurveyPlan:
-    """The plan of the first pass, over the columns at these positions."""
-    return SurveyPlan(dict.fromkeys(columns), k)
+def first_plan(columns: Sequence[int], k: int, weight: Array) -> SurveyPlan:
+    """The plan of the first pass, over the columns at these positions; ``weight`` (n,) are the weights of all rows."""
+    return SurveyPlan(dict.fromkeys(columns), k, rounding_unit(weight))
 
 
 def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan | None:
@@ -93,7 +95,7 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
             further = refined(root_tree() if tree is None else tree, counts.counts)
             if further is not None:
                 trees[j] = further
-    return SurveyPlan(trees, plan.k, plan.number + 1, plan.seen) if trees else None
+    return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
 
 
 def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPlan) -> dict[str, ColumnSums]:
@@ -101,6 +103,7 @@ def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPl
 
     ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block.
     """
+    weight = rounded(weight, plan.unit)
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
     return {str(j): _sums(table, j, tree, labels, weight, plan) for j, tree in plan.trees.items()}
 
@@ -112,23 +115,25 @@ def _sums(
     missing_rows, missing_weight = int(np.count_nonzero(missing)), float(weight @ missing)
     known = ~missing if missing_rows else slice(None)
     rows = labels[known], weight[known], plan.k + 1
-    if not table.is_numeric(j):
-        values, positions = distinct_values(table, j)
-        counts = distinct_sums(values, positions[known], *rows)
-        return ColumnSums(table.names[j], counts, missing_rows, missing_weight, None)
-    numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
-    found = (
-        None
-        if tree is not None or plan.seen.exceeds(j)
-        else distinct_positions(numbers, column.MOST_DISTINCT)
-    )
-    if found is None:
-        sums: DistinctSums | CellSums = cell_sums(numbers, root_tree() if tree is None else tree, *rows)
+    counts: DistinctSums | CellSums
+    if table.is_numeric(j):
+        numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
+        counts, moments = _number_counts(numbers, j, tree, rows, plan), moment_sums(numbers)
     else:
-        sums = distinct_sums(*found, *rows)
-    if tree is None:
-        plan.seen.add(j, None if found is None else found[0])
-    return ColumnSums(table.names[j], sums, missing_rows, missing_weight, moment_sums(numbers))
+        values, positions = distinct_values(table, j)
+        counts, moments = distinct_sums(values, positions[known], *rows), None
+    return ColumnSums(table.names[j], counts, missing_rows, missing_weight, moments)
+
+
+def _number_counts(
+    numbers: Array, j: int, tree: CellTree | None, rows: tuple[Array, Array, int], plan: SurveyPlan
+) -> DistinctSums | CellSums:
+    """Counts of known numbers in the cells of a tree, or, without one, of distinct numbers if they are not too many."""
+    if tree is not None:
+        return cell_sums(numbers, tree, *rows)
+    found = None if plan.seen.exceeds(j) else distinct_positions(numbers, column.MOST_DISTINCT)
+    plan.seen.add(j, None if found is None else found[0])
+    return cell_sums(numbers, root_tree(), *rows) if found is None else distinct_sums(*found, *rows)
 
 
 def _added(

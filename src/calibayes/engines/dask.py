@@ -1,0 +1,199 @@
+"""The distributed engine: sums over blocks on the workers of a Dask cluster.
+
+A pass is one graph. The function (model and parameters) is a task whose result is sent to each worker once; blocks are tasks
+that are computed once and stay on the workers; the sums are added in a tree that depends on the numbers of the blocks
+alone. Everything is recomputable from the graph, so that the loss of a worker changes no bit of the result.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar, Self
+from uuid import uuid4
+
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import total
+from calibayes.core.protocols import Source
+from calibayes.engines.dask_blocks import Blocks, aligned, blocks_of, cancelled
+from calibayes.engines.dask_client import client_of, is_in_task
+from calibayes.engines.local import Serial, one_thread
+from calibayes.engines.worker_memory import reuse_freed_memory
+from calibayes.tables.dask_collections import Unhashed, unwrapped
+
+Graph = dict[Any, Any]
+"""Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Sums over blocks on the workers of a Dask cluster. Needs the extra ``calibayes[dask]``.
+
+    Rows in memory are sent to the cluster once, in the first pass. Blocks stay on the workers until the training ends. A
+    block whose worker is lost is computed again on another one. Sums are added in the order of the blocks, ``split_every``
+    at a time: the result is the same, bit for bit, for any number of workers of one kind of processor, and equal to that of
+    the other engines up to rounding. Inside a task of a worker, everything is computed there, in the same order.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        The client, or the address of a scheduler; by default the current client.
+    split_every : int, default=16
+        Number of sums that are added in one task.
+    retries : int, default=2
+        How often the reading of a block is repeated after an error, and a pass after the scheduler was restarted. Lost
+        workers do not count: how many of them a task may lose before the pass fails is a setting of the scheduler
+        (``distributed.scheduler.allowed-failures``, 3 by default).
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.engines import Dask
+    >>> model = GaussianNB(engine=Dask())  # fit(X, y) runs on the workers of the current client
+    """
+
+    client: Any = None
+    split_every: int = 16
+    retries: int = 2
+
+    is_distributed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("split_every", 2), ("retries", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
+        if is_in_task():
+            return summed_here(Serial().each(function, source), self.split_every)
+        return self._computed(
+            source, lambda blocks: summed(*mapped(_sum_of_part, function, blocks), self.split_every)
+        )
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """``function(block)`` of every block, in the order of the rows."""
+        if is_in_task():
+            return Serial().each(function, source)
+        results = self._computed(source, lambda blocks: mapped(_each_of_part, function, blocks))
+        return list(chain.from_iterable(results))
+
+    def _computed(self, source: Source, plan: Callable[[Blocks], tuple[Graph, Any]]) -> Any:
+        """The results of the keys of a graph over the blocks; again if the scheduler was restarted meanwhile."""
+        client, problem = client_of(self.client), None
+        for _ in range(self.retries + 1):
+            with blocks_of(client, source, self.retries) as blocks:
+                graph, keys = plan(blocks)
+                try:
+                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0)
+                except cancelled() as error:
+                    problem = error
+                    blocks.release()
+        raise RuntimeError(
+            f"the Dask scheduler dropped the tasks of a pass {self.retries + 1} times, because it was restarted or closed: "
+            "check the cluster and fit again, or raise `retries`"
+        ) from problem
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself: engines are immutable, and a client cannot be copied (`sklearn.base.clone` copies parameters)."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """A pickled engine names the scheduler by its address."""
+        client = self.client if isinstance(self.client, str | None) else self.client.scheduler.address
+        return type(self), (client, self.split_every, self.retries)
+
+
+def mapped(apply: Any, function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, list[Any]]:
+    """A graph that applies a function to each part of the rows by ``apply``, and the keys of the results."""
+    token = uuid4().hex
+    name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
+    graph: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
+    keys = list(graph)
+    sent = PackedFunction(importlib.import_module("cloudpickle").dumps(function))
+    return {model: (unwrapped, Unhashed(sent, model)), **blocks.graph, **graph}, keys
+
+
+@dataclass(frozen=True)
+class PackedFunction:
+    """A function as a pickle, which is unpacked where it is called, once in a process.
+
+    Its arrays are part of the pickle, not sent beside it as Dask would do, so that they are aligned in memory.
+    """
+
+    pickled: bytes
+
+    def __call__(self, block: Any) -> Any:
+        return self._function(block)
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        function: Callable[[Any], Any] = pickle.loads(self.pickled)
+        return function
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pickled": self.pickled}
+
+
+def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
+    """The graph with a tree of sums of consecutive results, and the key of the root."""
+    name, level = f"calibayes-sum-{uuid4().hex}", 0
+    while len(keys) > 1:
+        groups = enumerate(consecutive(keys, split_every))
+        sums = {(name, level, i): (_sum, *group) for i, group in groups}
+        graph, keys, level = {**graph, **sums}, list(sums), level + 1
+    return graph, keys[0]
+
+
+def summed_here(trees: Sequence[Mapping[str, Any]], split_every: int) -> Any:
+    """The same sum, in this process."""
+    while len(trees) > 1:
+        trees = [total(group) for group in consecutive(trees, split_every)]
+    return trees[0]
+
+
+def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
+    """Groups of so many consecutive items; the last may have fewer."""
+    return [items[start : start + number] for start in range(0, len(items), number)]
+
+
+def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
+    reuse_freed_memory()
+    with one_thread():
+        return total(function(aligned(block)) for block in _blocks(part))
+
+
+def _each_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> list[Any]:
+    reuse_freed_memory()
+    with one_thread():
+        return [function(aligned(block)) for block in _blocks(part)]
+
+
+def _blocks(part: Block | list[Block]) -> list[Block]:
+    return part if isinstance(part, list) else [part]
+
+
+def _sum(*trees: Mapping[str, Any]) -> Any:
+    return total(trees)
+
+
+def _gathered(client: Any, graph: Graph, keys: Any, retries: int) -> Any:
+    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too."""
+    with _released(client.get(graph, keys, sync=False, retries=retries)) as futures:
+        return client.gather(futures)
+
+
+@contextmanager
+def _released(futures: Any) -> Iterator[Any]:
+    """Futures that are released in the end, so that the scheduler forgets their tasks."""
+    try:
+        yield futures
+    finally:
+        for future in futures if isinstance(futures, list) else [futures]:
+            future.release()

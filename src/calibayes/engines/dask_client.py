@@ -1,0 +1,72 @@
+"""The client of a Dask cluster, from what the user gave."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_opened: dict[str, Any] = {}
+"""Clients opened for an address, until the process ends."""
+
+
+def is_in_task() -> bool:
+    """Whether this code is run by a task of a Dask worker."""
+    if (distributed := sys.modules.get("distributed")) is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def client_of(given: Any) -> Any:
+    """The client given, that of an address, or the current one.
+
+    Raises ImportError without the package, ValueError without a client and RuntimeError if it is closed.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(
+            "the Dask engine needs the packages dask and distributed: install calibayes[dask]"
+        ) from error
+    if given is None:
+        client = _current(distributed)
+    elif isinstance(given, str):
+        client = _at_address(distributed, given)
+    elif isinstance(given, distributed.Client):
+        client = given
+    else:
+        raise ValueError(
+            f"client must be a distributed.Client, the address of a scheduler or None, got {given!r}"
+        )
+    if client.status not in ("running", "connecting"):
+        raise RuntimeError(
+            f"the Dask client is {client.status}: open a new one, distributed.Client(address), and pass it"
+        )
+    return client
+
+
+def _current(distributed: Any) -> Any:
+    try:
+        return distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "there is no Dask client: open one, for example distributed.Client() for this machine, or pass Dask(client) or "
+            "Dask('tcp://address-of-the-scheduler:8786')"
+        ) from error
+
+
+def _at_address(distributed: Any, address: str) -> Any:
+    """A client of a scheduler: the current one if it has this address, else one that is opened once."""
+    try:
+        current = distributed.get_client()
+    except ValueError:
+        current = None
+    if current is not None and current.scheduler.address == address:
+        return current
+    known = _opened.get(address)
+    if known is None or known.status != "running":
+        known = _opened[address] = distributed.Client(address, set_as_default=False)
+    return known

@@ -1,0 +1,152 @@
+"""Which columns of an Arrow schema are features, labels and weights, and how chunks are made from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.tables.coded_column import CodedColumn
+from calibayes.tables.origin import Origin, origin_of
+from calibayes.tables.read import refuse_duplicate_names
+from calibayes.tables.streams.arrow.columns import stored_column
+from calibayes.tables.streams.arrow.modules import pyarrow
+from calibayes.tables.streams.chunk import Chunk
+from calibayes.tables.table import Table
+from calibayes.tables.text import counted, listed
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Roles of the columns of a stream.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    frame : data frame without rows
+        Tells the kind of table that sampled rows are returned as.
+    target, weight : str, array or None
+        The name of a column, or values for all rows.
+    where : str
+        What is read, for messages.
+    """
+
+    schema: Any
+    frame: Any
+    target: str | Array | None
+    weight: str | Array | None
+    where: str
+
+    def __post_init__(self) -> None:
+        refuse_duplicate_names(tuple(self.schema.names))
+        for role, column in (("target", self.target), ("weight", self.weight)):
+            if isinstance(column, str) and column not in self.schema.names:
+                raise ValueError(
+                    f"there is no column {column!r} for the {role} in {self.where}; its columns are "
+                    f"{listed(self.schema.names)}"
+                )
+        if not self.names:
+            raise ValueError(f"{self.where} has no columns besides labels and weights")
+        for name in self.names:
+            _refuse_nested(name, self.schema.field(name).type)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        roles = [role for role in (self.target, self.weight) if isinstance(role, str)]
+        return tuple(name for name in self.schema.names if name not in roles)
+
+    @cached_property
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """Types of the features if no cell is missing."""
+        empty = self.schema.empty_table()
+        return tuple(stored_column(empty.column(name), name).dtype for name in self.names)
+
+    @cached_property
+    def origin(self) -> Origin:
+        """The kind of table of the features."""
+        return self._origin(self.names)
+
+    def _origin(self, names: Sequence[str]) -> Origin:
+        return origin_of(nw.from_native(self.frame, eager_only=True).select(list(names)))
+
+    def checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """The features to read. Raises ValueError if one is unknown."""
+        if columns is None:
+            return self.names
+        unknown = [name for name in columns if name not in self.names]
+        if unknown:
+            raise ValueError(
+                f"there is no column {unknown[0]!r} in {self.where}; its columns are {listed(self.names)}"
+            )
+        return tuple(columns)
+
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """The columns of the schema that are read for these features: with labels and weights, at least one."""
+        roles = dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str))
+        return [*columns, *roles] or list(self.names[:1])
+
+    def check_length(self, rows: int, *, is_all: bool = True) -> None:
+        """Raises ValueError if an array of labels or weights has not as many values as there are rows.
+
+        Unless ``is_all``, further rows follow, and an array may have more.
+        """
+        for role, values in (("labels", self.target), ("weights", self.weight)):
+            if values is None or isinstance(values, str):
+                continue
+            if len(values) < rows or (is_all and len(values) > rows):
+                given = counted(len(values), "value")
+                raise ValueError(f"{given} in the {role} of {rows}{'' if is_all else ' or more'} rows")
+
+    def table_of(self, columns: Sequence[str]) -> EmptyTable:
+        """What all chunks of these columns share."""
+        fields = [self.schema.field(name).type for name in columns]
+        is_time = pyarrow().types.is_timestamp
+        zones = {j: kind.tz for j, kind in enumerate(fields) if is_time(kind) and kind.tz is not None}
+        return EmptyTable(tuple(columns), self._origin(columns) if columns else self.origin, zones)
+
+    def chunk(self, shared: EmptyTable, rows: Any, first: int) -> Chunk:
+        """The chunk of a table of Arrow."""
+        labels = _values(self.target, rows, first)
+        weight = _values(self.weight, rows, first)
+        return Chunk(shared.filled(rows), labels, weight, first)
+
+
+@dataclass(frozen=True)
+class EmptyTable:
+    """Names, kind and time zones of the columns of every chunk."""
+
+    names: tuple[str, ...]
+    origin: Origin
+    zones: dict[int, str]
+
+    def filled(self, rows: Any) -> Table:
+        """The table with the rows of a table of Arrow."""
+        columns = tuple(stored_column(rows.column(name), name) for name in self.names)
+        coded = {
+            j: (column.values, column.codes)
+            for j, column in enumerate(columns)
+            if isinstance(column, CodedColumn)
+        }
+        types = tuple(column.dtype for column in columns)
+        return Table(self.names, columns, types, self.origin, distinct_cache=coded, zones=self.zones)
+
+
+def _values(role: str | Array | None, rows: Any, first: int) -> Any:
+    """The column of a name, or these rows of an array."""
+    if isinstance(role, str):
+        return stored_column(rows.column(role), role)
+    return None if role is None else role[first : first + rows.num_rows]
+
+
+def _refuse_nested(name: str, kind: Any) -> None:
+    types = pyarrow().types
+    if types.is_nested(kind) and not types.is_dictionary(kind):
+        raise TypeError(
+            f"column {name!r} holds several values in a cell ({kind}): leave it out, or make a column of each value"
+        )

@@ -1,0 +1,111 @@
+"""Paths, globs and folders as files of one kind."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from calibayes.tables.streams.arrow.modules import module_of_pyarrow
+from calibayes.tables.streams.files.partitions import partition_texts, partition_types, partition_values
+from calibayes.tables.text import listed
+
+KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+}
+"""Ending of a file's name -> kind of file."""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file, and the values and types of its partition."""
+
+    path: str
+    filesystem: Any
+    kind: str
+    partition: dict[str, Any] = field(default_factory=dict)
+    partition_types: dict[str, Any] = field(default_factory=dict)
+
+
+def is_path(source: Any) -> bool:
+    """Whether an object is a path, or a list of paths."""
+    if isinstance(source, str | os.PathLike):
+        return True
+    return isinstance(source, list | tuple) and bool(source) and all(map(is_path, source))
+
+
+def found_files(source: Any) -> list[FoundFile]:
+    """The files of a path, glob or folder, or of several. Raises ValueError if there are none, or of several kinds."""
+    paths = source if isinstance(source, list | tuple) else [source]
+    files = [file for path in paths for file in _files_of(os.fspath(path))]
+    kinds = sorted({file.kind for file in files})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{source!r} has files of several kinds ({', '.join(kinds)}): give files of one kind"
+        )
+    return files
+
+
+def _files_of(path: str) -> list[FoundFile]:
+    fs = module_of_pyarrow("fs")
+    if "://" in path:
+        filesystem, inner = fs.FileSystem.from_uri(path)
+        return _expanded(inner, filesystem)
+    local = fs.LocalFileSystem()
+    if os.path.exists(path):
+        return _expanded(Path(path).absolute().as_posix(), local)
+    matches = sorted(glob.glob(path, recursive=True))
+    if not matches:
+        raise ValueError(f"there is no file {path!r}, and none that it matches as a pattern")
+    return [file for match in matches for file in _expanded(Path(match).absolute().as_posix(), local)]
+
+
+def _expanded(path: str, filesystem: Any) -> list[FoundFile]:
+    """A file, or the files of a folder in the order of their names."""
+    fs = module_of_pyarrow("fs")
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        raise ValueError(f"there is no file {path!r}")
+    if info.type != fs.FileType.Directory:
+        return [FoundFile(path, filesystem, kind_of(path))]
+    inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+    paths = sorted(one.path for one in inside if one.is_file and not _is_hidden(one.path, path))
+    if not paths:
+        raise ValueError(f"the folder {path} has no files")
+    return _with_partitions(path, paths, filesystem)
+
+
+def _is_hidden(path: str, folder: str) -> bool:
+    """Whether a file, or a folder on the way to it, begins with a dot or an underscore, as marks of success do."""
+    parts = PurePosixPath(path).parts[len(PurePosixPath(folder).parts) :]
+    return any(part.startswith((".", "_")) and "=" not in part for part in parts)
+
+
+def kind_of(path: str) -> str:
+    """The kind of a file, from its name. Raises ValueError for an unknown one."""
+    name = PurePosixPath(path).name.lower()
+    for ending, kind in KINDS.items():
+        if name.endswith(ending):
+            return kind
+    raise ValueError(f"the kind of {path} is unknown: its name must end in {listed(list(KINDS), most=99)}")
+
+
+def _with_partitions(folder: str, paths: Sequence[str], filesystem: Any) -> list[FoundFile]:
+    """Files with the values in the names of their folders."""
+    texts = [partition_texts(path, folder) for path in paths]
+    types = partition_types(texts, folder)
+    return [
+        FoundFile(path, filesystem, kind_of(path), partition_values(text, types), types)
+        for path, text in zip(paths, texts, strict=True)
+    ]
