@@ -138,9 +138,25 @@ def bin_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[
 
 def bin_column_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     """Columns of all types, also many numbers: even edges, edges in very few places, equal edges, infinite numbers."""
-    kinds = (np.float64, np.float32, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+    kinds = (
+        np.float64,
+        np.float32,
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint16,
+        np.int32,
+        np.uint32,
+        np.int64,
+        np.uint64,
+    )
     for rows, most in ((n, 300), (n, 100), (5000, 40)):
-        shapes = (np.linspace(-2, 2, most), rng.normal(size=most) ** 9, np.repeat(rng.normal(size=9), 3), np.zeros(0))
+        shapes = (
+            np.linspace(-2, 2, most),
+            rng.normal(size=most) ** 9,
+            np.repeat(rng.normal(size=9), 3),
+            np.zeros(0),
+        )
         chosen = [rng.integers(len(kinds)) for _ in range(min(d, 7))]
         numbers = [np.abs(3 * rng.standard_normal(rows)).astype(kinds[i]) for i in chosen]
         for column in numbers:

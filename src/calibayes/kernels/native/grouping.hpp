@@ -13,6 +13,7 @@
 namespace calibayes {
 
 constexpr Int MOST_CELLS = 40;  // most cells of a group
+constexpr Int SINGLE = 32;      // up to so many columns are not grouped: entries of single columns are computed much faster
 constexpr Int WORTH = 8;        // rows per cell of a group from which its table pays off
 
 // Owns the arrays that `Groups` points to.
@@ -50,7 +51,7 @@ class Grouping {
         }
         members = 1;
         Int cells = most;
-        while (cells * most <= MOST_CELLS && cells * most * WORTH <= n && members < d && most > 1) {
+        while (d > SINGLE && cells * most <= MOST_CELLS && cells * most * WORTH <= n && members < d && most > 1) {
             cells *= most;
             ++members;
         }
