@@ -19,6 +19,7 @@ from calibayes.encoders import (
 )
 from calibayes.tables.read import read_array
 from calibayes.tables.summaries import summary_of
+from calibayes.tables.table import Table
 
 STRATEGIES = [
     KMeansBins(4),
@@ -225,3 +226,28 @@ class TestInformed:
     def test_few_distinct_values_have_a_bin_each_and_no_more(self):
         column = (np.arange(300) % 7.0)[:, None]
         assert len(fitted(InformedBins(), column, np.arange(300) % 7).edges[0]) == 8
+
+
+def by_column(columns, kinds=(np.float64, np.float32, np.int16)):
+    """The same numbers as a table of columns of several types, with a column of text."""
+    typed = [column.astype(kind) for column, kind in zip(columns.T, kinds, strict=True)]
+    return Table(("a", "b", "c", "d"), (*typed, np.full(len(columns), "x", dtype=object)))
+
+
+def test_columns_of_several_types_have_the_codes_of_a_matrix():
+    columns = np.round(4 * noisy(n=5000)[0])
+    columns[::7, :2] = np.nan
+    for bins in (QuantileBins(40), UniformBins(5), AdaptiveBins()):
+        of_matrix = fitted(bins, columns)
+        assert_array_equal(of_matrix.encode(by_column(columns)), of_matrix.encode(read_array(columns)))
+
+
+@pytest.mark.parametrize(("value", "problem"), [(np.inf, "infinity"), (-1e101, "values beyond 1e\\+100")])
+def test_columns_of_several_types_refuse_numbers_that_are_too_large(value, problem):
+    columns, _ = noisy()
+    bins, table = fitted(QuantileBins(4), columns), by_column(columns)
+    table.content[0][5] = value
+    with pytest.raises(ValueError, match=f"column 'a' contains {problem}"):
+        bins.encode(table)
+    with pytest.raises(ValueError, match="column 'd' does not hold numbers"):
+        fitted(QuantileBins(4), np.hstack([columns, columns[:, :1]])).encode(table)

@@ -46,7 +46,7 @@ def native_bin_columns(
 ) -> tuple[Array, Array] | Any:
     if not columns or max(map(len, edges)) > MOST_EDGES or not all(map(_is_supported, columns)):
         return NotImplemented
-    codes = np.empty((len(columns[0]), len(columns)), dtype=_type(edges))
+    codes: Array = np.empty((len(columns[0]), len(columns)), dtype=_type(edges))
     inner = [as_float64(column_edges) for column_edges in edges]
 
     def of_rows(rows: slice) -> list[bool]:
@@ -65,7 +65,7 @@ def _is_supported(column: Array) -> bool:
 @twin(native_bin_columns)
 def bin_columns(columns: Sequence[Array], edges: Sequence[Array], limit: float) -> tuple[Array, Array]:
     """`bin_codes` of columns of any types of numbers, (n,) each, and which of them have a number beyond +- limit, (d,)."""
-    codes = np.empty((len(columns[0]) if columns else 0, len(columns)), dtype=_type(edges))
+    codes: Array = np.empty((len(columns[0]) if columns else 0, len(columns)), dtype=_type(edges))
     is_beyond = np.zeros(len(columns), dtype=bool)
     for j, (inner, column) in enumerate(zip(edges, columns, strict=True)):
         numbers = column.astype(np.float64)
