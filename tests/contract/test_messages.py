@@ -51,8 +51,9 @@ def test_members_given_as_one_string_are_refused():
 
 def test_lazy_frames_are_refused_with_what_to_do():
     X, y = frame()
+    model = cb.NaiveBayes(rule="ml").fit(X, y)
     with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
-        cb.BayesClassifier().fit(pl.from_pandas(X).lazy(), y)
+        model.explain(pl.from_pandas(X).lazy())
 
 
 def test_counts_have_their_noun_in_singular_or_plural():

@@ -14,8 +14,8 @@ from calibayes import (
     TreeAugmentedNB,
 )
 from calibayes.engines import Dask, Serial
-from calibayes.estimators.interface.encoded_rows import EncodedOnWorkers
-from calibayes.estimators.interface.streaming import rows_of
+from calibayes.estimators.interface.streams.encoded_rows import EncodedOnWorkers
+from calibayes.estimators.interface.streams.streaming import rows_of
 from tests.engines.cluster import KillingEngine, client
 
 __all__ = ["client"]

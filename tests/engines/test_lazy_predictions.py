@@ -18,7 +18,7 @@ from calibayes import (
     NaiveBayes,
     TradeOffCV,
 )
-from calibayes.estimators.interface.lazy_predictions import METHODS
+from calibayes.estimators.interface.streams.lazy_predictions import METHODS
 from calibayes.tables.dask_collections import dask_kind
 
 dask = pytest.importorskip("dask")

@@ -12,8 +12,18 @@ from calibayes.storage.annotations import field_types, fits
 from calibayes.storage.value_objects import field_names
 from tests.contract.test_scikit_learn import ESTIMATORS as PUBLIC
 
-OF_TRAINING = {"DataSums", "Entry", "PairStatistics", "Plan", "Progress", "Run", "RunSnapshot", "Trained"}
-"""What exists while a model is trained, and in no fitted model."""
+OF_TRAINING = {
+    "Dask",
+    "DataSums",
+    "Entry",
+    "PairStatistics",
+    "Plan",
+    "Progress",
+    "Run",
+    "RunSnapshot",
+    "Trained",
+}
+"""What exists while a model is trained, and in no saved model."""
 
 
 def public_values():

@@ -136,6 +136,40 @@ def bin_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[
         yield np.where(known > 1, np.inf, known), edges
 
 
+def bin_column_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Columns of all types, also many numbers: even edges, edges in very few places, equal edges, infinite numbers."""
+    kinds = (
+        np.float64,
+        np.float32,
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint16,
+        np.int32,
+        np.uint32,
+        np.int64,
+        np.uint64,
+    )
+    for rows, most in ((n, 300), (n, 100), (5000, 40)):
+        shapes = (
+            np.linspace(-2, 2, most),
+            rng.normal(size=most) ** 9,
+            np.repeat(rng.normal(size=9), 3),
+            np.zeros(0),
+        )
+        chosen = [rng.integers(len(kinds)) for _ in range(min(d, 7))]
+        numbers = [np.abs(3 * rng.standard_normal(rows)).astype(kinds[i]) for i in chosen]
+        for column in numbers:
+            if column.dtype.kind == "f":
+                column[rng.random(rows) < 0.1] = np.nan
+                column[rng.random(rows) < 0.1] *= -1
+        edges = [np.sort(shapes[rng.integers(len(shapes))]) for _ in numbers]
+        yield numbers, edges, 1e100
+        yield [np.repeat(column, 3)[::-3] for column in numbers], edges, 2.0
+        infinite = [np.where(column > 2, np.inf, -np.inf) for column in numbers]
+        yield infinite, edges, 1e100
+
+
 def diagonal_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for x in number_tables(rng, n, d):
         yield x, rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
@@ -268,6 +302,7 @@ CASES = {
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
     "weighted_counts": Case(counts.weighted_counts, count_arguments),
     "bin_codes": Case(bin_codes.bin_codes, bin_arguments),
+    "bin_columns": Case(bin_codes.bin_columns, bin_column_arguments),
     "look_up": Case(counts.look_up, look_up_arguments),
     "fused_pass": Case(fused.fused_pass, fused_pass_arguments),
     "log_normalize": Case(logspace.log_normalize, joint_arguments),

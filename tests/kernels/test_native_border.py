@@ -202,6 +202,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "divide": (columns, rows, Split(1.0, 0, 1, False)),
         "leaf_codes": (columns, forest_of([ONE_LEAF])),
         "bin_codes": (x, [np.zeros(1)] * d),
+        "bin_columns": (list(x.T), [np.zeros(1)] * d, 1.0),
         "packed_residuals": (labels, weights, weight, 1.0, weight),
         "leaf_sums": (2, np.zeros(n, np.int32), labels, weights, weight),
         "weighted_counts": (codes, weights, first),

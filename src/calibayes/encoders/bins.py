@@ -16,11 +16,11 @@ from calibayes.core.resolve import resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels.levels import description_length
-from calibayes.kernels.levels.bin_codes import bin_codes
+from calibayes.kernels.levels.bin_codes import bin_codes, bin_columns
 from calibayes.kernels.numbers import kmeans
 from calibayes.tables.summaries.column import MOST_DISTINCT, ColumnSummary
 from calibayes.tables.summaries.summary import TableSummary
-from calibayes.tables.table import Table, numeric_matrix
+from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
 from calibayes.tables.text import counted
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -94,7 +94,14 @@ class Bins(FixedLayout, ABC):
                 )
 
     def encode(self, table: Table) -> Array:
-        return bin_codes(numeric_matrix(table, self.indices), [edges[1:-1] for edges in self.edges])
+        inner = [edges[1:-1] for edges in self.edges]
+        if not isinstance(table.content, tuple):
+            return bin_codes(numeric_matrix(table, self.indices), inner)
+        refuse_other_kind(table, self.indices, "fiu")
+        codes, is_beyond = bin_columns([table.column(j) for j in self.indices], inner, LARGEST)
+        if is_beyond.any():
+            numeric_matrix(table, self.indices)  # raises an error that names the column
+        return codes
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         shares = np.full(encoded.shape, 0.5) if rng is None else rng.random(encoded.shape)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sklearn.base import BaseEstimator
 
+from calibayes.engines import is_distributed
 from calibayes.estimators.interface.parameters import HOME, adopt
 from calibayes.files import scikit_learn
 from calibayes.files.pandas_values import PANDAS_VALUES
@@ -32,7 +33,7 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
         written = {
             "$estimator": type(model).__name__,
             "parameters": {
-                key: writer.write(value, f"{path}.{key}")
+                key: writer.write(_without_cluster(value), f"{path}.{key}")
                 for key, value in parameters.items()
                 if key not in entry.local
             },
@@ -41,6 +42,11 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
         return {**written, "scikit_learn": settings} if settings else written
 
     return writer.once(model, write)
+
+
+def _without_cluster(parameter: Any) -> Any:
+    """A parameter; None for an engine on a cluster, which a loaded model could not reach."""
+    return None if is_distributed(parameter) else parameter
 
 
 def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:

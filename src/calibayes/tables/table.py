@@ -198,8 +198,10 @@ class Table:
 
     def rows(self, selection: Array) -> Table:
         """The rows where ``selection`` (booleans) is true, or at these positions (integers)."""
-        if selection.dtype == np.bool_ and selection.all():
-            return self
+        if selection.dtype == np.bool_:
+            if selection.all():
+                return self
+            selection = np.flatnonzero(selection)  # faster for several columns
         distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
         is_tuple = isinstance(self.content, tuple)
         content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 import calibayes
 from calibayes import (
@@ -486,3 +487,14 @@ def test_a_fit_from_a_file_is_continued(options, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             model(2).fit(tmp_path / "rows.parquet", y="target")
         assert_same(result(model().fit(**source)), expected)
+
+
+def test_arrays_on_a_device_are_refused(tmp_path):
+    strict = pytest.importorskip("array_api_strict")
+    x, y = overlapping()
+    training = TrainingOptions(checkpoint=tmp_path / "run.safetensors")
+    with (
+        sklearn.config_context(array_api_dispatch=True),
+        pytest.raises(TypeError, match=r"checkpoint .* cannot be trained with an X on a device"),
+    ):
+        GaussianNB(training=training).fit(strict.asarray(x), strict.asarray(y))

@@ -91,9 +91,10 @@ def test_targets_keep_their_type():
     assert cb.GaussianNB().fit(X, pd.Series(codes > 0, dtype="boolean")).classes_.dtype.kind == "b"
 
 
-def test_lazy_frames_must_be_collected_first():
+def test_lazy_frames_are_read_and_must_be_collected_for_methods_that_need_all_rows():
     frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
     model = cb.GaussianNB(rule="ml").fit(frame, [0, 1, 0, 1])
-    for call in (lambda: model.fit(frame.lazy(), [0, 1, 0, 1]), lambda: model.predict(frame.lazy())):
-        with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
-            call()
+    lazy = cb.GaussianNB(rule="ml").fit(frame.lazy(), [0, 1, 0, 1])
+    assert_array_equal(lazy.predict_proba(frame.lazy()), model.predict_proba(frame))
+    with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
+        model.fill(frame.lazy())

@@ -18,8 +18,8 @@ from pyarrow import csv, dataset, feather, parquet
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.interface import streamed_rows
-from calibayes.estimators.interface.streamed_rows import SampledRowsWarning
+from calibayes.estimators.interface.streams import streamed_rows
+from calibayes.estimators.interface.streams.streamed_rows import SampledRowsWarning
 from calibayes.tables.streams import chunk
 
 N = 700

@@ -208,7 +208,7 @@ class TestJoined:
         )
 
     def test_columns_keep_their_order(self):
-        joined = ByColumnType().fit(self.table(), [0, 1, 2], np.ones(6))
+        joined = ByColumnType().fit(summary_of(self.table(), np.ones(6)), [0, 1, 2])
         codes = joined.encode(self.table())
         assert_array_equal(codes[:, 1], [0, 1, -1, 1, 0, 0])
         assert codes[2, 0] == -1
@@ -222,7 +222,7 @@ class TestJoined:
         assert abs(size[0] - 10) < 10
 
     def test_parts_determine_dependence_and_levels(self):
-        joined = ByColumnType().fit(self.table(), [2, 1], np.ones(6))
+        joined = ByColumnType().fit(summary_of(self.table(), np.ones(6)), [2, 1])
         assert "bins of numbers" in joined.data_dependence
         assert joined.extend(self.table())[1] is None
         more = Table(("age", "town", "size"), (np.ones(1), np.array(["e"], dtype=object), np.array([10])))
@@ -236,7 +236,7 @@ class TestJoined:
         assert_array_equal(codes[1], [-1, 0])
 
     def test_a_table_of_one_kind(self):
-        assert len(ByColumnType().fit(self.table(), [1], np.ones(6)).parts) == 1
+        assert len(ByColumnType().fit(summary_of(self.table(), np.ones(6)), [1]).parts) == 1
         assert ByColumnType(others=Levels()).fit(self.table(), [1], np.ones(6)).data_dependence == ""
 
 

@@ -29,7 +29,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import divided
-from calibayes.estimators.interface.streaming import in_memory
+from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.families import ClassPrior
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import IDENTIFIER

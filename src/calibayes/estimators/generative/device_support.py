@@ -28,9 +28,13 @@ SHAPES = (Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical, Weighted
 
 
 def require_device_support(
-    engine: Engine, families: Mapping[str, Family], rule: Rule, batch_size: int | None
+    engine: Engine,
+    families: Mapping[str, Family],
+    rule: Rule,
+    batch_size: int | None,
+    checkpoint: Any = None,
 ) -> None:
-    """Raises TypeError if the engine computes on a device, where a family, the rule or mini-batches do not run."""
+    """Raises TypeError if the engine computes on a device, where a family, the rule or an option is not supported."""
     if not isinstance(engine, DeviceEngine):
         return
     for name, family in families.items():
@@ -42,6 +46,8 @@ def require_device_support(
         _refuse(f"rule {rule.name!r}")
     if batch_size is not None:
         _refuse(f"mini-batches (batch_size={batch_size})")
+    if checkpoint is not None:
+        _refuse(f"a model with a checkpoint ({checkpoint})")
 
 
 def _refuse(what: Any) -> None:

@@ -28,7 +28,7 @@ from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.streaming import rows_of
+from calibayes.estimators.interface.streams.streaming import rows_of
 from calibayes.families import ClassPrior
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn import Stop

@@ -204,7 +204,8 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
-    require_device_support(recipe.engine, families, recipe.rule, recipe.options.batch_size)
+    options = recipe.options
+    require_device_support(recipe.engine, families, recipe.rule, options.batch_size, options.checkpoint)
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)

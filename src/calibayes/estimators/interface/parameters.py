@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.estimators.interface import nested_parameters, pickles
-from calibayes.estimators.interface.lazy_predictions import predicting_lazily
+from calibayes.estimators.interface.streams.lazy_predictions import predicting_lazily
 from calibayes.learn.progress import Callback
 
 Estimator = TypeVar("Estimator")

@@ -31,7 +31,7 @@ from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.marginals import JointColumns, Marginals, known_cells
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.splits import expand_counts
-from calibayes.estimators.interface.streaming import in_memory
+from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.estimators.joint_kernel.density import (
     PRIOR_ROWS,
     JointDensity,

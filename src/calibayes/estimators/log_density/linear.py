@@ -24,7 +24,6 @@ from calibayes.estimators.interface.fitted_state import require_score
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.labels import class_factors
-from calibayes.estimators.interface.lazy_predictions import by_partition
 from calibayes.estimators.interface.parameters import (
     REAL,
     WHOLE,
@@ -35,7 +34,8 @@ from calibayes.estimators.interface.parameters import (
     whole_number,
 )
 from calibayes.estimators.interface.splits import stratified_subset
-from calibayes.estimators.interface.streaming import in_memory
+from calibayes.estimators.interface.streams.lazy_predictions import by_partition
+from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.estimators.log_density.densities import LabeledNumbers
 from calibayes.estimators.log_density.losses import LOSSES, LinearModel, Loss, predicted_codes
 from calibayes.estimators.log_density.numeric_rows import labeled_numbers

@@ -22,7 +22,7 @@ from calibayes.estimators.interface.input import Rows, training_rows
 from calibayes.estimators.interface.labels import require_labels
 from calibayes.estimators.interface.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.estimators.interface.splits import held_out_masks
-from calibayes.estimators.interface.streaming import in_memory
+from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.estimators.presets.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds

@@ -107,8 +107,8 @@ class ClassSums(NamedTuple):
 
 def concatenate(parts: Sequence[ClassSums]) -> ClassSums:
     """The sums for the rows of all parts, which must have the same steps."""
-    sums, nearest = [part.sums for part in parts], [part.nearest for part in parts]
-    return ClassSums(parts[0].steps, np.concatenate(sums, axis=1), np.concatenate(nearest))
+    sums = np.concatenate([part.sums for part in parts], axis=1)
+    return ClassSums(parts[0].steps, sums, np.concatenate([part.nearest for part in parts]))
 
 
 def steps_up_to(step: int) -> Sequence[int]:
@@ -131,9 +131,8 @@ def class_sums(
     incomplete = np.isnan(rows).any(axis=1)
     if left_out is not None or not incomplete.any():
         return _class_sums(rows, centers, square, steps, left_out)
-    order = np.argsort(
-        incomplete, kind="stable"
-    )  # complete rows, which take half of the products, by themselves
+    # Complete rows, which take half of the products, by themselves.
+    order = np.argsort(incomplete, kind="stable")
     parts = np.split(order, [len(order) - int(incomplete.sum())])
     by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
     back = np.argsort(order)

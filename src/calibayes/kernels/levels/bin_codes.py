@@ -12,12 +12,14 @@ from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, row_majo
 from calibayes.kernels.levels.counts import code_type
 from calibayes.kernels.threads import map_row_ranges
 
+MOST_EDGES = 2**15 - 2
+"""Native code supports so many edges of a column."""
 ROW_BYTES = 16
 """Approximate number of bytes of a cell and its code."""
 
 
 def native_bin_codes(module: Any, x: Array, edges: Sequence[Array]) -> Any:
-    if not is_matrix(x, "f") or not x.shape[1] or max(map(len, edges)) >= 2**15 - 1:
+    if not is_matrix(x, "f") or not x.shape[1] or max(map(len, edges)) > MOST_EDGES:
         return NotImplemented
     first = as_int64(np.concatenate([[0], np.cumsum([len(inner) for inner in edges])]))
     joined = as_float64(np.concatenate([np.zeros(0), *edges]))
@@ -37,6 +39,39 @@ def bin_codes(x: Array, edges: Sequence[Array]) -> Array:
     for j, (inner, column) in enumerate(zip(edges, x.T, strict=True)):
         codes[:, j] = np.where(np.isnan(column), -1, np.searchsorted(inner, column, side="right"))
     return codes
+
+
+def native_bin_columns(
+    module: Any, columns: Sequence[Array], edges: Sequence[Array], limit: float
+) -> tuple[Array, Array] | Any:
+    if not columns or max(map(len, edges)) > MOST_EDGES or not all(map(_is_supported, columns)):
+        return NotImplemented
+    codes = np.empty((len(columns[0]), len(columns)), dtype=_type(edges))
+    inner = [as_float64(column_edges) for column_edges in edges]
+
+    def of_rows(rows: slice) -> list[bool]:
+        return [
+            module.bin_column(column[rows], inner[j], limit, codes[rows, j])
+            for j, column in enumerate(columns)
+        ]
+
+    return codes, np.any(map_row_ranges(of_rows, len(codes), len(columns) * ROW_BYTES), axis=0)
+
+
+def _is_supported(column: Array) -> bool:
+    return is_matrix(column[:, None], "fiu") and column.flags.aligned
+
+
+@twin(native_bin_columns)
+def bin_columns(columns: Sequence[Array], edges: Sequence[Array], limit: float) -> tuple[Array, Array]:
+    """`bin_codes` of columns of any types of numbers, (n,) each, and which of them have a number beyond +- limit, (d,)."""
+    codes = np.empty((len(columns[0]) if columns else 0, len(columns)), dtype=_type(edges))
+    is_beyond = np.zeros(len(columns), dtype=bool)
+    for j, (inner, column) in enumerate(zip(edges, columns, strict=True)):
+        numbers = column.astype(np.float64)
+        codes[:, j] = np.where(np.isnan(numbers), -1, np.searchsorted(inner, numbers, side="right"))
+        is_beyond[j] = (np.abs(numbers) > limit).any()
+    return codes, is_beyond
 
 
 def _type(edges: Sequence[Array]) -> type:

@@ -94,7 +94,7 @@ bool look_up_by(const Grouping& grouping, const Codes& codes, const double* tabl
             for (Int r = 0; r < n; ++r) work.rows[r] = from + r;
             std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
             const auto gather = [&](const N* entries, const std::uint32_t* first, Int tile) {
-                grouped(N()).gather[width(pad)](entries, first, n, tile, work.packed.data(), work.sums.data());
+                grouped(N()).gather[width(pad)](entries, held.line(), first, n, tile, work.packed.data(), work.sums.data());
             };
             const bool beyond = for_each_tile<N>(codes, work.rows.data(), n, held, work.entries_of<N>(), gather);
             if (beyond && !grouping.gaps) return false;
@@ -180,10 +180,11 @@ bool weighted_counts_by(const Grouping& grouping, const Codes& codes, const Weig
                     work.sums[r * pad + i] = i < own ? weights[rows.rows[from + r] * k + c + i] : 0.0;
             const auto scatter = [&](const N* entries, const std::uint32_t* first, Int tile) {
                 if (single)
-                    grouped(N()).scatter_one(entries, first, many, tile, pad, rows.own.data() + from,
+                    grouped(N()).scatter_one(entries, held.line(), first, many, tile, pad, rows.own.data() + from,
                                              rows.weight.data() + from, work.packed.data());
                 else
-                    grouped(N()).scatter[width(pad)](entries, first, many, tile, work.sums.data(), work.packed.data());
+                    grouped(N()).scatter[width(pad)](entries, held.line(), first, many, tile, work.sums.data(),
+                                                        work.packed.data());
             };
             const bool beyond =
                 for_each_tile<N>(codes, rows.rows.data() + from, many, held, work.entries_of<N>(), scatter);

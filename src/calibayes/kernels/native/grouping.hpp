@@ -13,16 +13,20 @@
 namespace calibayes {
 
 constexpr Int MOST_CELLS = 40;  // most cells of a group
+constexpr Int SINGLE = 32;      // up to so many columns are not grouped: entries of single columns are computed much faster
 constexpr Int WORTH = 8;        // rows per cell of a group from which its table pays off
 
 // Owns the arrays that `Groups` points to.
 template <class N>
 struct Held {
     Int groups, members;
-    std::vector<N> last, digits;
+    std::vector<N> last, digits, repeated;
     std::vector<std::uint32_t> first;
 
-    operator Groups<N>() const { return {groups, members, last.data(), digits.data(), first.data()}; }
+    Int line() const { return groups <= FEW ? groups : LINE; }
+    operator Groups<N>() const {
+        return {groups, members, last.data(), digits.data(), first.data(), line(), repeated.empty() ? nullptr : repeated.data()};
+    }
 };
 
 class Grouping {
@@ -47,7 +51,7 @@ class Grouping {
         }
         members = 1;
         Int cells = most;
-        while (cells * most <= MOST_CELLS && cells * most * WORTH <= n && members < d && most > 1) {
+        while (d > SINGLE && cells * most <= MOST_CELLS && cells * most * WORTH <= n && members < d && most > 1) {
             cells *= most;
             ++members;
         }
@@ -72,8 +76,10 @@ class Grouping {
     // The groups for a packed table with `pad` numbers per cell.
     template <class N>
     Held<N> with(Int pad) const {
-        Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}};
+        Held<N> held{groups, members, {}, std::vector<N>(radix.begin(), radix.end()), {}, {}};
         for (const std::uint32_t digits : radix) held.last.push_back(static_cast<N>(digits - 1));
+        for (Int r = 0; r < REPEATED && members == 1 && groups <= FEW; ++r)
+            held.repeated.insert(held.repeated.end(), held.last.begin(), held.last.end());
         for (const std::uint32_t cell : first) held.first.push_back(cell * static_cast<std::uint32_t>(pad));
         return held;
     }

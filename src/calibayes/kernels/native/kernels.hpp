@@ -11,6 +11,11 @@ using Int = std::int64_t;
 
 constexpr Int TILE = 8;        // groups of columns whose tables fit into the L1 cache together
 constexpr Int SPAN = 512;      // groups whose entries are computed at a time
+constexpr Int FEW = 64;        // most groups whose entries are stored without space between rows
+constexpr Int REPEATED = 64;   // rows whose entries are computed at a time, for few groups
+// Largest distance between the entries of consecutive rows. It must not be a power of two, for which cache associativity
+// is too low.
+constexpr Int LINE = SPAN + 16;
 constexpr Int STRETCH = 1024;  // rows of levels processed at a time
 constexpr Int WIDEST = 16;     // most classes processed at a time
 constexpr Int WIDTHS = 5;      // number of widths of packed rows: 2, 4, 8, 12 or 16 numbers
@@ -53,6 +58,8 @@ struct Groups {
     const N* last;               // last digit of each column, (members * groups)
     const N* digits;             // number of digits of each column, by which the digits before it are multiplied
     const std::uint32_t* first;  // first cell of each group in the packed table, (groups,)
+    Int line;                    // distance between the entries of consecutive rows
+    const N* repeated;           // `last` REPEATED times, for few groups of one column each; else null
 };
 
 // Sums over labeled rows: weight, error, soft error, log loss.
@@ -80,21 +87,17 @@ struct Sparse {
     Int n;
 };
 
-// Distance between the entries of consecutive rows. It must not be a power of two, for which cache associativity is too
-// low.
-constexpr Int LINE = SPAN + 16;
-
-// Kernels over the entries of groups, LINE numbers per row.
+// Kernels over the entries of groups, `line` numbers per row.
 template <class N>
 struct Grouped {
     // Writes the entries of groups `from` to `to` of given rows; returns whether a code exceeded the last digit of its column.
     bool (*entries[TYPES])(const Codes&, const Int* rows, Int n, const Groups<N>&, Int from, Int to, N* entries);
     // For a tile of groups whose cells begin at `first` in a packed table: sums of table entries, and sums of weights per cell.
-    void (*gather[WIDTHS])(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* table,
+    void (*gather[WIDTHS])(const N* entries, Int line, const std::uint32_t* first, Int n, Int tile, const double* table,
                            double* sums);
-    void (*scatter[WIDTHS])(const N* entries, const std::uint32_t* first, Int n, Int tile, const double* weights,
+    void (*scatter[WIDTHS])(const N* entries, Int line, const std::uint32_t* first, Int n, Int tile, const double* weights,
                             double* table);
-    void (*scatter_one)(const N* entries, const std::uint32_t* first, Int n, Int tile, Int pad, const Int* own,
+    void (*scatter_one)(const N* entries, Int line, const std::uint32_t* first, Int n, Int tile, Int pad, const Int* own,
                         const double* weight, double* table);
 };
 

@@ -25,14 +25,14 @@ inline void add(Scores& to, const Scores& from) {
 
 // Moves the rows with a nonzero weight, and their entries, to the front; returns their number.
 template <class N>
-Int moved_up(const double* weights, Int n, Int k, Int pad, Int groups, double* padded_weights, N* entries) {
+Int moved_up(const double* weights, Int n, Int k, Int pad, Int groups, Int line, double* padded_weights, N* entries) {
     Int many = 0;
     for (Int r = 0; r < n; ++r) {
         bool some = false;
         for (Int c = 0; c < k; ++c) some |= weights[r * k + c] != 0.0;
         if (!some) continue;
         for (Int c = 0; c < pad; ++c) padded_weights[many * pad + c] = c < k ? weights[r * k + c] : 0.0;
-        if (many != r) std::copy(entries + r * LINE, entries + r * LINE + groups, entries + many * LINE);
+        if (many != r) std::copy(entries + r * line, entries + r * line + groups, entries + many * line);
         ++many;
     }
     return many;
@@ -45,6 +45,7 @@ bool look_by(const Grouping& grouping, const Looked& at, double* counts, double*
     const Kernels& kernels = chosen();
     const Int k = at.k, pad = padded(k);
     const auto held = grouping.with<N>(pad);
+    const Int line = held.line();
     Workspace& work = workspace();
     work.make(grouping.cells(), at.cells, pad);
     Lines& summed = work.second;
@@ -64,7 +65,7 @@ bool look_by(const Grouping& grouping, const Looked& at, double* counts, double*
         std::fill(work.sums.begin(), work.sums.begin() + n * pad, 0.0);
         const bool beyond = for_each_tile<N>(
             at.codes, work.rows.data(), n, held, entries, [&](const N* own, const std::uint32_t* first, Int tile) {
-                grouped(N()).gather[width(pad)](own, first, n, tile, work.packed.data(), work.sums.data());
+                grouped(N()).gather[width(pad)](own, line, first, n, tile, work.packed.data(), work.sums.data());
             });
         if (beyond && !grouping.gaps) return false;
         for (Int r = 0; r < n; ++r)
@@ -73,11 +74,11 @@ bool look_by(const Grouping& grouping, const Looked& at, double* counts, double*
             kernels.assess(joint.data(), n, k, at.labels + from, at.weight + from, at.held_out + from, at.generative,
                            at.decided, weights.data(), scratch.data());
         found.objective += part.objective, add(found.train, part.train), add(found.held_out, part.held_out);
-        const Int many = moved_up(weights.data(), n, k, pad, held.groups, work.sums.data(), entries);
+        const Int many = moved_up(weights.data(), n, k, pad, held.groups, line, work.sums.data(), entries);
         for (Int r = 0; r < many; ++r)
             for (Int c = 0; c < k; ++c) classes[c] += work.sums[r * pad + c];
         for (Int p = 0; p < held.groups; p += TILE)
-            grouped(N()).scatter[width(pad)](entries + p, held.first.data() + p, many,
+            grouped(N()).scatter[width(pad)](entries + p, line, held.first.data() + p, many,
                                              std::min(TILE, held.groups - p), work.sums.data(), summed.data());
     }
     std::fill(work.own.begin(), work.own.begin() + at.cells * pad, 0.0);

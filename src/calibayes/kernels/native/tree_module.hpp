@@ -11,6 +11,8 @@ namespace trees {
 namespace nb = nanobind;
 using namespace checks;
 
+using Cells = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+
 using Words = In<std::uint64_t, 2>;
 using Rows = In<std::int32_t, 1>;
 using Signs = In<std::int8_t, 1>;
@@ -203,7 +205,45 @@ inline void bin_codes(Table x, In<double, 1> edges, In<Int, 1> first, Out<std::i
         calibayes::bin_codes(numbers_as<double>(rows), edges.data(), first.data(), out.data());
 }
 
+template <class C>
+bool codes_of_column(const Cells& x, const GriddedEdges& edges, double limit, C* out, Int out_stride) {
+    const auto by = [&](auto* data) {
+        return column_codes(data, x.stride(0), static_cast<Int>(x.shape(0)), edges, limit, out, out_stride);
+    };
+    switch (type_of(x.dtype())) {
+        case INT8: return by(static_cast<const std::int8_t*>(x.data()));
+        case UINT8: return by(static_cast<const std::uint8_t*>(x.data()));
+        case INT16: return by(static_cast<const std::int16_t*>(x.data()));
+        case UINT16: return by(static_cast<const std::uint16_t*>(x.data()));
+        case INT32: return by(static_cast<const std::int32_t*>(x.data()));
+        case UINT32: return by(static_cast<const std::uint32_t*>(x.data()));
+        case INT64: return by(static_cast<const std::int64_t*>(x.data()));
+        case UINT64: return by(static_cast<const std::uint64_t*>(x.data()));
+        case FLOAT32: return by(static_cast<const float*>(x.data()));
+        default: return by(static_cast<const double*>(x.data()));
+    }
+}
+
+// Writes the codes of a column (n,); returns whether a number is beyond the limit.
+inline bool bin_column(Cells x, In<double, 1> edges, double limit,
+                       nb::ndarray<nb::ndim<1>, nb::device::cpu> out) {
+    const Int n = static_cast<Int>(x.shape(0)), count = static_cast<Int>(edges.shape(0));
+    const Type type = type_of(out.dtype());
+    demand(type == INT8 || type == INT16, "codes must be int8 or int16");
+    demand(count < (type == INT8 ? 1 << 7 : 1 << 15), "more edges than there are codes");
+    demand_aligned(x, "numbers (n,)");
+    demand_aligned(edges, "edges");
+    demand_shape(out, "codes (n,)", {n});
+    type_of(x.dtype());
+    nb::gil_scoped_release free;
+    const GriddedEdges gridded(edges.data(), count, n);
+    if (type == INT8) return codes_of_column(x, gridded, limit, static_cast<std::int8_t*>(out.data()), out.stride(0));
+    return codes_of_column(x, gridded, limit, static_cast<std::int16_t*>(out.data()), out.stride(0));
+}
+
 inline void define(nb::module_& m) {
+    m.def("bin_column", bin_column, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("limit"),
+          nb::arg("out").noconvert());
     m.def("bin_codes", bin_codes, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
           nb::arg("out").noconvert());
     m.def("packed_residuals", packed_residuals, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),

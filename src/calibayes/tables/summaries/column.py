@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels.levels.distinct_sample import DistinctSample
 from calibayes.kernels.levels.ordered_cells import CellCounts
+from calibayes.tables.summaries.distinct_estimates import distinct_estimates
 
 MOST_DISTINCT = 2**16
 """Distinct numbers of a column up to which each is a cell of its own."""
@@ -67,8 +68,9 @@ def values_summary(
     values: Array, rows: Array, weight: Array, count_classes: Callable[[], Array]
 ) -> ColumnSummary:
     """The summary of a column with a cell for each distinct value, ascending."""
-    ones = np.ones(len(values), dtype=np.int64)
-    return ColumnSummary(values, values, rows, weight, ones, is_exact=True, count_classes=count_classes)
+    return ColumnSummary(
+        values, values, rows, weight, np.ones(len(values)), is_exact=True, count_classes=count_classes
+    )
 
 
 def cells_summary(
@@ -76,15 +78,13 @@ def cells_summary(
 ) -> ColumnSummary:
     """The summary of a column with very many distinct numbers, from cells in any order and a sample of its distinct numbers."""
     order = np.argsort(counts.low)
-    low, high, rows = counts.low[order], counts.high[order], counts.rows[order]
-    in_sample = np.searchsorted(sampled.values, high, side="right") - np.searchsorted(sampled.values, low)
-    estimated = np.clip(in_sample * 2**sampled.zeros, 1, rows)
+    counts = CellCounts(*(part[order] for part in counts))
     return ColumnSummary(
-        low,
-        high,
-        rows,
-        counts.weight[order],
-        np.where(low == high, 1, estimated),
+        counts.low,
+        counts.high,
+        counts.rows,
+        counts.weight,
+        distinct_estimates(counts, sampled),
         is_exact=False,
         count_classes=lambda: count_classes()[order],
     )

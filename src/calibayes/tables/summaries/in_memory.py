@@ -17,10 +17,10 @@ from calibayes.kernels.numbers.sparse import is_sparse
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cells import divided
-from calibayes.tables.summaries.centers import column_centers
+from calibayes.tables.summaries.centers import center_rows, column_centers
 from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.level_weights import level_weights
-from calibayes.tables.summaries.sample import Sample, sample_of
+from calibayes.tables.summaries.sample import Sample, sample_of, sample_positions
 from calibayes.tables.summaries.summary import Moments, TableSummary
 from calibayes.tables.summaries.weights import summable
 from calibayes.tables.table import LARGEST, Table, numeric_columns, numeric_matrix, refuse_all_missing
@@ -64,8 +64,8 @@ class InMemory(TableSummary):
         columns, has_missing = numeric_columns(self.head, indices)
         if has_missing:
             refuse_all_missing(self.head, indices, np.isnan(columns))
-            return Moments(self._centers(columns, indices), np.nanvar(columns, axis=0, dtype=np.float64))
-        center = self._centers(columns, indices)
+            return Moments(self._centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
+        center = self._centers(columns)
         return Moments(center, moments.variances(columns, center))
 
     def check_numbers(self, indices: Sequence[int]) -> None:
@@ -85,9 +85,9 @@ class InMemory(TableSummary):
         result: Result = self.stored[key]
         return result
 
-    def _centers(self, columns: Array, indices: Sequence[int]) -> Array:
-        sample = self.sample.table
-        rows = columns if sample is self.head else numeric_matrix(sample, indices)
+    def _centers(self, columns: Array) -> Array:
+        chosen = sample_positions(self.n)
+        rows = columns[center_rows(self.n) if chosen is None else chosen[center_rows(len(chosen))]]
         return column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
 
     def _missing(self, j: int) -> tuple[int, float]:

@@ -34,9 +34,15 @@ def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
     return np.asarray(mixed(mixed(numbers)) < np.uint64(2**64 * most // n))
 
 
+def sample_positions(n: int) -> Array | None:
+    """Positions of the rows in the sample of a table with n rows; None if all are."""
+    chosen = in_sample(0, n, n)
+    return None if chosen.all() else np.flatnonzero(chosen)
+
+
 def sample_of(table: Table, weight: Array, codes: Array | None) -> Sample:
     """The sample of a table in memory."""
-    chosen = in_sample(0, table.n, table.n)
-    if chosen.all():
+    chosen = sample_positions(table.n)
+    if chosen is None:
         return Sample(table, weight, codes)
     return Sample(table.rows(chosen), weight[chosen], None if codes is None else codes[chosen])

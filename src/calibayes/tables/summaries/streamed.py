@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.tables.distinct import LARGEST_COUNTED
-from calibayes.tables.summaries.centers import column_centers
+from calibayes.tables.summaries.centers import center_rows, column_centers
 from calibayes.tables.summaries.column import MOST_DISTINCT, ColumnSummary
 from calibayes.tables.summaries.sample import Sample
 from calibayes.tables.summaries.summary import Moments, TableSummary
@@ -55,7 +55,9 @@ class Streamed(TableSummary):
         self.refuse_all_missing(indices)
         sums = [self._sums(j).moments for j in indices]
         means = np.array([0.0 if part is None else part.mean for part in sums])
-        center = column_centers(numeric_matrix(self.sample.table, indices), lambda places: means[places])
+        sample = self.sample.table
+        few = sample.rows(np.arange(sample.n)[center_rows(sample.n)])
+        center = column_centers(numeric_matrix(few, indices), lambda places: means[places])
         return Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
 
     def check_numbers(self, indices: Sequence[int]) -> None:

@@ -56,7 +56,7 @@ def _coded_text(column: Any) -> CodedColumn:
     size = len(encoded.dictionary)
     indices = encoded.indices
     if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(size)
+        indices = (indices if indices.type.bit_width > 16 else indices.cast(pa.int64())).fill_null(size)
     places = indices.to_numpy(zero_copy_only=False)
     used = np.flatnonzero(np.bincount(places, minlength=size + 1)[:size])
     texts = encoded.dictionary.take(pa.array(used)).to_pylist()

@@ -40,9 +40,8 @@ class FoundFile:
 
 def is_path(source: Any) -> bool:
     """Whether an object is a path, or a list of paths."""
-    if isinstance(source, str | os.PathLike):
-        return True
-    return isinstance(source, list | tuple) and bool(source) and all(map(is_path, source))
+    paths = source if isinstance(source, list | tuple) else [source]
+    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
 
 
 def found_files(source: Any) -> list[FoundFile]:

@@ -16,10 +16,10 @@ import numpy as np
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine, Source
 from calibayes.engines import is_distributed
-from calibayes.estimators.interface.encoded_rows import EncodedOnWorkers, Encoding
 from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.selected_chunks import SelectedChunks, SelectedRows
-from calibayes.estimators.interface.stream_labels import ALL_ROWS, Selection
+from calibayes.estimators.interface.streams.encoded_rows import EncodedOnWorkers, Encoding
+from calibayes.estimators.interface.streams.selected_chunks import SelectedChunks, SelectedRows
+from calibayes.estimators.interface.streams.stream_labels import ALL_ROWS, Selection
 from calibayes.kernels.levels.counts import code_type
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.streams.chunk import RowStream

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.selected_chunks import SelectedChunks, SelectedRows, compact
+from calibayes.estimators.interface.streams.selected_chunks import SelectedChunks, SelectedRows, compact
 from calibayes.tables.dask_collections import LazyParts, Unhashed, unwrapped
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.streams.types import as_types

@@ -17,8 +17,8 @@ from calibayes.estimators.interface.labels import (
     read_weight,
     require_labels,
 )
-from calibayes.estimators.interface.stream_labels import read_labels
-from calibayes.estimators.interface.streamed_rows import StreamedRows
+from calibayes.estimators.interface.streams.stream_labels import read_labels
+from calibayes.estimators.interface.streams.streamed_rows import StreamedRows
 from calibayes.kernels.threads import most_threads
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.streams.chunk_source import ChunkSource

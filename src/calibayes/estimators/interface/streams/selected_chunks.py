@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.stream_labels import Selection
+from calibayes.estimators.interface.streams.stream_labels import Selection
 from calibayes.tables.dask_collections import LazyParts, Unhashed
 from calibayes.tables.streams.chunk import Chunk
 from calibayes.tables.streams.chunk_source import ChunkSource

@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.streamed_predictions import accuracy_by_chunk, predicted_by_chunk
+from calibayes.estimators.interface.streams.streamed_predictions import accuracy_by_chunk, predicted_by_chunk
 from calibayes.tables.dask_collections import Unhashed, dask_kind, unwrapped
 from calibayes.tables.streams.open import is_streamed
 from calibayes.tables.target_columns import taken_out

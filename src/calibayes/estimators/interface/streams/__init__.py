@@ -1,0 +1,1 @@
+"""Training and predictions for rows that are not in memory."""
