@@ -13,6 +13,7 @@ from calibayes.datasets import load_penguins
 from calibayes.encoders import AdaptiveBins, ByColumnType, Levels
 from calibayes.families import AllEdges, InCells, InformativeEdges, SignificantEdges, Tree, TreeCovariance
 from calibayes.plots import plot_tree
+from calibayes.tables.summaries import summary_of
 from calibayes.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -237,7 +238,9 @@ class TestJoined:
 
     def test_a_table_of_one_kind(self):
         assert len(ByColumnType().fit(summary_of(self.table(), np.ones(6)), [1]).parts) == 1
-        assert ByColumnType(others=Levels()).fit(self.table(), [1], np.ones(6)).data_dependence == ""
+        assert (
+            ByColumnType(others=Levels()).fit(summary_of(self.table(), np.ones(6)), [1]).data_dependence == ""
+        )
 
 
 class TestBadInput:
