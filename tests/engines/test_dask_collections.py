@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from calibayes import (
+    BayesClassifier,
+    CalibratedTrees,
     CategoricalNB,
     NaiveBayes,
     QuadraticDiscriminantAnalysis,
@@ -100,6 +103,22 @@ def test_a_fit_on_an_array_has_the_statistics_of_the_rows_in_memory(client, chun
         fitted(QuadraticDiscriminantAnalysis, Dask(), *lazy),
         fitted(QuadraticDiscriminantAnalysis, Serial(), x, y),
     )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [CalibratedTrees(max_trees=5, random_state=0), BayesClassifier(keep_rows=False, random_state=0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_that_are_no_sums_over_rows_are_the_same(client, model):
+    known = frame().drop(columns=["weight", "day"])
+    features, labels = known.drop(columns="label"), known["label"]
+    here = clone(model).fit(features, labels).predict_proba(features)
+    model = clone(model).set_params(engine=Dask())
+    lazy = dd.from_pandas(known, npartitions=PARTITIONS)
+    for there in (clone(model).fit(features, labels), model.fit(lazy, y="label")):
+        np.testing.assert_allclose(there.predict_proba(features), here, rtol=1e-9, atol=1e-12)
 
 
 def test_validation_rows_are_the_same(client):
