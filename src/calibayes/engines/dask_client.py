@@ -20,6 +20,16 @@ def is_in_task() -> bool:
     return True
 
 
+def has_current_client() -> bool:
+    """Whether this process has opened a client of a Dask cluster, and is none of its workers."""
+    if (distributed := sys.modules.get("distributed")) is None or is_in_task():
+        return False
+    try:
+        return bool(distributed.get_client().status == "running")
+    except ValueError:
+        return False
+
+
 def client_of(given: Any) -> Any:
     """The client given, that of an address, or the current one.
 

@@ -17,10 +17,12 @@ import numpy as np
 from sklearn import get_config
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.engines import computing
+from calibayes.engines import Dask, computing
+from calibayes.engines.dask_client import has_current_client
 from calibayes.engines.device import DeviceEngine
 from calibayes.estimators.interface.parameters import HOME
 from calibayes.kernels.device import DeviceArray, Placement, is_on_device, placement_of, to_numpy
+from calibayes.tables.dask_collections import dask_kind
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 SUPPORTED = (
@@ -93,9 +95,12 @@ def on_numpy(values: Any) -> Any:
 
 @contextmanager
 def computing_for(estimator: Any, X: Any) -> Iterator[Engine]:
-    """The engine of a call with a table X."""
-    with computing(None if isinstance(X, DeviceTable) else estimator.engine, estimator.n_jobs) as engine:
-        yield X.engine(estimator.engine) if isinstance(X, DeviceTable) else engine
+    """The engine of a call with a table X: that of the estimator, of a device, or of the cluster of a Dask collection."""
+    given = estimator.engine
+    if given is None and dask_kind(X) is not None and has_current_client():
+        given = Dask()
+    with computing(None if isinstance(X, DeviceTable) else given, estimator.n_jobs) as engine:
+        yield X.engine(given) if isinstance(X, DeviceTable) else engine
 
 
 def refuse_on_device(estimator: Any, X: Any) -> None:
