@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from calibayes.core.protocols import Array
+from calibayes.kernels.numbers.known_moments import KnownMoments
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,18 @@ class MomentSums:
         return self.squares / self.count if self.count else 0.0
 
 
-def moment_sums(numbers: Array) -> MomentSums:
-    """Moments of known numbers, (n,)."""
-    if not len(numbers):
+def moment_sums(moments: KnownMoments) -> MomentSums:
+    """Moments of known numbers, without their range."""
+    return MomentSums(moments.count, moments.pivot, moments.offset, moments.squares)
+
+
+def repeated_moments(values: Array, rows: Array) -> MomentSums:
+    """Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
+    count = int(rows.sum())
+    if not count:
         return MomentSums(0, 0.0, 0.0, 0.0)
-    pivot = float(numbers.mean())
-    differences = numbers - pivot
-    offset = float(differences.mean())
-    squares = max(float(np.dot(differences, differences)) - len(numbers) * offset * offset, 0.0)
-    return MomentSums(len(numbers), pivot, offset, squares)
+    pivot = float(values @ rows) / count
+    differences = values - pivot
+    offset = float(differences @ rows) / count
+    squares = max(float((differences * differences) @ rows) - count * offset * offset, 0.0)
+    return MomentSums(count, pivot, offset, squares)
