@@ -89,11 +89,37 @@ inline Int cell_totals(const double* x, Int n, CellSlots& slots, const LabeledRo
             std::fill(total + 3, total + 3 + rows.columns, 0.0);
         }
         total[0] += 1.0;
-        if (value < total[1]) total[1] = value;
-        if (value > total[2]) total[2] = value;
+        total[1] = std::min(total[1], value);  // without branches, which could not be predicted
+        total[2] = std::max(total[2], value);
         total[3 + column] += rows.weight[r];
     }
     return slots.count;
+}
+
+// Cells, ascending, and their totals (cells, width) as `cell_totals` writes them.
+struct TotaledCells {
+    const Int* entries;
+    const double* totals;
+    Int count;
+};
+
+// Writes the cells that either part has, ascending, with the totals of both; returns their number.
+inline Int united_cells(const TotaledCells& left, const TotaledCells& right, Int width, Int* entries, double* totals) {
+    Int l = 0, r = 0, count = 0;
+    for (; l < left.count || r < right.count; ++count) {
+        const bool in_left = r == right.count || (l < left.count && left.entries[l] <= right.entries[r]);
+        const bool in_right = l == left.count || (r < right.count && right.entries[r] <= left.entries[l]);
+        const double *ours = left.totals + l * width, *theirs = right.totals + r * width;
+        double* total = totals + count * width;
+        entries[count] = in_left ? left.entries[l] : right.entries[r];
+        std::copy_n(in_left ? ours : theirs, width, total);
+        if (in_left && in_right) {
+            for (Int i = 0; i < width; ++i) total[i] += theirs[i];
+            total[1] = std::min(ours[1], theirs[1]), total[2] = std::max(ours[2], theirs[2]);
+        }
+        l += in_left, r += in_right;
+    }
+    return count;
 }
 
 constexpr Int LANES = 8;

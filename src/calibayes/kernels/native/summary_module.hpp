@@ -151,6 +151,24 @@ inline Int cell_totals(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> 
     return count;
 }
 
+// The number of cells that either part has, which are written with their totals.
+inline Int united_cells(In<Int, 1> left, In<double, 2> left_totals, In<Int, 1> right, In<double, 2> right_totals,
+                        Out<Int, 1> entries, Out<double, 2> totals) {
+    const Int width = classes_of(totals, 1), room = static_cast<Int>(entries.shape(0));
+    const TotaledCells ours{left.data(), left_totals.data(), static_cast<Int>(left.shape(0))};
+    const TotaledCells theirs{right.data(), right_totals.data(), static_cast<Int>(right.shape(0))};
+    demand(width > 3, "totals must have rows, smallest and largest number, and at least one weight");
+    demand_aligned(left, "cells");
+    demand_aligned(right, "cells");
+    demand_shape(left_totals, "totals of cells (cells, 3 + columns)", {ours.count, width});
+    demand_shape(right_totals, "totals of cells (cells, 3 + columns)", {theirs.count, width});
+    demand(room >= ours.count + theirs.count, "expected room for the cells of both parts");
+    demand_aligned(entries, "united cells");
+    demand_shape(totals, "totals of united cells (cells, 3 + columns)", {room, width});
+    nb::gil_scoped_release free;
+    return calibayes::united_cells(ours, theirs, width, entries.data(), totals.data());
+}
+
 // Number, smallest, largest and mean of the known numbers of x (n,), and the mean and squares of the differences from it.
 inline std::tuple<Int, double, double, double, double, double> known_moments(In<double, 1> x) {
     demand_aligned(x, "numbers (n,)");
@@ -174,6 +192,9 @@ inline void define(nb::module_& m) {
     m.def("cell_totals", cell_totals, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("entries").noconvert(),
+          nb::arg("totals").noconvert());
+    m.def("united_cells", united_cells, nb::arg("left").noconvert(), nb::arg("left_totals").noconvert(),
+          nb::arg("right").noconvert(), nb::arg("right_totals").noconvert(), nb::arg("entries").noconvert(),
           nb::arg("totals").noconvert());
     m.def("known_moments", known_moments, nb::arg("x").noconvert());
 }
