@@ -51,9 +51,11 @@ class CodeTotals(NamedTuple):
 
 def native_cell_totals(module: Any, x: Array, tree: CellTree, rows: LabeledRows) -> Any:
     size = len(tree.child)
-    entries, totals = np.empty(size, dtype=np.int64), np.empty((size, 3 + rows.columns))
-    count = module.cell_totals(as_float64(x), *tree_arrays(tree), *_row_arrays(rows), entries, totals)
-    order = np.argsort(entries[:count])
+    entries, order = np.empty((2, size), dtype=np.int64)
+    totals = np.empty((size, 3 + rows.columns))
+    out = entries, order, totals
+    count = module.cell_totals(as_float64(x), *tree_arrays(tree), *_row_arrays(rows), *out)
+    order = order[:count]
     return CellTotals(entries[order], totals[order])
 
 

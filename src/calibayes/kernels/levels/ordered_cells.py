@@ -8,6 +8,7 @@ depend on the order of the rows, so that cells counted in parts of a table can b
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,9 +51,11 @@ class CellCounts(NamedTuple):
     """Total weight of the rows of each cell, (cells,)."""
 
 
+@cache
 def root_tree() -> CellTree:
     """The tree of one node."""
     child = np.full(2**ROOT_BITS, -1, dtype=np.int32)
+    child.flags.writeable = False  # it is shared
     return CellTree(
         np.zeros(1, dtype=np.uint64), np.array([64 - ROOT_BITS]), np.array([0, 2**ROOT_BITS]), child
     )

@@ -1,8 +1,7 @@
-// Rows and weights by label of the cells of a column, in one sweep over its rows, and moments of its known numbers.
+// Rows and weights by label of the cells of a column, in one sweep over its rows.
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "ordered.hpp"
@@ -47,8 +46,9 @@ class CellSlots {
         for (std::int32_t& state : next) state = std::max(state, std::int32_t(-1));
     }
 
-    // The number of a cell; `entries[number]` is written if it is new.
-    Int slot(std::uint64_t bits, Int* entries) {
+    // The number of the cell of ordered bits; calls start(number, entry) if it is new.
+    template <class Start>
+    Int slot(std::uint64_t bits, Start start) {
         std::int32_t node = 0;
         Int entry;
         do {
@@ -58,8 +58,15 @@ class CellSlots {
         } while (node >= 0);
         if (node < -1) return -2 - node;
         next[entry] = static_cast<std::int32_t>(-2 - count);
-        entries[count] = entry;
+        start(count, entry);
         return count++;
+    }
+
+    // Calls visit(number) for all cells in the order of their entries.
+    template <class Visit>
+    void each(Visit visit) const {
+        for (const std::int32_t state : next)
+            if (state < -1) visit(-2 - state);
     }
 
     Int count = 0;
@@ -75,24 +82,30 @@ class CellSlots {
     std::vector<Place> places;
 };
 
-// Writes the cells of numbers (n,) in the order in which they occur first, and their totals: rows, smallest and largest
-// number, and weights, (cells, 3 + columns). Returns the number of cells, or -1 if a label is none. NaN is in no cell.
-inline Int cell_totals(const double* x, Int n, CellSlots& slots, const LabeledRows& rows, Int* entries, double* totals) {
+// Writes the cells of numbers (n,) in the order in which they occur first, their totals (cells, 3 + columns), which are rows,
+// smallest and largest number, and weights; and the order of the cells by their entries. Returns the number of cells, or -1
+// if a label is none. NaN is in no cell.
+inline Int cell_totals(const double* x, Int n, CellSlots& slots, const LabeledRows& rows, Int* entries, Int* order,
+                       double* totals) {
+    const Int width = 3 + rows.columns;
     for (Int r = 0; r < n; ++r) {
         const double value = x[r] + 0.0;
         if (value != value) continue;
-        const Int before = slots.count, column = rows.column(r);
+        const Int column = rows.column(r);
         if (column >= rows.columns) return -1;
-        double* total = totals + slots.slot(ordered_bits(value), entries) * (3 + rows.columns);
-        if (slots.count > before) {
-            total[0] = 0.0, total[1] = total[2] = value;
-            std::fill(total + 3, total + 3 + rows.columns, 0.0);
-        }
+        const auto start = [&](Int slot, Int entry) {
+            double* total = totals + slot * width;
+            entries[slot] = entry;
+            std::fill(total, total + width, 0.0);
+            total[1] = total[2] = value;
+        };
+        double* total = totals + slots.slot(ordered_bits(value), start) * width;
         total[0] += 1.0;
         total[1] = std::min(total[1], value);  // without branches, which could not be predicted
         total[2] = std::max(total[2], value);
         total[3 + column] += rows.weight[r];
     }
+    slots.each([&](Int slot) { *order++ = slot; });
     return slots.count;
 }
 
@@ -120,61 +133,6 @@ inline Int united_cells(const TotaledCells& left, const TotaledCells& right, Int
         l += in_left, r += in_right;
     }
     return count;
-}
-
-constexpr Int LANES = 8;
-
-// Calls add(row, lane) for rows (n,) in turn, and finish() after each stretch of them.
-template <class Add, class Finish>
-void sweep_in_lanes(Int n, Add add, Finish finish) {
-    for (Int begin = 0; begin < n; begin += STRETCH) {
-        const Int end = std::min(n, begin + STRETCH), even = end - (end - begin) % LANES;
-        for (Int r = begin; r < even; r += LANES)
-            for (Int lane = 0; lane < LANES; ++lane) add(r + lane, lane);
-        for (Int r = even; r < end; ++r) add(r, r - even);
-        finish();
-    }
-}
-
-// Sums in lanes; those of a stretch are added to the total, which keeps rounding errors small.
-struct LaneSums {
-    double lanes[LANES] = {}, total = 0.0;
-
-    void finish() {
-        for (double& lane : lanes) total += lane, lane = 0.0;
-    }
-};
-
-struct KnownMoments {
-    double count = 0.0, low = std::numeric_limits<double>::infinity(), high = -low;
-    double pivot = 0.0, offset = 0.0, squares = 0.0;
-};
-
-// Number, smallest and largest of the numbers (n,) that are not NaN, their mean, and sums of the differences from it.
-inline KnownMoments known_moments(const double* x, Int n) {
-    KnownMoments all;
-    LaneSums sums, counts, differences, squares;
-    double low[LANES], high[LANES];
-    std::fill(low, low + LANES, all.low), std::fill(high, high + LANES, all.high);
-    const auto add_number = [&](Int r, Int lane) {
-        const double value = x[r];
-        sums.lanes[lane] += value == value ? value : 0.0;
-        counts.lanes[lane] += value == value ? 1.0 : 0.0;
-        low[lane] = value < low[lane] ? value : low[lane];
-        high[lane] = value > high[lane] ? value : high[lane];
-    };
-    sweep_in_lanes(n, add_number, [&] { sums.finish(), counts.finish(); });
-    if (counts.total == 0.0) return all;
-    const double pivot = sums.total / counts.total;
-    const auto add_difference = [&](Int r, Int lane) {
-        const double difference = x[r] == x[r] ? x[r] - pivot : 0.0;
-        differences.lanes[lane] += difference;
-        squares.lanes[lane] += difference * difference;
-    };
-    sweep_in_lanes(n, add_difference, [&] { differences.finish(), squares.finish(); });
-    const double offset = differences.total / counts.total;
-    return {counts.total, *std::min_element(low, low + LANES), *std::max_element(high, high + LANES), pivot, offset,
-            std::max(squares.total - counts.total * offset * offset, 0.0)};
 }
 
 }  // namespace calibayes

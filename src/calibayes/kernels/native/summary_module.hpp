@@ -130,14 +130,15 @@ inline void add_code_totals(AnyCodes codes, Int first, Labels labels, In<double,
     demand(valid, "a code or a label is beyond the totals");
 }
 
-// The number of cells with rows, which are written to `entries` in any order, with their totals.
+// The number of cells with rows, which are written to `entries` with their totals, in any order, and their order.
 inline Int cell_totals(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> first, Children child, Labels labels,
-                       In<double, 1> weight, Out<Int, 1> entries, Out<double, 2> totals) {
+                       In<double, 1> weight, Out<Int, 1> entries, Out<Int, 1> order, Out<double, 2> totals) {
     const CellTree tree = tree_of(base, shift, first, child);
     const Int columns = classes_of(totals, 1) - 3, size = static_cast<Int>(child.shape(0));
     demand(columns > 0, "totals must have rows, smallest and largest number, and at least one weight");
     demand_aligned(x, "numbers (n,)");
     demand_shape(entries, "cells with rows (entries,)", {size});
+    demand_shape(order, "order of cells (entries,)", {size});
     demand_shape(totals, "totals of cells (entries, 3 + columns)", {size, columns + 3});
     const Int n = static_cast<Int>(x.shape(0));
     const LabeledRows rows = labeled_rows(labels, weight, n, columns);
@@ -145,7 +146,7 @@ inline Int cell_totals(In<double, 1> x, Bits base, In<Int, 1> shift, In<Int, 1> 
     {
         nb::gil_scoped_release free;
         CellSlots slots(tree, static_cast<Int>(base.shape(0)));
-        count = calibayes::cell_totals(x.data(), n, slots, rows, entries.data(), totals.data());
+        count = calibayes::cell_totals(x.data(), n, slots, rows, entries.data(), order.data(), totals.data());
     }
     demand(count >= 0, "a label is beyond the columns of weights");
     return count;
@@ -173,7 +174,7 @@ inline Int united_cells(In<Int, 1> left, In<double, 2> left_totals, In<Int, 1> r
 inline std::tuple<Int, double, double, double, double, double> known_moments(In<double, 1> x) {
     demand_aligned(x, "numbers (n,)");
     nb::gil_scoped_release free;
-    const KnownMoments all = calibayes::known_moments(x.data(), static_cast<Int>(x.shape(0)));
+    const KnownMoments all = chosen().known_moments(x.data(), static_cast<Int>(x.shape(0)));
     return {static_cast<Int>(all.count), all.low, all.high, all.pivot, all.offset, all.squares};
 }
 
@@ -192,7 +193,7 @@ inline void define(nb::module_& m) {
     m.def("cell_totals", cell_totals, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("entries").noconvert(),
-          nb::arg("totals").noconvert());
+          nb::arg("order").noconvert(), nb::arg("totals").noconvert());
     m.def("united_cells", united_cells, nb::arg("left").noconvert(), nb::arg("left_totals").noconvert(),
           nb::arg("right").noconvert(), nb::arg("right_totals").noconvert(), nb::arg("entries").noconvert(),
           nb::arg("totals").noconvert());
