@@ -8,7 +8,13 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, as_type, twin
-from calibayes.kernels.levels.ordered_cells import CellCounts, CellTree, cell_counts, cell_weights, tree_arrays
+from calibayes.kernels.levels.ordered_cells import (
+    CellCounts,
+    CellTree,
+    cell_counts,
+    cell_weights,
+    tree_arrays,
+)
 
 
 class LabeledRows(NamedTuple):

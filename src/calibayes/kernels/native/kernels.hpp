@@ -102,10 +102,10 @@ struct Grouped {
                         const double* weight, double* table);
 };
 
-// Number, smallest and largest of the numbers that are not NaN, their mean (pivot), and mean and squares of the
-// differences from it.
+// Number, smallest and largest of the numbers that are not NaN, and sums of their differences from a pivot and of the
+// squares of these.
 struct KnownMoments {
-    double count, low, high, pivot, offset, squares;
+    double count, low, high, sum, squares;
 };
 
 // The hash by which distinct numbers are sampled. It is static so that each instruction set has its own.
@@ -172,7 +172,7 @@ struct Kernels {
     // Adds the numbers (m, k) of given rows to the sums of the first columns of a word, (columns, BINS, k).
     void (*node_sums[AT_ONCE])(const std::uint64_t* words, const std::int32_t* rows, Int m, const Int* packed, Int k,
                                int columns, Int* sums);
-    KnownMoments (*known_moments)(const double* x, Int n);
+    KnownMoments (*known_moments)(const double* x, Int n, double pivot);
     // Which numbers have a hash of at most `bound`, 1 or 0.
     void (*sample_flags)(const double* x, Int n, std::uint64_t bound, std::uint8_t* flags);
 };

@@ -170,12 +170,12 @@ inline Int united_cells(In<Int, 1> left, In<double, 2> left_totals, In<Int, 1> r
     return calibayes::united_cells(ours, theirs, width, entries.data(), totals.data());
 }
 
-// Number, smallest, largest and mean of the known numbers of x (n,), and the mean and squares of the differences from it.
-inline std::tuple<Int, double, double, double, double, double> known_moments(In<double, 1> x) {
+// Number, smallest and largest of the known numbers of x (n,), and sums of differences from a pivot and of their squares.
+inline std::tuple<Int, double, double, double, double> known_moments(In<double, 1> x, double pivot) {
     demand_aligned(x, "numbers (n,)");
     nb::gil_scoped_release free;
-    const KnownMoments all = chosen().known_moments(x.data(), static_cast<Int>(x.shape(0)));
-    return {static_cast<Int>(all.count), all.low, all.high, all.pivot, all.offset, all.squares};
+    const KnownMoments all = chosen().known_moments(x.data(), static_cast<Int>(x.shape(0)), pivot);
+    return {static_cast<Int>(all.count), all.low, all.high, all.sum, all.squares};
 }
 
 inline void define(nb::module_& m) {
@@ -197,7 +197,7 @@ inline void define(nb::module_& m) {
     m.def("united_cells", united_cells, nb::arg("left").noconvert(), nb::arg("left_totals").noconvert(),
           nb::arg("right").noconvert(), nb::arg("right_totals").noconvert(), nb::arg("entries").noconvert(),
           nb::arg("totals").noconvert());
-    m.def("known_moments", known_moments, nb::arg("x").noconvert());
+    m.def("known_moments", known_moments, nb::arg("x").noconvert(), nb::arg("pivot"));
 }
 
 }  // namespace summaries

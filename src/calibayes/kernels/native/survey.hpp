@@ -8,57 +8,44 @@
 namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
-constexpr Int SUM_LANES = 8;
+constexpr int WIDE_SUMS = 32;
 
-// Sums in lanes; those of a stretch of rows are added to the total, which keeps rounding errors small.
-struct LaneSums {
-    double lanes[SUM_LANES] = {}, total = 0.0;
-
-    CALIBAYES_INLINE void finish() {
-        for (double& lane : lanes) total += lane, lane = 0.0;
-    }
-};
-
-// Calls add(row, lane) for rows (n,) in turn, and finish() after each stretch of them.
-template <class Add, class Finish>
-CALIBAYES_INLINE void sweep_in_lanes(Int n, Add add, Finish finish) {
-    for (Int begin = 0; begin < n; begin += STRETCH) {
-        const Int end = begin + STRETCH < n ? begin + STRETCH : n, even = end - (end - begin) % SUM_LANES;
-        for (Int r = begin; r < even; r += SUM_LANES)
-            for (Int lane = 0; lane < SUM_LANES; ++lane) add(r + lane, lane);
-        for (Int r = even; r < end; ++r) add(r, r - even);
-        finish();
-    }
+// Adds numbers that are not NaN, WIDE at a time; each lane has its own sums, minimum and maximum.
+template <int WIDE>
+CALIBAYES_INLINE void add_known(const double* x, Int n, double pivot, double* CALIBAYES_ALONE count,
+                                double* CALIBAYES_ALONE low, double* CALIBAYES_ALONE high,
+                                double* CALIBAYES_ALONE sum, double* CALIBAYES_ALONE squares) {
+    for (Int r = 0; r + WIDE <= n; r += WIDE)
+        for (int l = 0; l < WIDE; ++l) {
+            const double value = x[r + l], away = value == value ? value - pivot : 0.0;
+            count[l] += value == value ? 1.0 : 0.0;
+            low[l] = value < low[l] ? value : low[l];
+            high[l] = value > high[l] ? value : high[l];
+            sum[l] += away;
+            squares[l] += away * away;
+        }
 }
 
-KnownMoments known_moments(const double* x, Int n) {
-    KnownMoments all{0.0, HUGE_VAL, -HUGE_VAL, 0.0, 0.0, 0.0};
-    LaneSums sums, counts, differences, squares;
-    double low[SUM_LANES], high[SUM_LANES];
-    for (Int lane = 0; lane < SUM_LANES; ++lane) low[lane] = all.low, high[lane] = all.high;
-    const auto add_number = [&](Int r, Int lane) {
-        const double value = x[r];
-        sums.lanes[lane] += value == value ? value : 0.0;
-        counts.lanes[lane] += value == value ? 1.0 : 0.0;
-        low[lane] = value < low[lane] ? value : low[lane];
-        high[lane] = value > high[lane] ? value : high[lane];
-    };
-    sweep_in_lanes(n, add_number, [&] { sums.finish(), counts.finish(); });
-    if (counts.total == 0.0) return all;
-    const double pivot = sums.total / counts.total;
-    const auto add_difference = [&](Int r, Int lane) {
-        const double difference = x[r] == x[r] ? x[r] - pivot : 0.0;
-        differences.lanes[lane] += difference;
-        squares.lanes[lane] += difference * difference;
-    };
-    sweep_in_lanes(n, add_difference, [&] { differences.finish(), squares.finish(); });
-    for (Int lane = 0; lane < SUM_LANES; ++lane) {
-        all.low = low[lane] < all.low ? low[lane] : all.low;
-        all.high = high[lane] > all.high ? high[lane] : all.high;
+// Adds the sums of lanes to a total, and sets them to zero.
+CALIBAYES_INLINE void collect(double* lanes, double& total) {
+    for (int l = 0; l < WIDE_SUMS; ++l) total += lanes[l], lanes[l] = 0.0;
+}
+
+// Lanes are collected after each stretch of rows, which keeps rounding errors small.
+KnownMoments known_moments(const double* x, Int n, double pivot) {
+    KnownMoments all{0.0, HUGE_VAL, -HUGE_VAL, 0.0, 0.0};
+    double count[WIDE_SUMS] = {}, sum[WIDE_SUMS] = {}, squares[WIDE_SUMS] = {}, low[WIDE_SUMS], high[WIDE_SUMS];
+    for (int l = 0; l < WIDE_SUMS; ++l) low[l] = all.low, high[l] = all.high;
+    for (Int begin = 0; begin < n; begin += STRETCH) {
+        const Int size = n - begin < STRETCH ? n - begin : STRETCH, rest = size % WIDE_SUMS;
+        add_known<WIDE_SUMS>(x + begin, size, pivot, count, low, high, sum, squares);
+        add_known<1>(x + begin + size - rest, rest, pivot, count, low, high, sum, squares);
+        collect(count, all.count), collect(sum, all.sum), collect(squares, all.squares);
     }
-    const double offset = differences.total / counts.total;
-    const double spread = squares.total - counts.total * offset * offset;
-    all.count = counts.total, all.pivot = pivot, all.offset = offset, all.squares = spread < 0.0 ? 0.0 : spread;
+    for (int l = 0; l < WIDE_SUMS; ++l) {
+        all.low = low[l] < all.low ? low[l] : all.low;
+        all.high = high[l] > all.high ? high[l] : all.high;
+    }
     return all;
 }
 

@@ -1,4 +1,4 @@
-"""Range, mean and squared differences from it of the known numbers of a column."""
+"""Range, and sums of differences from a pivot, of the known numbers of a column."""
 
 from __future__ import annotations
 
@@ -13,35 +13,30 @@ from calibayes.kernels.dispatch import as_float64, twin
 class KnownMoments(NamedTuple):
     """Moments of the numbers of a column that are not NaN."""
 
-    count: int
+    known: int
+    """Number of rows with a number."""
     low: float
     """Smallest number; infinity if there is none."""
     high: float
     """Largest number; minus infinity if there is none."""
-    pivot: float
-    """The mean, as it was rounded."""
-    offset: float
-    """Mean of the differences from the pivot."""
+    total: float
+    """Sum of the differences from the pivot."""
     squares: float
-    """Sum of squared differences from the mean."""
+    """Sum of their squares."""
 
 
-def native_known_moments(module: Any, x: Array) -> Any:
-    return KnownMoments(*module.known_moments(as_float64(x)))
+def native_known_moments(module: Any, x: Array, pivot: float) -> Any:
+    return KnownMoments(*module.known_moments(as_float64(x), pivot))
 
 
 @twin(native_known_moments)
-def known_moments(x: Array) -> KnownMoments:
-    """Moments of the numbers of x (n,) that are not NaN; x may have infinite numbers, which only the range shows."""
+def known_moments(x: Array, pivot: float) -> KnownMoments:
+    """Range of the numbers of x (n,) that are not NaN, and sums of powers of their differences from a pivot."""
     numbers = np.asarray(x, dtype=np.float64)
     numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers):
-        return KnownMoments(0, np.inf, -np.inf, 0.0, 0.0, 0.0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        pivot = float(numbers.mean())
+    low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
+    with np.errstate(invalid="ignore", over="ignore"):  # the range shows infinite numbers
         differences = numbers - pivot
-        offset = float(differences.mean())
-        squares = max(float(np.dot(differences, differences)) - len(numbers) * offset * offset, 0.0)
-    return KnownMoments(
-        len(numbers), float(numbers.min()), float(numbers.max()), pivot, offset, squares
-    )
+        return KnownMoments(
+            len(numbers), low, high, float(differences.sum()), float(np.dot(differences, differences))
+        )

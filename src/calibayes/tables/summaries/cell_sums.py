@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.levels.column_totals import CellTotals, LabeledRows, cell_totals, cells_with, united_cells
+from calibayes.kernels.levels.column_totals import (
+    CellTotals,
+    LabeledRows,
+    cell_totals,
+    cells_with,
+    united_cells,
+)
 from calibayes.kernels.levels.distinct_sample import DistinctSample, distinct_sample
 from calibayes.kernels.levels.ordered_cells import CellCounts, CellTree, cell_numbers, root_tree
 from calibayes.tables.summaries.column import MOST_SAMPLED

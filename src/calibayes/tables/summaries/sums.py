@@ -23,7 +23,7 @@ from calibayes.tables.summaries.cells import PASSES, refined
 from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
 from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums, number_sums
 from calibayes.tables.summaries.exceeding import SeenNumbers
-from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums, repeated_moments
+from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums, pivot_of, repeated_moments
 from calibayes.tables.summaries.weights import rounded, rounding_unit
 from calibayes.tables.table import LARGEST, Table, numeric_matrix
 
@@ -143,9 +143,10 @@ def _number_sums(
     if counts is not None:
         _refuse_large(table, j, counts.values)
         return counts, repeated_moments(counts.values, counts.rows)
-    moments = known_moments(numbers)
+    pivot = pivot_of(numbers)
+    moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
-    return cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers)), moment_sums(moments)
+    return cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers)), moment_sums(moments, pivot)
 
 
 def _refuse_large(table: Table, j: int, ascending: Array) -> None:
