@@ -102,10 +102,10 @@ struct Grouped {
                         const double* weight, double* table);
 };
 
-// Number, smallest and largest of the numbers that are not NaN, and sums of their differences from a pivot and of the
-// squares of these.
+// Smallest and largest of the numbers that are not NaN, and sums of their differences from a pivot and of the squares of
+// these.
 struct KnownMoments {
-    double count, low, high, sum, squares;
+    double low, high, sum, squares;
 };
 
 // The hash by which distinct numbers are sampled. It is static so that each instruction set has its own.

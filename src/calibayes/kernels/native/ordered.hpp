@@ -22,7 +22,12 @@ inline std::uint64_t ordered_bits(double x) {
 // Numbers in the order in which they occur first, by open addressing; the table is at most half full.
 class DistinctNumbers {
   public:
-    explicit DistinctNumbers(Int most) : most(most) { resize(9); }
+    // With room for `expected` numbers before the table must grow.
+    explicit DistinctNumbers(Int most, Int expected = 256) : most(most) {
+        int size = 9;
+        while (size < 20 && (Int(1) << size) < 2 * expected) ++size;
+        resize(size);
+    }
 
     // The position of a number among the distinct ones, -1 if it would be one too many.
     std::int32_t position(double x) {
@@ -100,14 +105,15 @@ inline bool distinct_positions(const double* x, Int n, DistinctNumbers& distinct
 inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int& zeros) {
     const auto largest = [&] { return zeros < 64 ? ~std::uint64_t(0) >> zeros : std::uint64_t(0); };
     std::uint64_t bound = largest();
-    DistinctNumbers distinct(most + 1);
+    const Int expected = std::min(most + 1, n);
+    DistinctNumbers distinct(most + 1, expected);
     const auto add = [&](double value) {
         if (sample_hash(value) > bound || value != value) return;
         distinct.position(value);
         while (static_cast<Int>(distinct.values.size()) > most) {
             ++zeros;
             bound = largest();
-            DistinctNumbers fewer(most + 1);
+            DistinctNumbers fewer(most + 1, expected);
             for (const double one : distinct.values)
                 if (sample_hash(one) <= bound) fewer.position(one);
             distinct = std::move(fewer);

@@ -170,12 +170,12 @@ inline Int united_cells(In<Int, 1> left, In<double, 2> left_totals, In<Int, 1> r
     return calibayes::united_cells(ours, theirs, width, entries.data(), totals.data());
 }
 
-// Number, smallest and largest of the known numbers of x (n,), and sums of differences from a pivot and of their squares.
-inline std::tuple<Int, double, double, double, double> known_moments(In<double, 1> x, double pivot) {
+// Smallest and largest of the known numbers of x (n,), and sums of differences from a pivot and of their squares.
+inline std::tuple<double, double, double, double> known_moments(In<double, 1> x, double pivot) {
     demand_aligned(x, "numbers (n,)");
     nb::gil_scoped_release free;
     const KnownMoments all = chosen().known_moments(x.data(), static_cast<Int>(x.shape(0)), pivot);
-    return {static_cast<Int>(all.count), all.low, all.high, all.sum, all.squares};
+    return {all.low, all.high, all.sum, all.squares};
 }
 
 inline void define(nb::module_& m) {

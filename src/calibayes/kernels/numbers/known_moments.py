@@ -13,8 +13,6 @@ from calibayes.kernels.dispatch import as_float64, twin
 class KnownMoments(NamedTuple):
     """Moments of the numbers of a column that are not NaN."""
 
-    known: int
-    """Number of rows with a number."""
     low: float
     """Smallest number; infinity if there is none."""
     high: float
@@ -37,6 +35,4 @@ def known_moments(x: Array, pivot: float) -> KnownMoments:
     low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
     with np.errstate(invalid="ignore", over="ignore"):  # the range shows infinite numbers
         differences = numbers - pivot
-        return KnownMoments(
-            len(numbers), low, high, float(differences.sum()), float(np.dot(differences, differences))
-        )
+        return KnownMoments(low, high, float(differences.sum()), float(np.dot(differences, differences)))

@@ -57,9 +57,9 @@ def pivot_of(numbers: Array) -> float:
         return float(some.mean()) if len(some) else 0.0
 
 
-def moment_sums(moments: KnownMoments, pivot: float) -> MomentSums:
-    """Moments of known numbers, from sums around a pivot."""
-    return _around(moments.known, pivot, moments.total, moments.squares)
+def moment_sums(count: int, moments: KnownMoments, pivot: float) -> MomentSums:
+    """Moments of so many known numbers, from sums around a pivot."""
+    return _around(count, pivot, moments.total, moments.squares)
 
 
 def repeated_moments(values: Array, rows: Array) -> MomentSums:

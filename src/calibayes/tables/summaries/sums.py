@@ -146,7 +146,8 @@ def _number_sums(
     pivot = pivot_of(numbers)
     moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
-    return cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers)), moment_sums(moments, pivot)
+    cells = cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers))
+    return cells, moment_sums(cells.known_rows, moments, pivot)
 
 
 def _refuse_large(table: Table, j: int, ascending: Array) -> None:
