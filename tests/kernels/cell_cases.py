@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.kernels.levels import distinct_sample, ordered_cells
+from calibayes.kernels.levels.column_totals import (
+    CellTotals,
+    LabeledRows,
+    cell_totals,
+    code_totals,
+    united_cells,
+)
 from calibayes.kernels.levels.ordered_cells import CellTree, ordered_bits
+from calibayes.kernels.numbers.known_moments import known_moments
 
 
 def number_columns(rng: np.random.Generator, n: int) -> Iterator[Any]:
@@ -24,9 +32,11 @@ def number_columns(rng: np.random.Generator, n: int) -> Iterator[Any]:
 
 
 def distinct_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
-    """Fewer and more distinct numbers than there may be."""
+    """Fewer and more distinct numbers than there may be, in few rows and in enough for native code."""
     for x in number_columns(rng, n):
-        yield from ((x, 2**16), (x, 1), (x, max(n // 2, 1)))
+        many = np.resize(x, 2 * ordered_cells.FIRST_ROWS + 1 + n)
+        for numbers in (x, many):
+            yield from ((numbers, 2**16), (numbers, 1), (numbers, max(n // 2, 1)))
 
 
 def cell_trees(x: Any) -> Iterator[CellTree]:
@@ -60,7 +70,41 @@ def distinct_sample_arguments(rng: np.random.Generator, n: int, d: int, k: int) 
         yield from ((x, 7), (x, 2**12), (x, 30, 2), (np.where(rng.random(n) < 0.2, np.nan, x), 1))
 
 
+def labeled_rows(rng: np.random.Generator, n: int, k: int) -> LabeledRows:
+    return LabeledRows(rng.integers(-1, k, n).astype(np.int32), rng.random(n), k + 1)
+
+
+def cell_total_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x, _, tree in cell_arguments(rng, n, d, k):
+        yield x, tree, labeled_rows(rng, n, k)
+
+
+def united_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Cells of different numbers, of the same, and of none."""
+    for x, tree, rows in cell_total_arguments(rng, n, d, k):
+        left, right = cell_totals(x, tree, rows), cell_totals(rng.standard_normal(n), tree, rows)
+        nothing = CellTotals(left.entries[:0], left.totals[:0])
+        yield from ((left, right), (left, left), (nothing, right), (left, nothing))
+
+
+def code_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Integers of every type, from zero or from a negative number on."""
+    for kind in ("b", "B", "h", "H", "i", "I", "q", "Q"):
+        first = -5 if kind.islower() and kind != "B" else 3
+        yield rng.integers(first, first + 9, n).astype(kind), first, 9, labeled_rows(rng, n, k)
+
+
+def moment_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for x in number_columns(rng, n):
+        yield x, 0.0
+        yield np.where(rng.random(n) < 0.2, np.nan, x), 0.3
+
+
 CELL_CASES = {
+    "cell_totals": (cell_totals, cell_total_arguments),
+    "united_cells": (united_cells, united_arguments),
+    "code_totals": (code_totals, code_arguments),
+    "known_moments": (known_moments, moment_arguments),
     "distinct_sample": (distinct_sample.distinct_sample, distinct_sample_arguments),
     "distinct_positions": (ordered_cells.distinct_positions, distinct_arguments),
     "cell_counts": (ordered_cells.cell_counts, cell_arguments),

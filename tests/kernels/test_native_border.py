@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.levels.column_totals import CellTotals, LabeledRows
 from calibayes.kernels.levels.ordered_cells import root_tree
 from calibayes.kernels.partitions.byte_columns import byte_columns
 from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
@@ -195,6 +196,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
     columns, rows = byte_columns(np.ones((n, d), np.uint8), np.full(d, 2)), np.arange(n, dtype=np.int32)
     packed, sides = np.full((n, k), HALF), np.ones(d, np.int8)
     options = SplitOptions(np.arange(d, dtype=np.int32), 0 * sides, 1.0, 1.0)
+    labeled = LabeledRows(labels, weight, 1 + k)
     return {
         "node_sums": (columns, rows, packed),
         "best_split": (np.full((2 * d, k), HALF + 1), first, options),
@@ -224,6 +226,10 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "distinct_sample": (weight, 1 + k),
         "cell_counts": (weight, weight, root_tree()),
         "cell_weights": (weight, root_tree(), labels, weight, 1 + k),
+        "cell_totals": (weight, root_tree(), labeled),
+        "united_cells": (CellTotals(labels[:1], np.ones((min(n, 1), 4 + k))),) * 2,
+        "code_totals": (labels, 0, 1, labeled),
+        "known_moments": (weight, 0.5),
         "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),
         "kernel_sums_around": (x, np.ones((d + 2, d)), np.ones(d), ends, 1.0, [0, 1]),
     }

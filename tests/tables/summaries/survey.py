@@ -10,6 +10,7 @@ from calibayes.tables.summaries import (
     first_plan,
     in_sample,
     next_plan,
+    totals_after,
 )
 
 
@@ -27,7 +28,7 @@ def totals_of(table, weight, codes, ranges, k):
     ]
     plan, totals, passes = first_plan(range(len(table.names)), k, weight), {}, 0
     while plan is not None:
-        totals |= total(column_sums(*block, plan) for block in blocks)
+        totals = totals_after(totals, total(column_sums(*block, plan) for block in blocks))
         plan, passes = next_plan(plan, totals), passes + 1
     return totals, passes
 

@@ -8,6 +8,7 @@ depend on the order of the rows, so that cells counted in parts of a table can b
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,9 +51,11 @@ class CellCounts(NamedTuple):
     """Total weight of the rows of each cell, (cells,)."""
 
 
+@cache
 def root_tree() -> CellTree:
     """The tree of one node."""
     child = np.full(2**ROOT_BITS, -1, dtype=np.int32)
+    child.flags.writeable = False  # it is shared
     return CellTree(
         np.zeros(1, dtype=np.uint64), np.array([64 - ROOT_BITS]), np.array([0, 2**ROOT_BITS]), child
     )
@@ -97,7 +100,7 @@ def distinct_positions(x: Array, most: int) -> tuple[Array, Array] | None:
 
 def native_cell_counts(module: Any, x: Array, weight: Array, tree: CellTree) -> Any:
     tallies, entries = np.zeros((len(tree.child), 4)), np.empty(len(tree.child), dtype=np.int64)
-    count = module.tally_cells(as_float64(x), as_float64(weight), *_as_arrays(tree), tallies, entries)
+    count = module.tally_cells(as_float64(x), as_float64(weight), *tree_arrays(tree), tallies, entries)
     entries = np.sort(entries[:count])
     rows, low, high, weights = tallies[entries].T
     return CellCounts(entries, rows.astype(np.int64), low, high, weights)
@@ -121,7 +124,7 @@ def native_cell_weights(
     module: Any, x: Array, tree: CellTree, labels: Array, weight: Array, columns: int
 ) -> Any:
     weights = np.zeros((len(tree.child), columns))
-    module.weigh_cells(as_float64(x), *_as_arrays(tree), as_int64(labels), as_float64(weight), weights)
+    module.weigh_cells(as_float64(x), *tree_arrays(tree), as_int64(labels), as_float64(weight), weights)
     return weights
 
 
@@ -150,7 +153,8 @@ def cell_numbers(x: Array, tree: CellTree) -> Array:
     return entry
 
 
-def _as_arrays(tree: CellTree) -> tuple[Array, ...]:
+def tree_arrays(tree: CellTree) -> tuple[Array, ...]:
+    """The arrays of a tree, in the types of native code."""
     return (
         as_type(tree.base, np.uint64),
         as_int64(tree.shift),

@@ -7,6 +7,7 @@
 #include "partitions.hpp"
 #include "posterior.hpp"
 #include "sparse.hpp"
+#include "survey.hpp"
 #include "tally.hpp"
 
 #define CALIBAYES_NAME_(level) #level
@@ -55,6 +56,8 @@ const Kernels& kernels() {
         kernel_sums_around,
         {node_sums<0>, node_sums<1>, node_sums<2>, node_sums<3>, node_sums<4>, node_sums<5>, node_sums<6>, node_sums<7>,
          node_sums<8>},
+        known_moments,
+        sample_flags,
     };
     return all;
 }

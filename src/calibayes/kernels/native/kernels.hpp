@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace calibayes {
 
@@ -101,6 +102,20 @@ struct Grouped {
                         const double* weight, double* table);
 };
 
+// Number, smallest and largest of the numbers that are not NaN, and sums of their differences from a pivot and of the
+// squares of these.
+struct KnownMoments {
+    double count, low, high, sum, squares;
+};
+
+// The hash by which distinct numbers are sampled. It is static so that each instruction set has its own.
+static inline std::uint64_t sample_hash(double x) {
+    std::uint64_t word;
+    std::memcpy(&word, &x, sizeof word);
+    word *= 0x9E3779B97F4A7C15u;
+    return (word ^ (word >> 29)) * 0x9E3779B97F4A7C15u;
+}
+
 struct Kernels {
     const char* name;
     // Largest code of each column; negative codes and NaN count as the largest unsigned number.
@@ -157,6 +172,9 @@ struct Kernels {
     // Adds the numbers (m, k) of given rows to the sums of the first columns of a word, (columns, BINS, k).
     void (*node_sums[AT_ONCE])(const std::uint64_t* words, const std::int32_t* rows, Int m, const Int* packed, Int k,
                                int columns, Int* sums);
+    KnownMoments (*known_moments)(const double* x, Int n, double pivot);
+    // Which numbers have a hash of at most `bound`, 1 or 0.
+    void (*sample_flags)(const double* x, Int n, std::uint64_t bound, std::uint8_t* flags);
 };
 
 const Kernels& chosen();

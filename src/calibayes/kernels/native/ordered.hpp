@@ -95,23 +95,14 @@ inline bool distinct_positions(const double* x, Int n, DistinctNumbers& distinct
     return true;
 }
 
-// The hash by which distinct numbers are sampled.
-inline std::uint64_t sample_hash(double x) {
-    std::uint64_t word;
-    std::memcpy(&word, &x, sizeof word);
-    word *= 0x9E3779B97F4A7C15u;
-    return (word ^ (word >> 29)) * 0x9E3779B97F4A7C15u;
-}
-
 // Distinct numbers of x (n,) whose hashes begin with `zeros` zeros, which are made more until at most `most` are left; NaN
 // is no number.
 inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int& zeros) {
     const auto largest = [&] { return zeros < 64 ? ~std::uint64_t(0) >> zeros : std::uint64_t(0); };
     std::uint64_t bound = largest();
     DistinctNumbers distinct(most + 1);
-    for (Int r = 0; r < n; ++r) {
-        const double value = x[r] + 0.0;
-        if (sample_hash(value) > bound || value != value) continue;
+    const auto add = [&](double value) {
+        if (sample_hash(value) > bound || value != value) return;
         distinct.position(value);
         while (static_cast<Int>(distinct.values.size()) > most) {
             ++zeros;
@@ -121,6 +112,13 @@ inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int
                 if (sample_hash(one) <= bound) fewer.position(one);
             distinct = std::move(fewer);
         }
+    };
+    std::uint8_t flags[STRETCH];
+    for (Int begin = 0; begin < n; begin += STRETCH) {
+        const Int size = std::min(STRETCH, n - begin);
+        chosen().sample_flags(x + begin, size, bound, flags);
+        for (Int r = 0; r < size; ++r)
+            if (flags[r]) add(x[begin + r] + 0.0);
     }
     return distinct.values;
 }

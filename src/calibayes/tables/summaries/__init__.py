@@ -5,7 +5,14 @@ from calibayes.tables.summaries.in_memory import InMemory, summary_of
 from calibayes.tables.summaries.sample import SAMPLE_ROWS, Sample, in_sample
 from calibayes.tables.summaries.streamed import Streamed
 from calibayes.tables.summaries.summary import Moments, TableSummary
-from calibayes.tables.summaries.sums import ColumnSums, SurveyPlan, column_sums, first_plan, next_plan
+from calibayes.tables.summaries.sums import (
+    ColumnSums,
+    SurveyPlan,
+    column_sums,
+    first_plan,
+    next_plan,
+    totals_after,
+)
 from calibayes.tables.summaries.weights import summable
 
 __all__ = [
@@ -25,4 +32,5 @@ __all__ = [
     "next_plan",
     "summable",
     "summary_of",
+    "totals_after",
 ]

@@ -1,28 +1,31 @@
 """Sums of columns over a block of rows, which add up to the summaries of a table.
 
 The passes over a table whose rows are not in memory: `column_sums` of every block under `first_plan`, added up; then, as
-long as `next_plan` of the totals is not None, again for the columns of that plan, whose totals replace the earlier ones.
+long as `next_plan` of the totals is not None, again for the columns of that plan, whose cells replace the earlier ones
+(`totals_after`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.levels.ordered_cells import CellTree, distinct_positions, root_tree
+from calibayes.kernels.levels.column_totals import LabeledRows
+from calibayes.kernels.levels.ordered_cells import CellTree, root_tree
+from calibayes.kernels.numbers.known_moments import known_moments
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.summaries import column
 from calibayes.tables.summaries.cell_sums import CellSums, cell_sums, in_root_cells
 from calibayes.tables.summaries.cells import PASSES, refined
 from calibayes.tables.summaries.column import ColumnSummary, cells_summary, values_summary
-from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums
+from calibayes.tables.summaries.distinct_sums import DistinctSums, distinct_sums, number_sums
 from calibayes.tables.summaries.exceeding import SeenNumbers
-from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums
+from calibayes.tables.summaries.moment_sums import MomentSums, moment_sums, pivot_of, repeated_moments
 from calibayes.tables.summaries.weights import rounded, rounding_unit
-from calibayes.tables.table import Table, numeric_matrix
+from calibayes.tables.table import LARGEST, Table, numeric_matrix
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,7 @@ class ColumnSums:
     @property
     def known_rows(self) -> int:
         """Number of rows whose value is known."""
-        counts = self.counts.counts if isinstance(self.counts, CellSums) else self.counts
-        return int(counts.rows.sum())
+        return self.counts.known_rows
 
     def summary(self) -> ColumnSummary:
         """The summary of the column, if these are the sums of all rows."""
@@ -98,42 +100,66 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
     return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
 
 
+def totals_after(totals: Mapping[str, ColumnSums], found: Mapping[str, ColumnSums]) -> dict[str, ColumnSums]:
+    """The totals of all passes so far, from those of the passes before and those that the last one has found."""
+    return {**totals, **{name: _refined(totals.get(name), sums) for name, sums in found.items()}}
+
+
 def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPlan) -> dict[str, ColumnSums]:
     """Sums of the columns of a plan over the rows of a block, by the column's position as a string.
 
-    ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block.
+    ``weight`` (n,) and class codes (n,), -1 for a row without a label, are those of the block. The passes after the
+    first count cells only.
     """
-    weight = rounded(weight, plan.unit)
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
-    return {str(j): _sums(table, j, tree, labels, weight, plan) for j, tree in plan.trees.items()}
+    rows = LabeledRows(labels.astype(np.int32), rounded(weight, plan.unit), plan.k + 1)
+    total = float(rows.weight.sum())
+    return {
+        str(j): _first_sums(table, j, rows, total, plan)
+        if tree is None
+        else ColumnSums(table.names[j], cell_sums(table.column(j), tree, rows), 0, 0.0, None)
+        for j, tree in plan.trees.items()
+    }
 
 
-def _sums(
-    table: Table, j: int, tree: CellTree | None, labels: Array, weight: Array, plan: SurveyPlan
-) -> ColumnSums:
-    missing = table.missing_mask(j)
-    missing_rows, missing_weight = int(np.count_nonzero(missing)), float(weight @ missing)
-    known = ~missing if missing_rows else slice(None)
-    rows = labels[known], weight[known], plan.k + 1
+def _first_sums(table: Table, j: int, rows: LabeledRows, total: float, plan: SurveyPlan) -> ColumnSums:
+    """Sums of a column in the first pass; ``total`` is the weight of all rows of the block."""
     counts: DistinctSums | CellSums
     if table.is_numeric(j):
-        numbers = numeric_matrix(table, [j])[:, 0].astype(np.float64, copy=False)[known]
-        counts, moments = _number_counts(numbers, j, tree, rows, plan), moment_sums(numbers)
+        counts, moments = _number_sums(table, j, rows, plan)
     else:
-        values, positions = distinct_values(table, j)
-        counts, moments = distinct_sums(values, positions[known], *rows), None
-    return ColumnSums(table.names[j], counts, missing_rows, missing_weight, moments)
+        counts, moments = distinct_sums(*distinct_values(table, j), rows), None
+    known_weight = float(counts.weights.sum())  # sums of weights are exact
+    return ColumnSums(table.names[j], counts, table.n - counts.known_rows, total - known_weight, moments)
 
 
-def _number_counts(
-    numbers: Array, j: int, tree: CellTree | None, rows: tuple[Array, Array, int], plan: SurveyPlan
-) -> DistinctSums | CellSums:
-    """Counts of known numbers in the cells of a tree, or, without one, of distinct numbers if they are not too many."""
-    if tree is not None:
-        return cell_sums(numbers, tree, *rows)
-    found = None if plan.seen.exceeds(j) else distinct_positions(numbers, column.MOST_DISTINCT)
-    plan.seen.add(j, None if found is None else found[0])
-    return cell_sums(numbers, root_tree(), *rows) if found is None else distinct_sums(*found, *rows)
+def _number_sums(
+    table: Table, j: int, rows: LabeledRows, plan: SurveyPlan
+) -> tuple[DistinctSums | CellSums, MomentSums]:
+    """Counts of distinct numbers if they are not too many, else of cells; and moments."""
+    numbers = table.column(j)
+    counts = None if plan.seen.exceeds(j) else number_sums(numbers, rows, column.MOST_DISTINCT)
+    plan.seen.add(j, None if counts is None else counts.values)
+    if counts is not None:
+        _refuse_large(table, j, counts.values)
+        return counts, repeated_moments(counts.values, counts.rows)
+    pivot = pivot_of(numbers)
+    moments = known_moments(numbers, pivot)
+    _refuse_large(table, j, np.array([moments.low, moments.high]))
+    return cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers)), moment_sums(moments, pivot)
+
+
+def _refuse_large(table: Table, j: int, ascending: Array) -> None:
+    """Raise ValueError if the first or last of ascending numbers of column j is too large."""
+    if len(ascending) and (ascending[0] < -LARGEST or ascending[-1] > LARGEST):
+        numeric_matrix(table, [j])  # raises ValueError
+
+
+def _refined(before: ColumnSums | None, sums: ColumnSums) -> ColumnSums:
+    """The sums of a column in the first pass with the cells of a later one."""
+    if before is None or not isinstance(before.counts, CellSums) or not isinstance(sums.counts, CellSums):
+        return sums
+    return replace(before, counts=replace(sums.counts, sampled=before.counts.sampled))
 
 
 def _added(

@@ -37,6 +37,8 @@ def rounding_unit(weight: Array) -> float:
 
 def rounded(weight: Array, unit: float) -> Array:
     """Weights rounded to multiples of a power of two."""
+    if len(weight) and not weight.strides[0]:  # one number for all rows
+        return np.full(len(weight), rounded(weight[:1].copy(), unit)[0])
     return np.asarray(np.rint(weight / unit) * unit)
 
 

@@ -37,6 +37,7 @@ from calibayes.tables.summaries import (
     first_plan,
     in_sample,
     next_plan,
+    totals_after,
 )
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
@@ -104,7 +105,8 @@ class StreamedRows:
             plan = further
             names = tuple(self.stream.names[j] for j in plan.trees)
             self.report(f"counting {counted(len(names), 'column')} of many distinct numbers again")
-            totals |= self._total(partial(_further_sums, self._columns, self.conversion, plan), names)
+            further_sums = partial(_further_sums, self._columns, self.conversion, plan)
+            totals = totals_after(totals, self._total(further_sums, names))
         table = self._typed(found)
         chosen = in_sample(0, n, n)
         sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
