@@ -20,6 +20,7 @@ from sklearn.base import clone
 import calibayes as cb
 from calibayes.estimators.interface.streams import streamed_rows
 from calibayes.estimators.interface.streams.streamed_rows import SampledRowsWarning
+from calibayes.families.model import PRIOR
 from calibayes.tables.streams import chunk
 
 N = 700
@@ -287,3 +288,20 @@ def test_columns_that_are_not_there_are_named(options: dict[str, str], message: 
     for source in (as_parquet(frame, tmp_path), frame):
         with pytest.raises(ValueError, match=message):
             cb.NaiveBayes().fit(source, **options)
+
+
+def test_members_of_the_default_learn_from_all_rows_of_a_source_that_does_not_fit_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed_rows, "MOST_CELLS", 300 * len(MIXED))
+    monkeypatch.setattr(streamed_rows, "SAMPLE_ROWS", 100)
+    frame = with_gaps(table())[[*MIXED, "target"]]
+    with pytest.warns(SampledRowsWarning):
+        model = cb.BayesClassifier(families=["kernel"], class_weight="balanced").fit(
+            as_parquet(frame, tmp_path), y="target"
+        )
+    assert model.rows_ < 400
+    kernel = model.models_["kernel"]
+    assert kernel.training_table_.rows == N
+    assert_allclose(kernel.data_statistics_[PRIOR]["count"].sum(), N)
+    assert_allclose(model.predict_proba(frame[MIXED]).sum(axis=1), 1.0)

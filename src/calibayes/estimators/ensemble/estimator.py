@@ -29,7 +29,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import divided
-from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.estimators.interface.streams.streaming import in_memory_and_beyond, weighted
 from calibayes.families import ClassPrior
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import IDENTIFIER
@@ -105,8 +105,10 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         deadline = Deadline(limit)
         with computing(self.engine, self.n_jobs) as engine:
             reader = unfitted_copy(self)
-            X, y, sample_weight = in_memory(X, y, sample_weight)
+            (X, y, sample_weight), everything = in_memory_and_beyond(X, y, sample_weight)
             classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
+            if everything is not None:
+                everything = replace(weighted(everything, self.class_weight), conversion=reader.conversion_)
             rows = rows._replace(table=rows.table.with_cache())
             members, settings = self.members(rows, classes), self.growth(rows)
             seed, most = parameters.seed_of(self.random_state), None if settings is None else MEMBER_ROWS
@@ -120,6 +122,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 deadline,
                 ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1),
                 settings,
+                everything,
             )
             fitted = self.completed(training.run(), training)
         return adopt(self, {**vars(reader), "fitted_": fitted})

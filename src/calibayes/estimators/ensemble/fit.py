@@ -15,7 +15,7 @@ from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES, FittedEnsemble
 from calibayes.estimators.ensemble.growing import JEFFREYS, GrowthTask, grown_trees
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import Division, EvaluationFolds, unit_weight
@@ -123,6 +123,8 @@ class EnsembleTraining:
     growth : GrowthSettings or None
         How trees are grown on the members; None if none are. With trees the members are trained on the rows that they are
         compared on.
+    everything : TrainingRows or None
+        All rows of a source of which ``rows``, in memory, are a sample: members that learn from sums are trained on them.
     """
 
     members: Mapping[str, Member | str]
@@ -134,6 +136,7 @@ class EnsembleTraining:
     deadline: Deadline
     progress: ProgressReporter
     growth: GrowthSettings | None = None
+    everything: TrainingRows | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     results: dict[str, MemberResult] = field(default_factory=dict)
 
@@ -224,7 +227,7 @@ class EnsembleTraining:
     @property
     def all_rows(self) -> FoldContext:
         """The context of training on all rows."""
-        return self.context(EvaluationFolds(self.rows, []))
+        return replace(self.context(EvaluationFolds(self.rows, [])), everything=self.everything)
 
     @property
     def member_rows(self) -> FoldContext:
@@ -259,7 +262,7 @@ class EnsembleTraining:
         for name in names:
             self.progress.begin_part(2 * len(self.members) - len(names) + len(models), name)
             models[name] = self.member(name).train(context, self.results[name].path)
-            self.progress.report(f"trained on {len(context.rows.codes)} rows", 1.0)
+            self.progress.report(f"trained on {len(context.summed_rows.codes)} rows", 1.0)
         return models
 
     def _skip(self, name: str, reason: str) -> None:

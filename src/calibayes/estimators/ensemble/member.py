@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require, require_array, require_number, require_positions
-from calibayes.estimators.interface.input import Rows
+from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.kernels.posterior.logspace import held_out_scores
 
 EnsembleLoss = Callable[[Array], float | None]
@@ -104,6 +104,13 @@ class FoldContext:
     report: Callable[[str, float], None] = lambda text, share: None
     is_late: Callable[[], bool] = lambda: False
     ensemble_loss: EnsembleLoss = lambda out_of_fold: None
+    everything: TrainingRows | None = None
+    """All rows of a source of which ``rows`` are a sample; None if they are all."""
+
+    @property
+    def summed_rows(self) -> TrainingRows:
+        """The rows for models that learn from sums over rows: all of them."""
+        return self.rows if self.everything is None else self.everything
 
     @property
     def labels(self) -> Array:

@@ -138,7 +138,7 @@ class PathMember:
         return best_temperature(predictions, rows.codes, rows.weight, LOG_TEMPERATURES)
 
     def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
-        rows, engine = context.rows, context.engine
+        rows, engine = context.summed_rows, context.engine
         recipe = self.estimator.recipe(engine)
         assembly = assemble(recipe, rows, context.classes)
         steps = [total_step for total_step in self.total_steps if total_step <= path.stop]
@@ -155,7 +155,7 @@ class PathMember:
             best_iter=trained.run.best_iter,
             temperature=path.temperature,
         ).after(trained.run)
-        holder = self.estimator.holding(fitted, rows.table)
+        holder = self.estimator.holding(fitted, rows.summary.head, training_table_=rows.described())
         holder.engine = engine
         return holder
 

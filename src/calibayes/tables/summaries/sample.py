@@ -23,6 +23,10 @@ class Sample(NamedTuple):
     """Class codes, -1 for a row without a label; None if the classes are not known."""
 
 
+HASHED_ROWS = 2**16
+"""Rows whose numbers are hashed at a time, so that hashes of all rows of a large table need no memory."""
+
+
 def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
     """Which of the rows from number ``first`` on are in the sample of a table with n rows, (count,) booleans.
 
@@ -30,8 +34,12 @@ def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
     """
     if n <= most:
         return np.ones(count, dtype=bool)
-    numbers = np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)
-    return np.asarray(mixed(mixed(numbers)) < np.uint64(2**64 * most // n))
+    chosen, bound = np.empty(count, dtype=bool), np.uint64(2**64 * most // n)
+    for start in range(0, count, HASHED_ROWS):
+        stop = min(start + HASHED_ROWS, count)
+        numbers = np.arange(first + start + 1, first + stop + 1, dtype=np.uint64)
+        chosen[start:stop] = mixed(mixed(numbers)) < bound
+    return chosen
 
 
 def sample_positions(n: int) -> Array | None:

@@ -38,12 +38,20 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
 
     Of a source with very many rows some are read, by their number.
     """
-    if is_streamed(X):
-        rows = _all_rows(X, y, sample_weight, engine_for(most_threads()), unlabeled=True, fewest_classes=1)
-        read = rows.in_memory()
-        labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
-        return replace(read.table, conversion=None), labels, read.weight
-    return taken_out(X, y, sample_weight)
+    return in_memory_and_beyond(X, y, sample_weight)[0]
+
+
+def in_memory_and_beyond(
+    X: Any, y: Any, sample_weight: Any = None
+) -> tuple[tuple[Any, Any, Any], StreamedRows | None]:
+    """`in_memory`, and all rows of the source if these are not all."""
+    if not is_streamed(X):
+        return taken_out(X, y, sample_weight), None
+    rows = _all_rows(X, y, sample_weight, engine_for(most_threads()), unlabeled=True, fewest_classes=1)
+    read = rows.in_memory()
+    labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
+    is_sample = len(read.codes) < len(rows.codes)
+    return (replace(read.table, conversion=None), labels, read.weight), rows if is_sample else None
 
 
 def rows_of(
@@ -79,16 +87,22 @@ def streamed_rows(
     """
     require_labels(estimator, y)
     rows = _all_rows(X, y, sample_weight, engine, unlabeled=unlabeled, fewest_classes=fewest_classes)
+    rows = weighted(rows, class_weight)
+    rows = replace(rows, conversion=convert(estimator, _text_and_dates(rows)).conversion)
+    set_names(estimator, rows.summary.head)
+    estimator.training_table_ = rows.described()
+    return rows.classes, rows
+
+
+def weighted(rows: StreamedRows, class_weight: Mapping[Any, float] | str | None) -> StreamedRows:
+    """The rows of positive weight, multiplied by class weights."""
     rows = rows.only(rows.weight > 0)
     if class_weight is not None:
         factors = class_factors(class_weight, rows.classes, rows.codes, rows.weight)
         rows = replace(rows, weight=rows.weight * factors, factor=factors)
         rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
     check_total_weight(rows.weight)
-    rows = replace(rows, conversion=convert(estimator, _text_and_dates(rows)).conversion)
-    set_names(estimator, rows.summary.head)
-    estimator.training_table_ = rows.described()
-    return rows.classes, rows
+    return rows
 
 
 def _all_rows(X: Any, y: Any, sample_weight: Any, engine: Engine, **options: Any) -> StreamedRows:
