@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -95,11 +95,13 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
     >>> calibrate(merged, [Site(merged, *part) for part in parts]).rule
     'rc'
     """
+    if not sites:
+        raise ValueError("there are no sites: give at least one")
     model.require_sums()
     fitted, chosen = model.fitted_, rule_named(rule)
     _require_same_families(chosen, fitted.model.families)
     plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
-    trained = train(fitted.model, _as_source(sites), _Sites(), plan, len(fitted.classes))
+    trained = train(fitted.model, cast("Source", sites), _Sites(), plan, len(fitted.classes))
     if trained.problem:
         warn(trained.problem, ConvergenceWarning)
     result = replace(
@@ -124,11 +126,3 @@ def _require_same_families(rule: Rule, families: Mapping[str, Family]) -> None:
             raise ValueError(
                 f"{type(rule).__name__} needs families with another prior than those of the merged model: use rule='rc'"
             )
-
-
-def _as_source(sites: Sequence[SumsOfRows]) -> Source:
-    """The sites in the place of the blocks that other engines read. Raises ValueError if there are none."""
-    if not sites:
-        raise ValueError("there are no sites: give at least one")
-    source: Any = sites
-    return source
