@@ -17,7 +17,8 @@ def taken_out(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
         return X, y, sample_weight
     if not nw.dependencies.is_into_dataframe(X):
         raise ValueError(
-            f"the columns of an array have no names: give a data frame, or an array of values instead of {names[0]!r}"
+            f"{names[0]!r} is to be a column of X, but the columns of a {type(X).__name__} have no names: pass a data frame, or "
+            "one value for each row"
         )
     frame = nw.from_native(X, eager_only=True)
     lacking = [name for name in names if name not in frame.columns]
