@@ -163,3 +163,8 @@ def test_columns_that_a_model_does_not_know_may_hold_anything(
 ) -> None:
     wide = frame.assign(tags=[["a", "b"]] * N)
     assert_array_equal(model.predict(saved(wide, tmp_path)), model.predict(frame[NUMBERS]))
+
+
+def test_a_dask_series_is_no_table(frame: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="X must have rows and columns, got a Dask Series of 1 dimension"):
+        cb.GaussianNB().fit(dd.from_pandas(frame["length"], npartitions=2), frame["target"])
