@@ -39,6 +39,7 @@ from calibayes.tables.summaries import (
     next_plan,
 )
 from calibayes.tables.table import Table
+from calibayes.tables.text import counted
 from calibayes.tables.training_table import TrainingTable, training_table
 
 PROBE_ROWS = 16
@@ -49,6 +50,10 @@ MOST_CELLS = 2**27
 
 class SampledRowsWarning(UserWarning):
     """A model that needs its rows in memory learns from some of them."""
+
+
+def silent(text: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,8 @@ class StreamedRows:
     """The rows of the stream that take part."""
     factor: Array | float = 1.0
     """Class weights, by which the sample weights were multiplied, (n,)."""
+    report: Callable[[str], None] = silent
+    """Called with what is done, before each pass over the rows."""
 
     def only(self, keep: Array) -> StreamedRows:
         """The rows where ``keep`` is true."""
@@ -90,11 +97,13 @@ class StreamedRows:
         """What encoders learn from: at most four passes over the rows."""
         plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes), self.weight)
         n = len(self.codes)
+        self.report(f"counting the columns of {n} rows")
         found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])
         while (further := next_plan(plan, totals)) is not None:
             plan = further
             names = tuple(self.stream.names[j] for j in plan.trees)
+            self.report(f"counting {counted(len(names), 'column')} of many distinct numbers again")
             totals |= self._total(partial(_further_sums, self._columns, self.conversion, plan), names)
         table = self._typed(found)
         chosen = in_sample(0, n, n)
@@ -155,6 +164,7 @@ class StreamedRows:
         They are kept in memory, or beyond a budget in a temporary file.
         """
         encoding, kept = self._encoding(binding), KeptArrays()
+        self.report(f"encoding {len(self.codes)} rows")
         arrays = {
             name: kept.allocate((len(self.codes), width), encoding.types[name])
             for name, width in encoding.widths.items()

@@ -18,6 +18,7 @@ from calibayes.estimators.interface.labels import (
     read_weight,
     require_labels,
 )
+from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.streams.labels_of_source import opened
 from calibayes.estimators.interface.streams.stream_labels import read_labels
 from calibayes.estimators.interface.streams.streamed_rows import StreamedRows
@@ -86,8 +87,10 @@ def streamed_rows(
     Sets ``training_table_`` of the estimator, and its columns.
     """
     require_labels(estimator, y)
+    reporter = ProgressReporter(type(estimator).__name__, bool(estimator.verbose))
+    reporter.report("reading labels", 0.0)
     rows = _all_rows(X, y, sample_weight, engine, unlabeled=unlabeled, fewest_classes=fewest_classes)
-    rows = weighted(rows, class_weight)
+    rows = replace(weighted(rows, class_weight), report=lambda text: reporter.report(text, 0.0))
     rows = replace(rows, conversion=convert(estimator, _text_and_dates(rows)).conversion)
     set_names(estimator, rows.summary.head)
     estimator.training_table_ = rows.described()
