@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent
 PYTHON = sys.executable
-PYTEST = [PYTHON, "-m", "pytest", "-n", "auto"]
+PYTEST = [PYTHON, "-m", "pytest", "-n", "auto", "--dist=loadgroup"]
 TORCH = "torch==2.13.0"
 QUICK_TESTS = [
     "tests/laws/test_families.py",
