@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent
 PYTHON = sys.executable
-PYTEST = [PYTHON, "-m", "pytest", "-n", "auto"]
+PYTEST = [PYTHON, "-m", "pytest", "-n", "auto", "--dist=loadgroup"]
 TORCH = "torch==2.13.0"
 QUICK_TESTS = [
     "tests/laws/test_families.py",
@@ -60,6 +60,10 @@ BENCHMARKS = [
     for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "speed", "accuracy")
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
+BENCHMARKS += [
+    Step(f"benchmark {name}", [PYTHON, "-m", f"benchmarks.scale.{name}", "--quick"])
+    for name in ("streaming", "dask_speed")
+]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]

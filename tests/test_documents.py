@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
+    "docs/scale.md",
 )
 MODULES = sorted(
     module.name
@@ -45,8 +46,9 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
     [
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
+        *(("docs/scale.md", 0), ("docs/scale.md", 1)),
     ],
-    ids=["README", "saved-models", "reference", "checkpoints", "federated-ml", "federated-rc"],
+    ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
 def test_output_in_documents_is_true(name, number, tmp_path, monkeypatch, capsys):
     """The text block after a code block is what the code prints."""
@@ -97,6 +99,7 @@ def test_examples_in_docstrings_run(name):
                 "datasets",
                 "ranks",
                 "experiments",
+                "federated",
                 "files",
             )
         ),

@@ -15,6 +15,7 @@ assumptions, which the page states.
 import argparse
 import math
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.scale.streaming import UPDATES, in_process
@@ -45,9 +46,7 @@ def measured(folder: Path, rows: int) -> tuple[Costs, dict[str, Any]]:
     if not path.exists():
         write_table(path, rows)
     found = in_process("calibayes", path, 1)
-    training = found["passes"][-UPDATES - 1 : -1]
-    reading = found["passes"][: -UPDATES - 2]
-    return Costs(sum(reading) / rows, sum(training) / len(training) / rows), found
+    return Costs(sum(found["reading"]) / rows, median(found["training"]) / rows), found
 
 
 def pass_seconds(rows: float, workers: int, computing: float, row_bytes: float, rate: float) -> float:

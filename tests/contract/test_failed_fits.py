@@ -1,6 +1,7 @@
 """A fit that fails leaves the estimator as it was: its predictions and its fitted attributes."""
 
 import copy
+import inspect
 import sys
 import warnings
 from contextlib import contextmanager, suppress
@@ -115,12 +116,16 @@ def fails(model):
 
 
 def calls_of_fit(model, interrupted_at=None):
-    """Number of calls of functions of calibayes in a fit; KeyboardInterrupt is raised in the given one."""
+    """Number of calls of functions of calibayes in a fit; KeyboardInterrupt is raised in the given one.
+
+    Generators do not count: Python drops an exception that is raised while one is closed.
+    """
     count = 0
 
     def on_event(frame, event, argument):
         nonlocal count
-        if event == "call" and "calibayes" in frame.f_code.co_filename:
+        code = frame.f_code
+        if event == "call" and "calibayes" in code.co_filename and not code.co_flags & inspect.CO_GENERATOR:
             count += 1
             if count == interrupted_at:
                 raise KeyboardInterrupt

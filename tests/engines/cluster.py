@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine, shared by the tests of a module, and functions that end workers."""
+"""Functions and an engine that end workers of a Dask cluster, once."""
 
 from __future__ import annotations
 
@@ -12,21 +12,7 @@ import pytest
 
 from calibayes.engines import Dask
 
-dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-
-
-@pytest.fixture(scope="module")
-def client():
-    """A client of two worker processes, which are started anew when they are killed.
-
-    Workers are forked from a process that has imported the package, which takes seconds otherwise.
-    """
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        distributed.utils.get_mp_context().set_forkserver_preload(["calibayes", "distributed"])
-        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
-        with cluster, distributed.Client(cluster) as client:
-            yield client
 
 
 def first_time(flag: Path) -> bool:

@@ -26,11 +26,11 @@ from calibayes.core.block import Block
 from calibayes.engines import Dask, Serial, dask_client
 from calibayes.tables import sources
 from calibayes.tables.streams.dask_frame import DaskStream
-from tests.engines.cluster import KillingEngine, client, distributed, first_time
-
-__all__ = ["client"]
+from tests.engines.cluster import KillingEngine, distributed, first_time
 
 dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all processes of the tests
 
 ROWS = 2000
 ROWS_PER_BLOCK = 100

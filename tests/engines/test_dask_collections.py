@@ -19,12 +19,12 @@ from calibayes import (
 from calibayes.engines import Dask, Serial
 from calibayes.estimators.interface.streams.encoded_rows import EncodedOnWorkers
 from calibayes.estimators.interface.streams.streaming import rows_of
-from tests.engines.cluster import KillingEngine, client
-
-__all__ = ["client"]
+from tests.engines.cluster import KillingEngine
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all processes of the tests
 
 ROWS, PARTITIONS = 1500, 5
 
@@ -108,7 +108,10 @@ def test_a_fit_on_an_array_has_the_statistics_of_the_rows_in_memory(client, chun
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "model",
-    [CalibratedTrees(max_trees=5, random_state=0), BayesClassifier(keep_rows=False, random_state=0)],
+    [
+        CalibratedTrees(max_trees=5, random_state=0),
+        BayesClassifier(families=["kernel", "tree"], keep_rows=False, random_state=0),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_models_that_are_no_sums_over_rows_are_the_same(client, model):

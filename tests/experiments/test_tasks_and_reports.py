@@ -69,10 +69,14 @@ def test_the_cache_has_no_incomplete_results(tmp_path):
     "content",
     [b"null", b"5", b"{}", b"[]", b'[["error", 1]]', b'"x"', b"\xff\xfe", b"", b'{"key": "c", "result": {}}'],
 )
-def test_damaged_results_are_computed_again(tmp_path, content):
-    cache = ResultCache(tmp_path)
+def test_damaged_results_are_not_used(tmp_path, content):
     (tmp_path / f"{task_key(CURVE)}.json").write_bytes(content)
-    assert cache.get(task_key(CURVE)) is None
+    assert ResultCache(tmp_path).get(task_key(CURVE)) is None
+
+
+def test_a_damaged_result_is_computed_again(tmp_path):
+    cache = ResultCache(tmp_path)
+    (tmp_path / f"{task_key(CURVE)}.json").write_bytes(b"null")
     assert len(run_tasks([CURVE], cache, 1, lambda count: None)[task_key(CURVE)]["error"]) == 3
     assert cache.get(task_key(CURVE)) is not None
 

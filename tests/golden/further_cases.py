@@ -98,6 +98,9 @@ CASES = {
         ),
         counts,
     ),
+    "counts of values": ModelCase(
+        cb.NaiveBayes(rule="ml", max_levels=2, training=cb.TrainingOptions(keep_summary=True)), mixed
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),

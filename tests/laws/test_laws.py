@@ -85,6 +85,11 @@ def downhill(self, parameters, direction, rate, **options):
     return Bernoulli.gradient_step(self, parameters, direction, -rate, **options)
 
 
+def first_column_alone(self, columns):
+    others = [(entries, 0 * weights) for entries, weights in columns[1:]]
+    return KernelDensity.statistics_by_column(self, [columns[0], *others])
+
+
 def accept(self, arrays=None):
     return None
 
@@ -125,6 +130,14 @@ def test_a_family_that_breaks_a_law_is_found(law, method, replacement):
     LAWS[law].check(case)
     with pytest.raises(AssertionError):
         LAWS[law].check(replace(case, family=broken))
+
+
+def test_a_family_whose_columns_do_not_add_by_themselves_is_found():
+    case, law = FAMILIES["kernel-bins"], LAWS["statistics_follow_from_single_columns"]
+    broken = type("Broken", (KernelDensity,), {"statistics_by_column": first_column_alone})(OverBins(), 0.0)
+    law.check(case)
+    with pytest.raises(AssertionError):
+        law.check(replace(case, family=broken.bind(case.layout)))
 
 
 @pytest.mark.parametrize("method", ["verify", "verify_parameters", "verify_statistics"])

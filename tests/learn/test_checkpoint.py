@@ -26,6 +26,12 @@ SOME_PAIRS = [(family, rule) for family, rule in PAIRS if rule == "rc" or family
 """Every family with one rule, every rule with a few families."""
 
 
+@pytest.fixture(autouse=True)
+def _without_waiting_for_the_disk(monkeypatch):
+    """What is written is read from memory here; that files are flushed is tested with the function that writes them."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
 def finished(case, rule, source, kept=None, **options):
     """A run that is continued to its end, and its snapshots after each pass."""
     snapshots = []

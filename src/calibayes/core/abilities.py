@@ -18,6 +18,14 @@ class CountStatistics(Protocol):
         """All counts, (k, number of cells)."""
 
 
+@runtime_checkable
+class SumsByColumn(Protocol):
+    """Statistics to which every column adds by itself, so that they follow from counts of the values of single columns."""
+
+    def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
+        """`Family.statistics` from encoded values of each column, (v,), and their total weights by class, (v, k)."""
+
+
 class GradientStep(NamedTuple):
     """Parameters after a step on the natural parameters."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_array, require_ascending, require_columns, require_length
+from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
 from calibayes.encoders.pooling import Pooling
 from calibayes.kernels.levels.counts import as_codes, code_type
-from calibayes.tables.conversion import COLUMN_KINDS
 from calibayes.tables.distinct import distinct_values
+from calibayes.tables.distinct_verification import verify_distinct
 from calibayes.tables.summaries.level_weights import integer_matrix
 from calibayes.tables.summaries.summary import TableSummary
-from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
 MOST_UNUSED = 1000
@@ -78,8 +78,8 @@ class Levels:
         for name in ("unpooled", "pooled"):
             require_length(name, getattr(self, name), len(self.indices))
         for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True):
-            _verify_values("unpooled", unpooled)
-            _verify_values("pooled", pooled)
+            verify_distinct("unpooled", unpooled)
+            verify_distinct("pooled", pooled)
             require(_have_common_type(unpooled, pooled), "levels and pooled levels are of different types")
             is_active = self.pooling.is_active
             require(is_active or not len(pooled), "levels are pooled without a rule to pool them")
@@ -230,16 +230,6 @@ def _weights_by_code(values: Array, weights: Array, levels: Array, pooled: Array
     other = len(levels)
     codes = _codes_of(values, levels, other)
     return np.bincount(codes, weights, other + 1)[: other + bool(len(pooled))]
-
-
-def _verify_values(name: str, values: Any) -> None:
-    """Raise ValueError unless values are known, distinct and ascending."""
-    require_array(name, values, (None,), COLUMN_KINDS)
-    are_scalars = values.dtype.kind != "O" or all(isinstance(value, Hashable) for value in values)
-    require(are_scalars, f"{name} contains values that cannot be levels")
-    require(not missing_mask(values).any(), f"{name} contains missing values")
-    require(values.dtype.kind != "f" or bool(np.isfinite(values).all()), f"{name} contains infinity")
-    require_ascending(name, values)
 
 
 def _have_common_type(unpooled: Array, pooled: Array) -> bool:

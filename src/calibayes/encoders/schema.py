@@ -69,6 +69,16 @@ class Schema:
         """The column of a name."""
         return next(column for column in self.columns if column.name == name)
 
+    def with_further_rows(self, newest: Schema) -> Schema:
+        """The columns as ``newest`` describes them, with the missing values of both."""
+        counts = {column.name: column.missing for column in self.columns}
+        return Schema(
+            tuple(
+                column._replace(missing=column.missing + counts.get(column.name, 0))
+                for column in newest.columns
+            )
+        )
+
     def text(self) -> str:
         """A plain-text table: name, kind, reason and number of missing values of each column."""
         return text_table([Column._fields, *(tuple(str(cell) for cell in column) for column in self.columns)])

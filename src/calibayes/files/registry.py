@@ -53,6 +53,8 @@ from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.date_columns import Dates, Durations
 from calibayes.tables.date_text import DateFormat
 from calibayes.tables.origin import FromArray, FromFrame
+from calibayes.tables.summaries.distinct_sums import DistinctSums
+from calibayes.tables.summaries.kept import KeptSums
 from calibayes.tables.training_table import TrainingTable
 
 VALUES: Final[Mapping[str, type]] = {
@@ -61,7 +63,7 @@ VALUES: Final[Mapping[str, type]] = {
         # what is fitted
         *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
-        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable),
+        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),

@@ -13,8 +13,13 @@ def taken_out(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
     What is no name is returned as it is. Raises ValueError if there is no such column.
     """
     names = [name for name in (y, sample_weight) if isinstance(name, str)]
-    if not names or not nw.dependencies.is_into_dataframe(X):
+    if not names:
         return X, y, sample_weight
+    if not nw.dependencies.is_into_dataframe(X):
+        raise ValueError(
+            f"{names[0]!r} is to be a column of X, but the columns of a {type(X).__name__} have no names: pass a data frame, or "
+            "one value for each row"
+        )
     frame = nw.from_native(X, eager_only=True)
     lacking = [name for name in names if name not in frame.columns]
     if lacking:

@@ -305,3 +305,13 @@ def test_members_of_the_default_learn_from_all_rows_of_a_source_that_does_not_fi
     assert kernel.training_table_.rows == N
     assert_allclose(kernel.data_statistics_[PRIOR]["count"].sum(), N)
     assert_allclose(model.predict_proba(frame[MIXED]).sum(axis=1), 1.0)
+
+
+def test_long_work_reports_its_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = as_parquet(with_gaps(table())[[*MIXED, "target"]], tmp_path)
+    cb.NaiveBayes(max_iter=2, stop=None, verbose=1).fit(path, y="target")
+    lines = capsys.readouterr().err
+    for text in ("reading labels", "counting the columns of 700 rows", "encoding 700 rows", "update 2/2"):
+        assert text in lines
+    cb.NaiveBayes(max_iter=2, stop=None).fit(path, y="target")
+    assert capsys.readouterr().err == ""

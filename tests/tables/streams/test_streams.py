@@ -147,13 +147,14 @@ def test_small_row_groups_are_read_together(tmp_path):
         assert [chunk.n for chunk in chunks_of(stream)] == [8, 8, 7]
 
 
-def test_folders_are_read_with_their_partitions(tmp_path):
+@pytest.mark.parametrize("pattern", ["", "year=*", "year=*/**/*.parquet"], ids=["folder", "folders", "files"])
+def test_folders_are_read_with_their_partitions(pattern, tmp_path):
     table = with_labels(
         pa.table({"year": [2023, 2024, 2024, None], "place": ["a", "b", "b", "a b"], "x": [1.0, 2, 3, 4]})
     )
     pq.write_to_dataset(table, tmp_path / "data", partition_cols=["year", "place"])
     (tmp_path / "data" / "_SUCCESS").touch()
-    stream = opened(tmp_path / "data")
+    stream = opened(str(tmp_path / "data" / pattern))
     assert stream.names == ("x", "year", "place")
     assert stream.rows == 4
     rows = {

@@ -96,6 +96,11 @@ def require_additive(fitted: Fitted) -> None:
         raise ValueError(
             f"rule {fitted.rule.name!r} has no closed form: only ML and MAP models are sums over their rows"
         )
+    if fitted.kept is not None and fitted.kept.columns:
+        raise ValueError(
+            "a model that keeps counts of the values of its columns (keep_summary) can be extended by partial_fit alone: "
+            "to merge models or to forget rows, fit with keep_summary=False"
+        )
     if not fitted.is_additive:
         raise ValueError(
             "something hidden (components of a mixture, missing values under a full covariance) was replaced "

@@ -151,11 +151,12 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """Train on further rows.
 
         For ML and MAP the result is that of `fit` on all rows so far, given the kinds, bins, grids and pooled levels
-        that the first call fixes. For other rules, and if something is hidden (components of a mixture, missing values
-        under a full covariance), the rows' statistics are added and one step of the rule is taken on them. The first
-        call needs all classes. New levels may appear later; if levels are pooled they join the pool. Gradient descent
-        and trees then start anew from the data so far, as trees do when their structure changes. Until every class has
-        enough rows, predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
+        that the first call fixes; with ``TrainingOptions(keep_summary=True)`` bins, grids and pooled levels are those of
+        all rows so far, too. For other rules, and if something is hidden (components of a mixture, missing values under a
+        full covariance), the rows' statistics are added and one step of the rule is taken on them. The first call needs
+        all classes. New levels may appear later; if levels are pooled they join the pool. Gradient descent and trees then
+        start anew from the data so far, as trees do when their structure changes. Until every class has enough rows,
+        predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
         """
         with device_input.computing_for(self, X) as engine:
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)

@@ -13,6 +13,14 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Rule, State, Trees
 from calibayes.estimators.generative.checkpoint import open_checkpoint
 from calibayes.estimators.generative.fitted import Fitted, begin
+from calibayes.estimators.generative.kept_encoders import (
+    described,
+    first_sums,
+    recounted,
+    refitted,
+    require_closed_form,
+    with_further_rows,
+)
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
 from calibayes.estimators.interface.input import Rows, TrainingRows
@@ -23,6 +31,7 @@ from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize
 from calibayes.learn import LastState, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
+from calibayes.tables.summaries.kept import KeptSums
 
 
 def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
@@ -35,6 +44,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     plan = recipe.plan(recipe.draw_seed())
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
+    kept = first_sums(recipe, assembly, training)
     plan = replace(plan, recorder=checkpoint.recorder("training", assembly.binding.names))
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
@@ -50,6 +60,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         # To the same sum of steps as the best state: it means the same for any number of rows.
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
+        kept = first_sums(recipe, assembly, rows)
         last = replace(plan, stop=LastState(), recorder=checkpoint.recorder("refit", assembly.binding.names))
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
@@ -57,7 +68,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         warn(problem, ConvergenceWarning)
     fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
     checkpoint.remove()
-    return replace(fitted.after(trained.run), is_additive=trained.is_closed_form)
+    return replace(fitted.after(trained.run), is_additive=trained.is_closed_form, kept=kept)
 
 
 def _temperature(
@@ -104,6 +115,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
     else:
         before.refuse_shifted_priors()
         assembly, old = _extended(before, rows)
+    assembly, old, kept = _with_kept_sums(recipe, assembly, old, rows)
     source = assembly.source(rows)
     earlier = None if old is None else old.data_statistics
     model, new = accurate_sums(assembly.model, source, engine, k, earlier, more_to_come=True)
@@ -121,6 +133,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         n_iter=1 if before is None else before.n_iter + 1,
         temperature=1.0 if isinstance(options.temperature, str) else float(options.temperature),
         is_additive=closed and (before is None or before.is_additive),
+        kept=kept,
     )
     try:
         model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
@@ -134,6 +147,18 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         warn(problem, ConvergenceWarning)
     fitted = replace(fitted, model=model).after(run)
     return fitted if closed else replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
+
+
+def _with_kept_sums(
+    recipe: Recipe, assembly: Assembly, old: Fitted | None, rows: Rows
+) -> tuple[Assembly, Fitted | None, KeptSums | None]:
+    """With ``keep_summary``: encoders fitted to all rows so far, the old rows counted by them, and the kept sums."""
+    if old is None or not recipe.options.keep_summary:
+        return assembly, old, first_sums(recipe, assembly, rows)
+    require_closed_form(recipe.rule)
+    kept = with_further_rows(old, assembly.binding, rows)
+    assembly = described(refitted(assembly, kept, rows), recipe, rows)
+    return assembly, old if kept.exceeding else recounted(old, assembly), kept
 
 
 def _moved(old: Fitted, model: Product) -> Fitted:

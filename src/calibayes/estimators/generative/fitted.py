@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from calibayes.core.abilities import SumsByColumn
 from calibayes.core.protocols import Array, Layout, Rule, Trees
 from calibayes.core.verify import require, require_array, require_names, require_number
 from calibayes.encoders.schema import Schema
@@ -18,6 +19,7 @@ from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted
 from calibayes.learn import Run
+from calibayes.tables.summaries.kept import KeptSums
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
 
@@ -61,6 +63,8 @@ class Fitted:
         The kind of each column, where the estimator chose it.
     notes : mapping
         Further results of training, by name.
+    kept : KeptSums or None
+        Counts of the values of columns whose encoding depends on the training rows (``keep_summary``).
     """
 
     classes: Array
@@ -80,6 +84,7 @@ class Fitted:
     best_iter: int | None = None
     schema: Schema | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    kept: KeptSums | None = None
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""
@@ -95,6 +100,21 @@ class Fitted:
             require_same_layout(name, cast(Any, family).layout, layouts[name])
             is_kind = type(family) is type(self.binding.families[name])
             require(is_kind, f"family {name!r} of the model is not of the kind that was bound")
+        self._verify_kept()
+
+    def _verify_kept(self) -> None:
+        """Raises ValueError if the counts of values are not those of the columns whose encoding depends on the rows."""
+        if self.kept is None or self.kept.exceeding:
+            return
+        families = counted_families(self.binding)
+        columns = [str(j) for name in families for j in self.binding.chosen[name]]
+        require_names("columns of kept sums", self.kept.columns, columns)
+        for name in families:
+            can_count = isinstance(self.model.families[name], SumsByColumn)
+            require(can_count, f"kept sums of family {name!r}, which does not count single columns")
+        for sums in self.kept.columns.values():
+            require(sums.weights.shape[1] == len(self.classes) + 1, "kept sums of other classes")
+            require(len(sums.values) > 0, "kept sums of a column without values")
 
     def _verify_arrays(self) -> None:
         """Raises ValueError if statistics, state or parameters are missing or do not fit the model."""
@@ -177,6 +197,11 @@ class Fitted:
                 "the class priors of this model were replaced (with_priors): "
                 "train, merge or forget first, and replace them afterwards"
             )
+
+
+def counted_families(binding: ColumnBinding) -> list[str]:
+    """Names of the families whose encoders depend on the training rows: those that ``keep_summary`` is for."""
+    return [name for name, encoder in binding.encoders.items() if encoder.data_dependence]
 
 
 def require_same_layout(name: str, given: Layout, expected: Layout) -> None:

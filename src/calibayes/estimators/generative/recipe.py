@@ -52,6 +52,13 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         File in which `fit` keeps the state of the training after every pass. If the process ends before the fit does, the
         same `fit` in a new process goes on from the last finished pass, to the same result; then the file is removed. A
         file of another training is refused (docs/checkpoints.md).
+    keep_summary : bool, default=False
+        Whether the model keeps counts of the distinct values of columns that are binned, counted on a grid or have pooled
+        levels, so that `partial_fit` finds bins, grids and pools in all rows so far, not in the first ones: for ML and MAP
+        the result is that of `fit` on all rows, whatever their division. Kinds of columns, dates and identifiers are still
+        those of the first rows. It needs families over single columns, such as those of `NaiveBayes` and `KernelNB`. From
+        65,536 distinct numbers of a column on, its counts would be too large: then a warning says that bins, grids and
+        pools stay as they are. `merge` and `forget` refuse a model with such counts.
 
     Examples
     --------
@@ -70,6 +77,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     temperature: float | str = 1.0
     callbacks: Sequence[Callback] | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    keep_summary: bool = False
 
     @staticmethod
     def given(training: Any) -> TrainingOptions:
@@ -95,6 +103,8 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         parameters.listed_callbacks(self.callbacks)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise ValueError(f"checkpoint must be the path of a file or None, got {self.checkpoint!r}")
+        if not isinstance(self.keep_summary, bool | np.bool_):
+            raise ValueError(f"keep_summary must be True or False, got {self.keep_summary!r}")
 
     def refuse_checkpoint(self, trainings: str) -> None:
         """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""

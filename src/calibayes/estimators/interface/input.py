@@ -25,6 +25,7 @@ from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
 from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
 from calibayes.tables.sources import ArraySource
+from calibayes.tables.streams.open import is_streamed
 from calibayes.tables.summaries.in_memory import summary_of
 from calibayes.tables.summaries.sample import sample_of
 from calibayes.tables.summaries.summary import TableSummary
@@ -146,6 +147,11 @@ def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
         _match_names(estimator, X, reset=reset)
         return X
     refuse_lazy(X)
+    if not isinstance(X, np.ndarray) and is_streamed(X):
+        raise TypeError(
+            f"the rows of a {type(X).__name__} are not in memory: `fit`, predictions and `score` read them, for anything else "
+            "pass a data frame or array"
+        )
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)

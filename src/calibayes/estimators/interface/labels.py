@@ -39,11 +39,8 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
-    if unknown.any() and not unlabeled:
-        raise ValueError(
-            f"Input y contains NaN or missing labels ({counted(int(unknown.sum()), 'row')}): remove these rows, or use a generative "
-            "classifier with rule='em', for example GaussianNB(rule='em'), which learns from them"
-        )
+    if not unlabeled:
+        refuse_missing_labels(int(np.count_nonzero(unknown)))
     known = values[~unknown] if unknown.any() else values
     if known.dtype.kind == "f" and not np.isfinite(known).all():
         raise ValueError("Input y contains infinity")
@@ -70,6 +67,15 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest
     codes = np.full(len(values), -1)
     codes[~unknown] = places[inverse]
     return Target(classes, codes)
+
+
+def refuse_missing_labels(rows: int) -> None:
+    """Raise ValueError if so many rows, above zero, have no label."""
+    if rows:
+        raise ValueError(
+            f"Input y contains NaN or missing labels ({counted(rows, 'row')}): remove these rows, or use a generative "
+            "classifier with rule='em', for example GaussianNB(rule='em'), which learns from them"
+        )
 
 
 MOST_COUNTED = 2**16

@@ -104,7 +104,7 @@ class NaiveBayes(TabularNB):
     max_levels : int, optional
         Levels beyond this many most frequent ones of a column are pooled too. In a column with a pool, levels that did
         not occur in training belong to it; otherwise their column is skipped. In `partial_fit` the first rows decide
-        which levels stay, and new ones join the pool.
+        which levels stay, and new ones join the pool, unless ``training`` has ``keep_summary=True``.
     alpha : float or (d,) array, default=1
         Pseudo-count per level or bin.
     prior : Dirichlet, optional

@@ -36,6 +36,13 @@ class Categorical(PseudoCounts):
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": counts.weighted_counts(columns, weights, self._first)}
 
+    def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
+        tables = [
+            counts.weighted_counts(codes[:, None], weights, counts.offsets((size,)))
+            for (codes, weights), size in zip(columns, self.layout.levels, strict=True)
+        ]
+        return {"count": np.concatenate(tables, axis=1)}
+
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo_counts = self._pseudo_counts
         count = statistics["count"] + pseudo_counts

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.families.kernel.smoothed_counts import SmoothedCounts
+from calibayes.families.kernel.smoothed_counts import SmoothedCounts, cell_encoding
 from calibayes.kernels.levels import counts
 from calibayes.kernels.levels.counts import smooth, smoothing_matrices
 
@@ -89,6 +89,17 @@ class KernelDensity(SmoothedCounts):
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": self._cells.counts(columns, weights)}
+
+    def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
+        encodings = [
+            cell_encoding(replace(self.layout, levels=(size,), ordered=self.layout.ordered[j : j + 1]))
+            for j, size in enumerate(self.layout.levels)
+        ]
+        tables = [
+            encoding.counts(entries[:, None], weights)
+            for encoding, (entries, weights) in zip(encodings, columns, strict=True)
+        ]
+        return {"count": np.concatenate(tables, axis=1)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         return self._cells.total(columns, parameters["log_density"])

@@ -37,6 +37,11 @@ class DaskStream:
     weight: Any
 
     def __post_init__(self) -> None:
+        if self.data.ndim != 2:
+            dimensions = counted(self.data.ndim, "dimension")
+            raise ValueError(
+                f"X must have rows and columns, got a Dask {type(self.data).__name__} of {dimensions}"
+            )
         refuse_duplicate_names(tuple(map(str, self._labels)))
         for role in ("target", "weight"):
             self._check_role(role, getattr(self, role))

@@ -8,8 +8,10 @@ from itertools import chain
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_array, require_finite
 from calibayes.kernels.levels.column_totals import LabeledRows, code_totals
 from calibayes.kernels.levels.ordered_cells import distinct_positions
+from calibayes.tables.distinct_verification import verify_distinct
 
 MOST_LEVELS = 2**20
 """Largest number of distinct values, other than numbers, of a column whose rows are not in memory."""
@@ -24,6 +26,13 @@ class DistinctSums:
     values: Array
     rows: Array
     weights: Array
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        verify_distinct("values", self.values)
+        rows = require_array("rows", self.rows, (len(self.values),), "i")
+        require(bool((rows > 0).all()), "rows of distinct values must be positive")
+        require_finite("weights", self.weights, (len(self.values), None), least=0.0)
 
     @property
     def known_rows(self) -> int:

@@ -48,7 +48,11 @@ class Streamed(TableSummary):
 
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
         self.refuse_all_missing(indices)
-        return [(self._typed_values(j), self.column(j).weight) for j in indices]
+        columns = [(j, self.column(j)) for j in indices]
+        return [
+            (typed_values(column, self.head.column(j).dtype, self.names[j]), column.weight)
+            for j, column in columns
+        ]
 
     def moments(self, indices: Sequence[int]) -> Moments:
         refuse_other_kind(self.head, indices, "fiu")
@@ -80,16 +84,16 @@ class Streamed(TableSummary):
     def _sums(self, j: int) -> ColumnSums:
         return self.totals[str(j)]
 
-    def _typed_values(self, j: int) -> Array:
-        """Distinct values of column j in its own type. Raises ValueError if they are too many."""
-        column = self.column(j)
-        if not column.is_exact:
-            raise ValueError(
-                f"column {self.names[j]!r} has more than {MOST_DISTINCT} distinct numbers, too many for a level each: "
-                "bin its numbers, or leave it out"
-            )
-        values, dtype = column.low, self.head.column(j).dtype
-        if dtype.kind not in "iu" or values.dtype.kind != "f":
-            return values.astype(dtype) if dtype.kind == "f" else values
-        is_small = values[0] >= 0 and values[-1] <= LARGEST_COUNTED
-        return values.astype(np.int64 if is_small else dtype)
+
+def typed_values(column: ColumnSummary, dtype: np.dtype[Any], name: str) -> Array:
+    """Distinct values of a column in its own type. Raises ValueError if they are too many."""
+    if not column.is_exact:
+        raise ValueError(
+            f"column {name!r} has more than {MOST_DISTINCT} distinct numbers, too many for a level each: "
+            "bin its numbers, or leave it out"
+        )
+    values = column.low
+    if dtype.kind not in "iu" or values.dtype.kind != "f":
+        return values.astype(dtype) if dtype.kind == "f" else values
+    is_small = values[0] >= 0 and values[-1] <= LARGEST_COUNTED
+    return values.astype(np.int64 if is_small else dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.core.abilities import CountStatistics, Movable, Structured
+from calibayes.core.abilities import CountStatistics, Movable, Structured, SumsByColumn
 from calibayes.core.named_arrays import add, scale, subtract
 from calibayes.core.protocols import Arrays
 from calibayes.testing.laws.assertions import assert_arrays_close
@@ -72,6 +72,18 @@ def counts_sum_to_weights(case: FamilyCase) -> None:
     n, d = case.columns.shape
     counts_per_row = np.full(n, d) if case.counts_per_row is None else case.counts_per_row
     assert_allclose(cells.sum(axis=1), case.weights().T @ counts_per_row, atol=1e-9)
+
+
+@law(has(SumsByColumn))
+def statistics_follow_from_single_columns(case: FamilyCase) -> None:
+    """Each column may have other rows in another order; here they are reversed, and one is divided into two."""
+    family, weights = case.prepared(), case.weights()
+    assert isinstance(family, SumsByColumn)
+    halves = [(np.append(column, column[:1]), np.vstack([weights, weights[:1]])) for column in case.columns.T]
+    for _, of_rows in halves:
+        of_rows[[0, -1]] /= 2.0
+    by_column = family.statistics_by_column([(entries[::-1], of_rows[::-1]) for entries, of_rows in halves])
+    assert_arrays_close(by_column, family.statistics(case.columns, weights))
 
 
 @law(has(Movable))

@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.labels import require_labels
 from calibayes.estimators.interface.streams.streamed_predictions import accuracy_by_chunk, predicted_by_chunk
 from calibayes.tables.dask_collections import Unhashed, dask_kind, unwrapped
 from calibayes.tables.streams.open import is_streamed
@@ -59,16 +60,29 @@ def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
 
     @wraps(score)
     def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        require_labels(self, y)
         if dask_kind(X) is None:
             if is_streamed(X):
                 return accuracy_by_chunk(self, X, y, sample_weight)
             return score(self, *taken_out(X, y, sample_weight))
-        given = (self.predict(X), y, sample_weight)
+        rows, *roles = _columns_taken_out(X, y, sample_weight)
+        given = (self.predict(rows), *roles)
         predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
         return float(accuracy_score(labels, predicted, sample_weight=weight))
 
     compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
     return compute
+
+
+def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A Dask collection without the columns that are named, and these columns. Raises ValueError if there is none."""
+    names = [name for name in (y, sample_weight) if isinstance(name, str)]
+    columns = list(X.columns) if dask_kind(X) == "frame" else []
+    if lacking := [name for name in names if name not in columns]:
+        listed = ", ".join(map(str, columns)) or "without names"
+        raise ValueError(f"there is no column {lacking[0]!r}; the columns are {listed}")
+    values = (X[part] if isinstance(part, str) else part for part in (y, sample_weight))
+    return X.drop(columns=names) if names else X, *values
 
 
 def by_partition(method: Method) -> Method:

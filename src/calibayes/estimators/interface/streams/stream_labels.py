@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.estimators.interface.labels import distinct, read_target, read_weight
+from calibayes.estimators.interface.labels import (
+    distinct,
+    read_target,
+    read_weight,
+    refuse_missing_labels,
+)
 from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.streams.chunk import Chunk, RowStream
 from calibayes.tables.streams.chunk_source import ChunkSource
@@ -50,8 +55,10 @@ def read_labels(
     if not chunks:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
     known = np.concatenate([chunk.values for chunk in chunks])
-    is_missing = any((chunk.codes < 0).any() for chunk in chunks)
-    values = np.array([*known.tolist(), None], dtype=object) if is_missing else known
+    missing = sum(int(np.count_nonzero(chunk.codes < 0)) for chunk in chunks)
+    if not unlabeled:
+        refuse_missing_labels(missing)
+    values = np.array([*known.tolist(), None], dtype=object) if missing else known
     target = read_target(values, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
     places = np.split(target.codes, np.cumsum([len(chunk.values) for chunk in chunks]))
     dtype = np.min_scalar_type(-len(target.classes) - 1)

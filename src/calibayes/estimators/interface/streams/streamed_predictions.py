@@ -7,10 +7,12 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.labels import require_labels
+from calibayes.estimators.interface.streams.labels_of_source import opened
 from calibayes.tables.streams.chunk import Chunk
-from calibayes.tables.streams.open import open_stream
 from calibayes.tables.streams.read_ahead import read_ahead
 
 
@@ -21,17 +23,19 @@ def predicted_by_chunk(model: Any, predict: Callable[[Any, Any], Array], source:
 
 def accuracy_by_chunk(model: Any, source: Any, y: Any, sample_weight: Any) -> float:
     """The share of the rows of a source, by weight, whose class is predicted."""
-    correct = total = 0.0
-    for chunk in _chunks(model, source, y, sample_weight):
-        weight = np.ones(chunk.n) if chunk.weight is None else np.asarray(chunk.weight, dtype=np.float64)
-        correct += float(weight @ (model.predict(chunk.table) == np.asarray(chunk.labels)))
-        total += float(weight.sum())
-    return correct / total
+    require_labels(model, y)
+    chunks = (
+        (np.asarray(chunk.labels), model.predict(chunk.table), chunk.weight)
+        for chunk in _chunks(model, source, y, sample_weight)
+    )
+    labels, predicted, weights = zip(*chunks, strict=True)
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return float(accuracy_score(np.concatenate(labels), np.concatenate(predicted), sample_weight=weight))
 
 
 def _chunks(model: Any, source: Any, y: Any, sample_weight: Any) -> Iterator[Chunk]:
     """The chunks of a source, with the columns of the model; the next one is read while one is used."""
-    stream = open_stream(source, y, sample_weight)
+    stream = opened(source, y, sample_weight)
     known = getattr(model, "feature_names_in_", None)
     columns = None if known is None else _present(stream.names, tuple(known))
     with closing(read_ahead(stream.parts(columns))) as loaders:

@@ -40,6 +40,7 @@ from calibayes.tables.summaries import (
     totals_after,
 )
 from calibayes.tables.table import Table
+from calibayes.tables.text import counted
 from calibayes.tables.training_table import TrainingTable, training_table
 
 PROBE_ROWS = 16
@@ -50,6 +51,10 @@ MOST_CELLS = 2**27
 
 class SampledRowsWarning(UserWarning):
     """A model that needs its rows in memory learns from some of them."""
+
+
+def silent(text: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,8 @@ class StreamedRows:
     """The rows of the stream that take part."""
     factor: Array | float = 1.0
     """Class weights, by which the sample weights were multiplied, (n,)."""
+    report: Callable[[str], None] = silent
+    """Called with what is done, before each pass over the rows."""
 
     def only(self, keep: Array) -> StreamedRows:
         """The rows where ``keep`` is true."""
@@ -91,11 +98,13 @@ class StreamedRows:
         """What encoders learn from: at most four passes over the rows."""
         plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes), self.weight)
         n = len(self.codes)
+        self.report(f"counting the columns of {n} rows")
         found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])
         while (further := next_plan(plan, totals)) is not None:
             plan = further
             names = tuple(self.stream.names[j] for j in plan.trees)
+            self.report(f"counting {counted(len(names), 'column')} of many distinct numbers again")
             further_sums = partial(_further_sums, self._columns, self.conversion, plan)
             totals = totals_after(totals, self._total(further_sums, names))
         table = self._typed(found)
@@ -157,6 +166,7 @@ class StreamedRows:
         They are kept in memory, or beyond a budget in a temporary file.
         """
         encoding, kept = self._encoding(binding), KeptArrays()
+        self.report(f"encoding {len(self.codes)} rows")
         arrays = {
             name: kept.allocate((len(self.codes), width), encoding.types[name])
             for name, width in encoding.widths.items()

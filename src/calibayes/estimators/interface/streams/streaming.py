@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from calibayes.estimators.interface.labels import (
     read_weight,
     require_labels,
 )
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.streams.labels_of_source import opened
 from calibayes.estimators.interface.streams.stream_labels import read_labels
 from calibayes.estimators.interface.streams.streamed_rows import StreamedRows
 from calibayes.kernels.threads import most_threads
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.streams.chunk_source import ChunkSource
-from calibayes.tables.streams.open import is_streamed, open_stream
+from calibayes.tables.streams.open import is_streamed
 from calibayes.tables.summaries import SAMPLE_ROWS
 from calibayes.tables.table import Table
 from calibayes.tables.target_columns import taken_out
@@ -84,8 +87,10 @@ def streamed_rows(
     Sets ``training_table_`` of the estimator, and its columns.
     """
     require_labels(estimator, y)
+    reporter = ProgressReporter(type(estimator).__name__, bool(estimator.verbose))
+    reporter.report("reading labels", 0.0)
     rows = _all_rows(X, y, sample_weight, engine, unlabeled=unlabeled, fewest_classes=fewest_classes)
-    rows = weighted(rows, class_weight)
+    rows = replace(weighted(rows, class_weight), report=lambda text: reporter.report(text, 0.0))
     rows = replace(rows, conversion=convert(estimator, _text_and_dates(rows)).conversion)
     set_names(estimator, rows.summary.head)
     estimator.training_table_ = rows.described()
@@ -105,11 +110,15 @@ def weighted(rows: StreamedRows, class_weight: Mapping[Any, float] | str | None)
 
 def _all_rows(X: Any, y: Any, sample_weight: Any, engine: Engine, **options: Any) -> StreamedRows:
     """All rows of a source, their columns not yet converted."""
-    stream = open_stream(X, y, sample_weight)
+    is_one_number = isinstance(sample_weight, Number)  # also those of NumPy
+    stream = opened(X, y, None if is_one_number else sample_weight)
+    conversion = ColumnConversion(stream.names, stream.types)
     if is_distributed(engine) and not ChunkSource(stream).is_lazy:
         engine = engine_for(most_threads())  # rows that workers cannot read are read here
     labels = read_labels(stream, engine, **options)
-    return StreamedRows(stream, engine, ColumnConversion(stream.names, stream.types), *labels)
+    if is_one_number:
+        labels = labels._replace(weight=np.broadcast_to(read_weight(sample_weight, 1), len(labels.codes)))
+    return StreamedRows(stream, engine, conversion, *labels)
 
 
 def _text_and_dates(rows: StreamedRows) -> Table:

@@ -52,14 +52,26 @@ class Layout:
                 )
         if not self.names:
             raise ValueError(f"{self.where} has no columns besides labels and weights")
-        for name in self.names:
+        is_training = self.target is not None  # a model to predict with may not need all columns
+        for name in (*self._roles, *(self.names if is_training else ())):
             _refuse_nested(name, self.schema.field(name).type)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        roles = [role for role in (self.target, self.weight) if isinstance(role, str)]
-        return tuple(name for name in self.schema.names if name not in roles)
+        """Names of the features: without the index of a data frame, which pandas stores as columns."""
+        left_out = {*self._roles, *_index_columns(self.schema)}
+        return tuple(name for name in self.schema.names if name not in left_out)
+
+    @property
+    def _roles(self) -> list[str]:
+        """Names of the columns of labels and weights."""
+        return list(dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str)))
+
+    @property
+    def witness(self) -> str | None:
+        """The column by which another order of the rows is noticed, if labels or weights are not columns."""
+        are_arrays = not self._roles and (self.target is not None or self.weight is not None)
+        return self.names[0] if are_arrays else None
 
     @cached_property
     def types(self) -> tuple[np.dtype[Any], ...]:
@@ -84,12 +96,14 @@ class Layout:
             raise ValueError(
                 f"there is no column {unknown[0]!r} in {self.where}; its columns are {listed(self.names)}"
             )
+        for name in columns:
+            _refuse_nested(name, self.schema.field(name).type)
         return tuple(columns)
 
-    def needed(self, columns: Sequence[str]) -> list[str]:
-        """The columns of the schema that are read for these features: with labels and weights, at least one."""
-        roles = dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str))
-        return [*columns, *roles] or list(self.names[:1])
+    def needed(self, columns: Sequence[str], witness: str | None = None) -> list[str]:
+        """The columns of the schema that are read for these features: with labels, weights and a witness, at least one."""
+        further = [] if witness is None or witness in columns else [witness]
+        return [*columns, *self._roles, *further] or list(self.names[:1])
 
     def check_length(self, rows: int, *, is_all: bool = True) -> None:
         """Raises ValueError if an array of labels or weights has not as many values as there are rows.
@@ -142,6 +156,12 @@ def _values(role: str | Array | None, rows: Any, first: int) -> Any:
     if isinstance(role, str):
         return stored_column(rows.column(role), role)
     return None if role is None else role[first : first + rows.num_rows]
+
+
+def _index_columns(schema: Any) -> list[str]:
+    """The columns that hold the index of the data frame that a file was written from."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in stored if isinstance(name, str)]  # others describe a range
 
 
 def _refuse_nested(name: str, kind: Any) -> None:

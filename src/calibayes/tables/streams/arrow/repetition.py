@@ -12,7 +12,7 @@ from calibayes.tables.streams.chunk import Chunk
 
 
 class Repetition:
-    """Checksums of labels and weights by the number of a chunk's first row.
+    """Checksums of labels and weights, or of another column, by the number of a chunk's first row.
 
     Queries without an order may give their rows in another order each time, which no later step could notice: labels
     would be those of other rows.
@@ -22,9 +22,9 @@ class Repetition:
         self.where = where
         self._sums: dict[int, int] = {}
 
-    def check(self, chunk: Chunk) -> Chunk:
-        """The chunk. Raises ValueError if it has other labels or weights than at the first reading."""
-        found = _checksum(chunk.weight, _checksum(chunk.labels, chunk.n))
+    def check(self, chunk: Chunk, column: Any = None) -> Chunk:
+        """The chunk. Raises ValueError if labels, weights or the column differ from those of the first reading."""
+        found = _checksum(column, _checksum(chunk.weight, _checksum(chunk.labels, chunk.n)))
         if self._sums.setdefault(chunk.first, found) != found:
             raise ValueError(
                 f"{self.where} gave other rows than before, or in another order, but training reads them several times: "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.tables.origin import Origin
+from calibayes.tables.streams.arrow.columns import stored_column
 from calibayes.tables.streams.arrow.layout import EmptyTable, Layout
 from calibayes.tables.streams.arrow.repetition import Repetition
 from calibayes.tables.streams.chunk import Chunk
@@ -75,15 +76,21 @@ class ArrowStream:
         features = self.layout.checked(columns)
         shared = self.layout.table_of(features)
         total = 0
-        for rows in self.source.tables(self.layout.needed(features)):
+        repetition = self.source.repetition
+        witness = None if repetition is None else self.layout.witness
+        for rows in self.source.tables(self.layout.needed(features, witness)):
             total += rows.number
             self.layout.check_length(total, is_all=False)
-            yield partial(_load, self.layout, shared, rows, self.source.repetition)
+            yield partial(_load, self.layout, shared, rows, repetition, witness)
         self.layout.check_length(total)
 
 
-def _load(layout: Layout, shared: EmptyTable, rows: Rows, repetition: Repetition | None) -> Chunk:
+def _load(
+    layout: Layout, shared: EmptyTable, rows: Rows, repetition: Repetition | None, witness: str | None
+) -> Chunk:
     table = rows.read()
     with place_named(rows.place):
         chunk = layout.chunk(shared, table, rows.first)
-    return chunk if repetition is None else repetition.check(chunk)
+    if repetition is None:
+        return chunk
+    return repetition.check(chunk, None if witness is None else stored_column(table.column(witness), witness))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibayes.tables.csv_file import Markers, NumberFormat, found_numbers, found_separator
@@ -28,8 +28,15 @@ class CsvLook:
     """Column of numbers -> how they are written."""
     unusual: frozenset[str]
     """Columns of numbers with commas in them, or with marks of missing values that would be levels in text."""
-    empty: frozenset[str]
-    """Columns without a known cell, if there are more rows than were looked at."""
+    unknown: frozenset[str]
+    """Columns without a known cell among the rows that were looked at."""
+    is_all: bool
+    """Whether these are all rows."""
+
+    @property
+    def empty(self) -> frozenset[str]:
+        """Columns without a known cell, if there are more rows than were looked at."""
+        return frozenset() if self.is_all else self.unknown
 
 
 def looked_at(path: str, filesystem: Any, missing: Markers) -> CsvLook:
@@ -48,9 +55,22 @@ def looked_at(path: str, filesystem: Any, missing: Markers) -> CsvLook:
     }
     numbers = {name: one for name, one in found.items() if one is not None}
     unusual = frozenset(name for name, one in numbers.items() if one.form.meaning or one.others)
-    empty = frozenset() if is_all else frozenset(name for name in names if not known[name])
+    unknown = frozenset(name for name in names if not known[name])
     formats = {name: one.form for name, one in numbers.items()}
-    return CsvLook(path, filesystem, separator, names, formats, unusual, empty)
+    return CsvLook(path, filesystem, separator, names, formats, unusual, unknown, is_all)
+
+
+def together(looks: Sequence[CsvLook]) -> CsvLook:
+    """The look at the first of several files, with kinds of columns from the first file that has a known cell of them."""
+    shown = {
+        name: next((look for look in looks if name not in look.unknown), looks[0]) for name in looks[0].names
+    }
+    return replace(
+        looks[0],
+        formats={name: look.formats[name] for name, look in shown.items() if name in look.formats},
+        unusual=frozenset(name for name, look in shown.items() if name in look.unusual),
+        unknown=frozenset(name for name, look in shown.items() if name in look.unknown),
+    )
 
 
 def _beginning(path: str, filesystem: Any) -> bytes:

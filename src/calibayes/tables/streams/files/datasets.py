@@ -12,7 +12,7 @@ from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
 from calibayes.tables.streams.arrow.readers import Readable, read_scanned, sequential
 from calibayes.tables.streams.chunk import chunk_rows
 from calibayes.tables.streams.files.csv import CsvFile, opened_csv
-from calibayes.tables.streams.files.csv_look import looked_at
+from calibayes.tables.streams.files.csv_look import looked_at, together
 from calibayes.tables.streams.files.found import FoundFile
 from calibayes.tables.streams.files.grouped import GroupedFile, GroupedSource, same_columns
 from calibayes.tables.streams.files.ipc import (
@@ -42,13 +42,13 @@ def read_ipc_files(files: Sequence[FoundFile], where: str) -> Readable:
 
 
 def read_csv_files(files: Sequence[FoundFile], where: str) -> Readable:
-    """CSV files that have the same columns; what the columns hold is found in the first one."""
+    """CSV files that have the same columns; what a column holds is found in the first file that has a value of it."""
     missing = Markers()
     looks = [looked_at(file.path, file.filesystem, missing) for file in files]
     for look in looks[1:]:
         if look.names != looks[0].names:
             raise ValueError(f"{look.path} has other columns than {looks[0].path}: their headers differ")
-    first = opened_csv(looks[0], files[0].partition, missing)
+    first = opened_csv(together(looks), files[0].partition, missing)
     opened = [
         replace(first, look=look, partition=_further(file.partition, look.names))
         for look, file in zip(looks, files, strict=True)

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -67,7 +68,14 @@ def _files_of(path: str) -> list[FoundFile]:
     matches = sorted(glob.glob(path, recursive=True))
     if not matches:
         raise ValueError(f"there is no file {path!r}, and none that it matches as a pattern")
-    return [file for match in matches for file in _expanded(Path(match).absolute().as_posix(), local)]
+    paths = [file.path for match in matches for file in _expanded(Path(match).absolute().as_posix(), local)]
+    return _with_partitions(_fixed_part(path), paths, local)
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder of a pattern whose name has no wildcards, nor those of the folders that it lies in."""
+    parts = Path(pattern).absolute().parts
+    return Path(*takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
 
 
 def _expanded(path: str, filesystem: Any) -> list[FoundFile]:

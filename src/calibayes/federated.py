@@ -1,0 +1,128 @@
+"""One model of the rows of several sites, which exchange parameters and sums over rows alone.
+
+`calibrate` trains a model by asking each site for sums over its rows, once in each pass. A `Site` has rows in this process;
+a site elsewhere is any object with a method ``sums(function)`` that passes the function on and returns the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any, Protocol, TypeVar, cast
+
+from sklearn.exceptions import ConvergenceWarning
+
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import add
+from calibayes.core.notices import warn
+from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Source
+from calibayes.engines import Serial
+from calibayes.estimators.generative.recipe import Assembly
+from calibayes.estimators.interface.input import training_rows
+from calibayes.estimators.interface.parameters import abilities_present
+from calibayes.learn import Plan, train
+from calibayes.rules import rule_named
+
+__all__ = ["Site", "SumsOfRows", "calibrate"]
+
+Estimator = TypeVar("Estimator", bound=Any)
+
+
+class SumsOfRows(Protocol):
+    """A site: it returns sums over its rows, and no rows."""
+
+    def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The sum of a function of blocks over all rows of the site: name -> array or nested mapping."""
+
+
+class Site:
+    """The rows of a site, encoded as a merged model encodes them.
+
+    Parameters
+    ----------
+    model : fitted generative classifier
+        The model that the sites have merged.
+    X : table
+    y : (n,) labels
+    sample_weight : (n,) array, optional
+    """
+
+    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
+        fitted = model.fitted_
+        _, rows = training_rows(
+            model, X, y, sample_weight, model.class_weight, classes=fitted.classes, reset=False
+        )
+        self._source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+
+    def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The sum of a function of blocks over the rows."""
+        sums: Mapping[str, Any] = Serial().total(function, self._source)
+        return sums
+
+
+class _Sites:
+    """An engine: the sum of a function over the rows of all sites, of which it sees the sums alone."""
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], sites: Any) -> Any:
+        return reduce(add, (site.sums(function) for site in sites))
+
+    def each(self, function: Callable[[Block], Any], sites: Any) -> list[Any]:
+        raise ValueError("the sites return sums over rows, not the results of single blocks")
+
+
+def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = "rc") -> Estimator:
+    """A copy of a merged model that is trained on the rows of all sites.
+
+    Parameters
+    ----------
+    model : fitted generative classifier
+        A model of rule "ml" or "map", merged from those of the sites. Its ``max_iter`` and ``stop`` are used.
+    sites : sequence of `SumsOfRows`
+        `Site` objects, or others with the method ``sums``.
+    rule : str or Rule, default="rc"
+        How to train. Raises ValueError for a rule that needs families with another prior ("gdt", "em").
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.datasets import load_penguins
+    >>> from calibayes.federated import Site, calibrate
+    >>> X, y = load_penguins().data[["body_mass_g"]], load_penguins().target
+    >>> parts = [(X[i::2], y[i::2]) for i in range(2)]
+    >>> one, other = (GaussianNB(rule="ml").fit(*part) for part in parts)
+    >>> merged = one.merge(other)
+    >>> calibrate(merged, [Site(merged, *part) for part in parts]).rule
+    'rc'
+    """
+    if not sites:
+        raise ValueError("there are no sites: give at least one")
+    model.require_sums()
+    fitted, chosen = model.fitted_, rule_named(rule)
+    _require_same_families(chosen, fitted.model.families)
+    plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
+    trained = train(fitted.model, cast("Source", sites), _Sites(), plan, len(fitted.classes))
+    if trained.problem:
+        warn(trained.problem, ConvergenceWarning)
+    result = replace(
+        fitted,
+        model=trained.model,
+        rule=chosen,
+        data_statistics=trained.data.statistics,
+        is_additive=trained.is_closed_form,
+        n_iter=max(trained.updates, 1),
+        history=trained.history,
+        best_iter=trained.run.best_iter,
+    )
+    calibrated: Estimator = model.holding(result.after(trained.run), rule=rule)
+    return calibrated
+
+
+def _require_same_families(rule: Rule, families: Mapping[str, Family]) -> None:
+    """Raises ValueError if the rule cannot train the families, or needs them in another form than maximum likelihood."""
+    for name, family in families.items():
+        abilities_present(rule, name, family)
+        if isinstance(rule, AdaptsFamilies) and rule.adapt(family) is not family:
+            raise ValueError(
+                f"{type(rule).__name__} needs families with another prior than those of the merged model: use rule='rc'"
+            )
