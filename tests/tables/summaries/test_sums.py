@@ -8,7 +8,15 @@ import pytest
 
 from calibayes.encoders import Levels, Numbers
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import column, column_sums, distinct_sums, exceeding, first_plan, summable
+from calibayes.tables.summaries import (
+    column,
+    column_sums,
+    distinct_sums,
+    exceeding,
+    first_plan,
+    summable,
+    summary_of,
+)
 from calibayes.tables.summaries.cell_sums import CellSums
 from calibayes.tables.summaries.distinct_sums import DistinctSums
 from tests.seeds import generator
@@ -70,6 +78,63 @@ def test_a_process_remembers_the_columns_with_too_many_distinct_numbers(monkeypa
         kinds.append(tuple(type(sums[name].counts) for name in "01"))
     assert kinds == [(DistinctSums, DistinctSums)] * 2 + [(CellSums, DistinctSums)] * 3
     assert not first_plan([0, 1], 0, np.ones(1)).seen.exceeds(0)
+
+
+def test_samples_of_distinct_numbers_do_not_depend_on_the_blocks_a_process_has_seen(monkeypatch):
+    monkeypatch.setattr(column, "MOST_DISTINCT", 100)
+    monkeypatch.setattr(column, "MOST_SAMPLED", 16)
+    rng = generator(4)
+    x = np.where(np.arange(N) % 500 < 40, np.nan, np.round(rng.normal(size=N), 3))
+    table = read_frame(pd.DataFrame({"x": x}))
+    expected = summary_of(table, np.ones(N)).column(0)
+    assert expected.distinct_count > 16
+    for count in (1, 4, 90):
+        found = streamed(table, np.ones(N), None, parts(N, count, rng)).column(0)
+        np.testing.assert_array_equal(found.distinct, expected.distinct)
+
+
+@pytest.mark.parametrize("kind", ["h", "q", "Q", "f", "d"])
+def test_numbers_of_any_type_have_the_sums_of_all_rows(kind):
+    rng = generator(6)
+    x = rng.integers(0 if kind == "Q" else -30, 300, N).astype(kind)
+    weight, codes = rng.random(N), rng.integers(-1, 2, N)
+    table = read_frame(pd.DataFrame({"x": x, "text": "a"}))
+    found, expected = streamed(table, weight, codes, parts(N, 5, rng)), summary_of(table, weight, codes)
+    for part in ("low", "rows", "weight", "class_weights"):
+        np.testing.assert_array_equal(getattr(found.column(0), part), getattr(expected.column(0), part))
+
+
+def test_large_integers_that_are_no_float64_numbers_are_counted_as_in_memory():
+    x = np.array([2**60, 2**60 + 1, 2**60 + 900, 7], dtype=np.int64)
+    table = read_frame(pd.DataFrame({"x": x, "text": "a"}))
+    found, expected = streamed(table, np.ones(4), None, [(0, 3), (3, 4)]), summary_of(table, np.ones(4))
+    np.testing.assert_array_equal(found.column(0).low, expected.column(0).low)
+    np.testing.assert_array_equal(found.column(0).rows, expected.column(0).rows)
+
+
+def test_missing_rows_and_weights_are_those_of_the_rows():
+    rng = generator(7)
+    weight = rng.random(N)
+    x, text = rng.normal(size=N), rng.choice(np.array(["a", "b", None], dtype=object), N)
+    x[rng.random(N) < 0.2] = np.nan
+    table = read_frame(pd.DataFrame({"x": x, "text": text}))
+    found, expected = streamed(table, weight, None, parts(N, 5, rng)), summary_of(table, weight)
+    for j in (0, 1):
+        assert found.missing_rows(j) == expected.missing_rows(j) > 0
+        assert found.missing_weight(j) == expected.missing_weight(j)
+
+
+@pytest.mark.parametrize("most", [2**16, 50], ids=["distinct", "cells"])
+def test_variances_are_accurate_far_from_zero_with_gaps_and_in_any_order(most, monkeypatch):
+    monkeypatch.setattr(column, "MOST_DISTINCT", most)
+    x = np.sort(1e6 + generator(8).normal(size=N))
+    x[::64] = 0.0  # the rows by which the pivot is chosen
+    x[5::7] = np.nan
+    totals, _ = totals_of(read_frame(pd.DataFrame({"x": x})), np.ones(N), None, [(0, 2000), (2000, N)], 0)
+    moments = totals["0"].moments
+    assert moments.count == np.count_nonzero(~np.isnan(x))
+    np.testing.assert_allclose(moments.mean, np.nanmean(x), rtol=1e-13)
+    np.testing.assert_allclose(moments.variance, np.nanvar(x), rtol=1e-11)
 
 
 def test_values_other_than_numbers_are_counted_up_to_a_limit(monkeypatch):

@@ -119,12 +119,16 @@ inline std::vector<double> distinct_sample(const double* x, Int n, Int most, Int
             distinct = std::move(fewer);
         }
     };
-    std::uint8_t flags[STRETCH];
+    std::uint8_t flags[STRETCH] = {};
     for (Int begin = 0; begin < n; begin += STRETCH) {
         const Int size = std::min(STRETCH, n - begin);
         chosen().sample_flags(x + begin, size, bound, flags);
-        for (Int r = 0; r < size; ++r)
-            if (flags[r]) add(x[begin + r] + 0.0);
+        for (Int first = 0; first < size; first += 8) {
+            std::uint64_t eight;  // most are all zero
+            std::memcpy(&eight, flags + first, sizeof eight);
+            for (Int r = first; eight && r < std::min(first + 8, size); ++r)
+                if (flags[r]) add(x[begin + r] + 0.0);
+        }
     }
     return distinct.values;
 }

@@ -16,7 +16,7 @@ from calibayes.kernels.levels.column_totals import (
 )
 from calibayes.kernels.levels.distinct_sample import DistinctSample, distinct_sample
 from calibayes.kernels.levels.ordered_cells import CellCounts, CellTree, cell_numbers, root_tree
-from calibayes.tables.summaries.column import MOST_SAMPLED
+from calibayes.tables.summaries import column
 from calibayes.tables.summaries.distinct_sums import DistinctSums
 
 
@@ -65,7 +65,7 @@ def in_root_cells(distinct: DistinctSums) -> CellSums:
     rows = np.add.reduceat(distinct.rows, first)
     weights = np.add.reduceat(distinct.weights, first, axis=0)
     counts = CellCounts(entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1))
-    return CellSums(cells_with(counts, weights), distinct_sample(distinct.values, MOST_SAMPLED))
+    return CellSums(cells_with(counts, weights), distinct_sample(distinct.values, column.MOST_SAMPLED))
 
 
 def _united(left: DistinctSample, right: DistinctSample) -> DistinctSample:
@@ -73,4 +73,4 @@ def _united(left: DistinctSample, right: DistinctSample) -> DistinctSample:
     if not len(left.values) and left.zeros <= right.zeros:
         return right
     together = np.concatenate([left.values, right.values])
-    return distinct_sample(together, MOST_SAMPLED, max(left.zeros, right.zeros))
+    return distinct_sample(together, column.MOST_SAMPLED, max(left.zeros, right.zeros))
