@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 ERRORS = {
@@ -27,9 +28,13 @@ class Interrupted(BaseException):
 
 
 class FileOperations:
-    """Counts the operations on files in a folder; number ``fails_at`` fails."""
+    """Counts the operations of this thread on files in a folder; number ``fails_at`` fails.
+
+    Other threads, such as those of a Dask cluster, may get the number of a file that was closed here.
+    """
 
     def __init__(self, folder: Path, fails_at: int, *, interrupts: bool) -> None:
+        self.thread = get_ident()
         self.folder, self.fails_at, self.interrupts = str(folder), fails_at, interrupts
         self.count, self.failed, self.files = 0, "", set[int]()
 
@@ -38,7 +43,7 @@ class FileOperations:
         function = getattr(os, name)
 
         def call(first: Any, *rest: Any, **options: Any) -> Any:
-            if not self._is_ours(first):
+            if get_ident() != self.thread or not self._is_ours(first):
                 return function(first, *rest, **options)
             self.count += 1
             if self.count == self.fails_at:
