@@ -7,6 +7,7 @@ import pickle
 import sys
 import time
 from functools import partial
+from itertools import groupby
 
 import cloudpickle
 import numpy as np
@@ -24,6 +25,7 @@ from calibayes import (
 )
 from calibayes.core.block import Block
 from calibayes.engines import Dask, Serial, dask_client
+from calibayes.engines.dask_blocks import dealt
 from calibayes.tables import sources
 from calibayes.tables.streams.dask_frame import DaskStream
 from tests.engines.cluster import KillingEngine, distributed, first_time
@@ -355,3 +357,15 @@ def test_partitions_of_a_data_frame_are_made_on_the_workers_and_dropped(client):
     assert sums["rows"] == ROWS
     assert sums["labels"] == labels().sum()
     assert wait_until_empty(client) == 0
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 34, 100])
+@pytest.mark.parametrize("threads", [{}, {"a": 1}, {"b": 1, "a": 1}, {"a": 4, "b": 1, "c": 3}])
+def test_blocks_are_dealt_in_proportion_to_threads(number, threads):
+    """Each worker's blocks are consecutive, and their number is that of its share of the threads, rounded."""
+    workers = dealt(number, threads)
+    assert len(workers) == number
+    runs = [worker for worker, _ in groupby(workers)]
+    assert len(runs) == len(set(runs))
+    for worker, own in threads.items():
+        assert abs(workers.count(worker) - number * own / sum(threads.values())) < 1

@@ -20,14 +20,14 @@ from uuid import uuid4
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Source
-from calibayes.engines.dask_blocks import Blocks, aligned, blocks_of, cancelled
+from calibayes.engines.dask_blocks import Blocks, Graph, aligned, blocks_of, cancelled, layered
 from calibayes.engines.dask_client import client_of, is_in_task
 from calibayes.engines.local import Serial, one_thread
 from calibayes.engines.worker_memory import reuse_freed_memory
 from calibayes.tables.dask_collections import Unhashed, unwrapped
 
-Graph = dict[Any, Any]
-"""Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
+Plan = Callable[[list[Any]], tuple[Graph, Any]]
+"""Keys of the results of all parts -> further tasks, and the key or keys of what is wanted."""
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,21 @@ class Dask:
         """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
         if is_in_task():
             return summed_here(Serial().each(function, source), self.split_every)
-        return self._computed(
-            source, lambda blocks: summed(*mapped(_sum_of_part, function, blocks), self.split_every)
-        )
+        return self._computed(_sum_of_part, function, source, lambda keys: summed(keys, self.split_every))
 
     def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
         if is_in_task():
             return Serial().each(function, source)
-        results = self._computed(source, lambda blocks: mapped(_each_of_part, function, blocks))
+        results = self._computed(_each_of_part, function, source, lambda keys: ({}, keys))
         return list(chain.from_iterable(results))
 
-    def _computed(self, source: Source, plan: Callable[[Blocks], tuple[Graph, Any]]) -> Any:
-        """The results of the keys of a graph over the blocks; again if the scheduler was restarted meanwhile."""
+    def _computed(self, apply: Any, function: Callable[[Block], Any], source: Source, plan: Plan) -> Any:
+        """What the plan makes of the function's results; again if the scheduler was restarted meanwhile."""
         client, problem = client_of(self.client), None
         for _ in range(self.retries + 1):
             with blocks_of(client, source, self.retries) as blocks:
-                graph, keys = plan(blocks)
+                graph, keys = graph_of_pass(apply, function, blocks, plan)
                 try:
                     return _gathered(client, graph, keys, self.retries if blocks.graph else 0)
                 except cancelled() as error:
@@ -110,14 +108,17 @@ class Dask:
         return type(self), (client, self.split_every, self.retries)
 
 
-def mapped(apply: Any, function: Callable[[Block], Any], blocks: Blocks) -> tuple[Graph, list[Any]]:
-    """A graph that applies a function to each part of the rows by ``apply``, and the keys of the results."""
+def graph_of_pass(
+    apply: Any, function: Callable[[Block], Any], blocks: Blocks, plan: Plan
+) -> tuple[Any, Any]:
+    """A graph that applies a function to each part of the rows by ``apply``, then the plan; and the keys of the results."""
     token = uuid4().hex
     name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
-    graph: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
-    keys = list(graph)
+    parts: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
     sent = PackedFunction(importlib.import_module("cloudpickle").dumps(function))
-    return {model: (unwrapped, Unhashed(sent, model)), **blocks.graph, **graph}, keys
+    further, keys = plan(list(parts))
+    before = {model: (unwrapped, Unhashed(sent, model)), **blocks.graph}
+    return layered(before, parts, further, blocks.workers), keys
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,10 @@ class PackedFunction:
         return {"pickled": self.pickled}
 
 
-def summed(graph: Graph, keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
-    """The graph with a tree of sums of consecutive results, and the key of the root."""
+def summed(keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
+    """A tree of sums of consecutive results, and the key of the root."""
     name, level = f"calibayes-sum-{uuid4().hex}", 0
+    graph: Graph = {}
     while len(keys) > 1:
         groups = enumerate(consecutive(keys, split_every))
         sums = {(name, level, i): (_sum, *group) for i, group in groups}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -14,7 +14,10 @@ from calibayes.core.block import Block
 from calibayes.core.protocols import Source
 from calibayes.kernels.dispatch import as_aligned
 from calibayes.kernels.numbers.sparse import is_sparse
-from calibayes.tables.dask_collections import LazyParts, OnWorkers, Unhashed
+from calibayes.tables.dask_collections import OnWorkers, Unhashed
+
+Graph = dict[Any, Any]
+"""Key -> task: a tuple of a function and its arguments, in which keys and futures stand for their results."""
 
 _kept: dict[tuple[int, int], Blocks] = {}
 """(id of a source, id of a client) -> its blocks; an entry is removed with its source."""
@@ -27,8 +30,10 @@ class Blocks:
 
     futures: Sequence[Any] = ()
     """Blocks on the workers; if there is a graph, keys of tasks in it."""
-    graph: dict[Any, Any] = field(default_factory=dict)
+    graph: Graph = field(default_factory=dict)
     """The tasks of blocks that are dropped after use; empty if they are kept."""
+    workers: Sequence[str | None] = ()
+    """The worker that each block was given to, None if to no one in particular; empty if Dask has chosen."""
 
     def release(self) -> None:
         """Remove the blocks from the cluster."""
@@ -69,7 +74,7 @@ def _kept_blocks(client: Any, source: Source, retries: int) -> Blocks:
             weakref.finalize(source, _forget, key)
         if not known.are_usable:
             known.release()
-            known.futures = _sent(client, _lazy_parts(source), retries)
+            _send(client, source, known, retries)
         return known
 
 
@@ -79,24 +84,47 @@ def _forget(key: tuple[int, int]) -> None:
         blocks.release()
 
 
-def _lazy_parts(source: Source) -> LazyParts:
-    """Tasks that make the blocks of a source: its own, or its loaders, which contain the rows if they are in memory."""
-    if isinstance(source, OnWorkers) and (parts := source.lazy_parts()) is not None:
-        return parts
-    name = f"calibayes-block-{uuid4().hex}"
-    loaders = enumerate(source.parts())
-    graph = {(name, i): (_load, Unhashed(loader, f"{name}-{i}")) for i, loader in loaders}
-    return LazyParts(graph, list(graph))
-
-
-def _sent(client: Any, parts: LazyParts, retries: int) -> list[Any]:
-    """Futures of the blocks. Rows in memory are sent here, once."""
+def _send(client: Any, source: Source, blocks: Blocks, retries: int) -> None:
+    """Compute the blocks: the tasks of the source, or its loaders, which contain the rows if they are in memory."""
     import dask
 
+    if isinstance(source, OnWorkers) and (parts := source.lazy_parts()) is not None:
+        blocks.workers, graph, keys = (), parts.graph, list(parts.keys)
+    else:
+        name, loaders = f"calibayes-block-{uuid4().hex}", list(source.parts())
+        blocks.workers = dealt(len(loaders), client.nthreads())
+        tasks = {(name, i): (_load, Unhashed(loader, f"{name}-{i}")) for i, loader in enumerate(loaders)}
+        graph, keys = layered({}, tasks, {}, blocks.workers), list(tasks)
     # Dask advises against rows in a graph; here they are meant to be there, so that a lost block can be made again.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
-        futures: list[Any] = client.get(parts.graph, list(parts.keys), sync=False, retries=retries)
-    return futures
+        blocks.futures = client.get(graph, keys, sync=False, retries=retries)
+
+
+def dealt(number: int, threads: Mapping[str, int]) -> list[str | None]:
+    """The worker of each block: consecutive blocks in proportion to the threads of the workers, if there are any yet."""
+    turns: list[str | None] = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    return [turns[i * len(turns) // number] if turns else None for i in range(number)]
+
+
+def layered(before: Graph, parts: Graph, after: Graph, workers: Sequence[str | None]) -> Any:
+    """A graph whose tasks for parts of the rows prefer the given workers, one for each; others take over if they are lost.
+
+    Dask alone would not keep the work even: a function that lies on one worker draws tasks there, blocks that are there or
+    not. The tasks ``before`` must not depend on parts, and those of parts not on tasks ``after`` them.
+    """
+    from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+    if not workers:
+        return {**before, **parts, **after}
+    shares: dict[str | None, Graph] = {}
+    for worker, (key, task) in zip(workers, parts.items(), strict=True):
+        shares.setdefault(worker, {})[key] = task
+    layers = {"before": MaterializedLayer(before), "after": MaterializedLayer(after)}
+    for i, (worker, share) in enumerate(shares.items()):
+        preference = {"workers": [worker], "allow_other_workers": True} if worker else None
+        layers[f"parts-{i}"] = MaterializedLayer(share, annotations=preference)
+    names = set(layers) - {"before", "after"}
+    return HighLevelGraph(layers, {"before": set(), "after": names} | {name: {"before"} for name in names})
 
 
 def _load(loader: Unhashed) -> Block:
