@@ -26,6 +26,7 @@ from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
 from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.joint_kernel.density import JointDensity
 from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
@@ -63,7 +64,7 @@ VALUES: Final[Mapping[str, type]] = {
         # what is fitted
         *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
-        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums),
+        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
@@ -112,7 +113,8 @@ class EstimatorEntry:
     """Parameters that name files of the machine of the training: a model file does not hold them."""
 
 
-_NAMES = {"feature_names_in_": np.ndarray}
+_NAMES = {"feature_names_in_": np.ndarray, "held_out_": HeldOut}
+"""Attributes of some fitted models."""
 _TABLE = {"n_features_in_": int, "training_table_": TrainingTable}
 _COLUMNS = {**_TABLE, "conversion_": ColumnConversion}
 _GENERATIVE = {"fitted_": Fitted, **_COLUMNS}

@@ -28,6 +28,7 @@ from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.remembered import forget_rows
 from calibayes.estimators.interface.splits import divided
 from calibayes.estimators.interface.streams.streaming import in_memory_and_beyond, weighted
 from calibayes.families import ClassPrior
@@ -155,7 +156,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         names = tuple(str(name) for name in self.classes_)
         log_priors = ClassPrior(fixed=fixed).bind(Layout(names, ())).parameters({})["log_probability"]
         fitted = replace(self.fitted_, priors=np.exp(log_priors))
-        return adopt(copy.copy(self), {**vars(self), "fitted_": fitted})
+        return forget_rows(adopt(copy.copy(self), {**vars(self), "fitted_": fitted}))
 
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.

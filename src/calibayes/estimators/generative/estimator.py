@@ -28,6 +28,7 @@ from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.remembered import forget_rows
 from calibayes.estimators.interface.streams.streaming import rows_of
 from calibayes.families import ClassPrior
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -182,7 +183,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def holding(self, fitted: Fitted, table: Table | None = None, **changes: Any) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
-        holder = copy.copy(self) if table is None else unfitted_copy(self)
+        holder = forget_rows(copy.copy(self) if table is None else unfitted_copy(self))
         if table is not None:
             set_training_table(holder, table)
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})

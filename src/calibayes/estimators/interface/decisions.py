@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
+from calibayes.estimators.interface.trust import held_out
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -87,6 +89,15 @@ class Decisions:
             posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
         )
         return np.ma.MaskedArray(numpy_classes(self)[chosen], mask=abstain)
+
+    # -- what the model says about rows that it was not trained on ----------------------------------------------------
+
+    with_held_out = held_out.with_held_out
+    held_out_: Any = cached_property(held_out.held_out_of)
+
+    def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
+        """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
+        return None
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""

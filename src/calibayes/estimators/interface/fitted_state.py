@@ -15,13 +15,16 @@ from calibayes.core.verify import (
     require_length,
     require_number,
 )
+from calibayes.estimators.interface.remembered import HELD_OUT
+from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import missing_mask
 from calibayes.tables.training_table import TrainingTable
 
 COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""
-OPTIONAL_COLUMNS = ("feature_names_in_",)
+OPTIONAL_COLUMNS = ("feature_names_in_", HELD_OUT)
+"""Attributes that a fitted estimator may have."""
 
 
 def is_fitted_with(model: Any, required: Iterable[str], optional: Iterable[str] = ()) -> bool:
@@ -42,10 +45,18 @@ def verify_columns(model: Any) -> ColumnConversion:
     require_length("the names of conversion_", conversion.names, d)
     require_instance("training_table_", model.training_table_, TrainingTable)
     require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
+    verify_held_out(model)
     if hasattr(model, "feature_names_in_"):
         names = require_array("feature_names_in_", model.feature_names_in_, (d,), "O")
         require(tuple(names.tolist()) == conversion.names, "feature_names_in_ are not those of conversion_")
     return conversion
+
+
+def verify_held_out(model: Any) -> None:
+    """Raises ValueError unless the record of held-out rows, if there is one, is of the classes of the model."""
+    if (record := vars(model).get(HELD_OUT)) is not None:
+        require_instance(HELD_OUT, record, HeldOut)
+        require_length(f"the classes of {HELD_OUT}", model.classes_, record.log_posterior.shape[1])
 
 
 def verified_conversion(model: Any, kind: type) -> ColumnConversion | None:

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.estimators.interface import nested_parameters, pickles
+from calibayes.estimators.interface.remembered import TRAINING, remembering
 from calibayes.estimators.interface.streams.lazy_predictions import predicting_lazily
 from calibayes.learn.progress import Callback
 
@@ -30,9 +31,9 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
 
     Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``. Its pickles hold
-    the version of the library. Its predictions for Dask collections are lazy.
+    the version of the library. Its predictions for Dask collections are lazy. Its `fit` remembers the training rows.
     """
-    made: Any = predicting_lazily(dataclass(eq=False, repr=False, kw_only=True)(cls))
+    made: Any = remembering(predicting_lazily(dataclass(eq=False, repr=False, kw_only=True)(cls)))
     if getattr(made, "set_params", None) is BaseEstimator.set_params:
         made.get_params, made.set_params = nested_parameters.get_params, nested_parameters.set_params
     if getattr(made, "__getstate__", None) is BaseEstimator.__getstate__:
@@ -57,11 +58,11 @@ def unfitted_copy(model: Any) -> Any:
     """A copy of an estimator with its constructor parameters alone."""
     blank, parameters = copy.copy(model), BaseEstimator.get_params(model, deep=False)
     # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks), but for
-    # the device of the training rows.
+    # the training rows and their device.
     blank.__dict__ = {
         name: value
         for name, value in vars(model).items()
-        if name in parameters or (name.startswith("_") and name != HOME)
+        if name in parameters or (name.startswith("_") and name not in (HOME, TRAINING))
     }
     return blank
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from calibayes._version import __version__
 from calibayes.core.notices import warn
+from calibayes.estimators.interface.remembered import TRAINING
 
 KEY = "_calibayes_version"
 """Entry of a pickled state that holds its `WritingVersion`; a loaded estimator has no such attribute."""
@@ -63,8 +64,9 @@ CURRENT = WritingVersion(__version__)
 
 
 def get_state(self: Any) -> dict[str, Any]:
-    """The attributes and the version of the library, for a pickle or a copy."""
-    return {**BaseEstimator.__getstate__(self), KEY: CURRENT}
+    """The attributes, without the reference to training rows, and the version of the library, for a pickle or a copy."""
+    state = {name: value for name, value in BaseEstimator.__getstate__(self).items() if name != TRAINING}
+    return {**state, KEY: CURRENT}
 
 
 def set_state(self: Any, state: dict[str, Any]) -> None:

@@ -1,0 +1,215 @@
+"""What a model says about rows that it was not trained on: by leaving out folds, or for rows that are given.
+
+Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds, or
+without one part of the rows if they are many.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_array, require_length
+from calibayes.estimators.interface.device_input import numpy_classes, on_numpy
+from calibayes.estimators.interface.input import read_table
+from calibayes.estimators.interface.labels import read_target, read_weight
+from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
+from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, remembered_rows
+from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
+from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.tables.table import Table
+
+FOLDS = 5
+MANY_ROWS = 20_000
+"""Rows from which on one part of them is held out, instead of each fold in turn."""
+HELD_OUT_ROWS = 10_000
+"""Most rows of that part."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions for rows by models that were not trained on them.
+
+    Attributes
+    ----------
+    log_posterior : (m, k) array
+        log p(class | x).
+    codes : (m,) integers
+        The class of each row, a position in ``classes_``.
+    weight : (m,) array
+        Sample weights.
+    rows : (m,) integers
+        Positions of the rows in the table that was given.
+    how : str
+        How the rows were held out, in words.
+    log_density : (m,) array or None
+        log p(x); None for a model without densities.
+    """
+
+    log_posterior: Array
+    codes: Array
+    weight: Array
+    rows: Array
+    how: str
+    log_density: Array | None = None
+
+    def verify(self) -> None:
+        """Raises ValueError if the arrays, which may come from a model file, do not fit together."""
+        m, k = require_array("log_posterior", self.log_posterior, (None, None)).shape
+        for name in ("codes", "rows"):
+            require_array(name, getattr(self, name), (m,), "iu")
+        require_length("weight", require_array("weight", self.weight, (None,)), m)
+        require(m > 0, "no held-out row")
+        require(bool((self.weight > 0).all()), "weights of held-out rows must be positive")
+        require(bool(((self.codes >= 0) & (self.codes < k)).all()), "codes of classes that do not exist")
+        require(not bool(np.isnan(self.log_posterior).any()), "log_posterior contains NaN")
+        if self.log_density is not None:
+            require_array("log_density", self.log_density, (m,))
+
+
+class LabeledTable(NamedTuple):
+    """Rows of positive weight, in memory, their columns as they were given."""
+
+    table: Table
+    codes: Array
+    """Class codes, -1 for a row without a label."""
+    weight: Array
+    rows: Array
+    """Positions among the rows that were given."""
+
+    def only(self, keep: Array) -> LabeledTable:
+        """The rows where ``keep`` is true."""
+        return LabeledTable(self.table.rows(keep), self.codes[keep], self.weight[keep], self.rows[keep])
+
+    def labels(self, classes: Array) -> Array:
+        """The labels; None where there is none."""
+        named = np.array([*classes.tolist(), None], dtype=object)[self.codes]
+        return classes[self.codes] if (self.codes >= 0).all() else named
+
+
+def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: Any = None) -> Any:
+    """A copy of this model that knows how well it predicts rows that it was not trained on.
+
+    `predict_set`, `surprise`, `drift` and `adapt_priors` use this record, which is saved with the model. Without it, they
+    make one from the rows of `fit`, as long as the model is in the process that fitted it.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        Rows that were not used in training or, with ``cv``, the training rows.
+    cv : int or splitter, optional
+        Training rows: the number of folds, or a splitter of scikit-learn. A model is trained without each fold.
+
+    Returns
+    -------
+    model
+        Its ``held_out_`` is the record.
+    """
+    check_is_fitted(self)
+    given = labeled_table(self, X, y, sample_weight, reset=cv is not None)
+    record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
+    made = forget_rows(copy.copy(self))
+    vars(made)[HELD_OUT] = record
+    return made
+
+
+def held_out_of(model: Any, use: str = "held_out_") -> HeldOut:
+    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none."""
+    check_is_fitted(model)
+    if HELD_OUT not in vars(model):
+        reference = remembered_rows(model, use)
+        vars(model)[HELD_OUT] = cross_fitted(model, labeled_table(model, *reference, reset=True))
+    record: HeldOut = vars(model)[HELD_OUT]
+    return record
+
+
+def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> LabeledTable:
+    """Rows of positive weight in memory; with ``reset`` their columns are read as those of a first table."""
+    X, y, sample_weight = in_memory(X, y, sample_weight)
+    table = read_table(unfitted_copy(model) if reset else model, X, reset=reset)
+    target = read_target(y, unlabeled=True, classes=numpy_classes(model), fewest_classes=1)
+    check_consistent_length(target.codes, np.empty(table.n))
+    weight = read_weight(sample_weight, table.n)
+    return LabeledTable(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
+
+
+def predicted(model: Any, given: LabeledTable) -> HeldOut:
+    """The record of rows that the model was not trained on."""
+    given = given.only(given.codes >= 0)
+    if not given.table.n:
+        raise ValueError("no held-out row has a label")
+    return _record(given, _said(model, given.table), "rows that were not used in training")
+
+
+def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
+    """The record of training rows, each of them under a model that was trained without it."""
+    exact = None if cv is not None else model.leave_one_out(given)
+    if exact is not None:
+        return exact  # type: ignore[no-any-return]
+    masks = list(_held_out_masks(given, cv))
+    reporter = ProgressReporter(type(model).__name__, bool(getattr(model, "verbose", 0)), len(masks))
+    found, parts = [], []
+    for number, mask in enumerate(masks):
+        reporter.report(f"held-out rows, part {number + 1} of {len(masks)}", number / len(masks))
+        trained = refitted(model, given.only(~mask))
+        found.append(given.only(mask))
+        parts.append(_said(trained, found[-1].table))
+    reporter.close()
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    rows = _concatenated(found)
+    how = f"{len(masks)} folds" if len(masks) > 1 else f"{rows.table.n} of {given.table.n} rows held out"
+    return _record(rows, joined, how)
+
+
+def refitted(model: Any, given: LabeledTable) -> Any:
+    """The model trained anew on some rows, without reports or checkpoints."""
+    fresh, training = clone(model), getattr(model, "training", None)
+    if training is not None:
+        fresh.set_params(training=replace(training, checkpoint=None, callbacks=None))
+    if hasattr(fresh, "verbose"):
+        fresh.verbose = 0
+    return fresh.fit(given.table, given.labels(numpy_classes(model)), given.weight)
+
+
+def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
+    """The rows of each fold, (n,) booleans; every class keeps a row outside of each."""
+    labeled, seed = given.codes >= 0, 0
+    if cv is not None and not isinstance(cv, WHOLE):
+        for _, test in cv.split(np.zeros(len(given.codes)), given.codes):
+            yield np.isin(np.arange(len(given.codes)), test) & labeled
+    elif cv is None and len(given.codes) >= MANY_ROWS:
+        share = min(HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
+        yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
+    else:
+        count = FOLDS if cv is None else whole_number("cv", cv, 2)
+        yield from masks_of(np.where(labeled, shuffled_folds(given.codes, count, seed), -1), count)
+
+
+def _said(model: Any, table: Table) -> dict[str, Array]:
+    """What a model says about rows: name -> array."""
+    said = {"log_posterior": np.asarray(on_numpy(model.predict_log_proba(table)))}
+    if hasattr(model, "score_samples"):
+        said["log_density"] = np.asarray(on_numpy(model.score_samples(table)))
+    return said
+
+
+def _record(rows: LabeledTable, said: Mapping[str, Array], how: str) -> HeldOut:
+    return HeldOut(codes=rows.codes, weight=rows.weight, rows=rows.rows, how=how, **said)
+
+
+def _concatenated(parts: Sequence[LabeledTable]) -> LabeledTable:
+    """Codes, weights and positions of all parts; the table is that of the first, of which only the size is used."""
+    if not parts:
+        raise ValueError("no row can be held out: every class needs two labeled rows at least")
+    return LabeledTable(
+        parts[0].table,
+        *(np.concatenate([part[i] for part in parts]) for i in range(1, len(LabeledTable._fields))),
+    )
