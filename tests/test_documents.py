@@ -101,6 +101,7 @@ def test_examples_in_docstrings_run(name):
                 "experiments",
                 "federated",
                 "files",
+                "trust",
             )
         ),
     ],

@@ -1,0 +1,35 @@
+"""Twenty tables to measure on: those in the folder that CALIBAYES_DATA names, by size alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn import datasets
+
+FEWEST_ROWS, MOST_ROWS = 300, 20_000
+LEAST_OF_CLASS = 30
+"""Rows of the smallest class of a table."""
+
+
+def tables(quick: bool, most: int = 20) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """Name, columns and labels of at most so many tables; with ``quick`` of two that come with scikit-learn."""
+    if quick:
+        for load in (datasets.load_breast_cancer, datasets.load_wine):
+            frame = load(as_frame=True)
+            yield load.__name__.removeprefix("load_"), frame.data, frame.target.to_numpy()
+        return
+    folder = os.environ.get("CALIBAYES_DATA")
+    if folder is None:
+        raise SystemExit("CALIBAYES_DATA is not set: set it to the folder of data sets, or give --quick")
+    found = 0
+    for path in sorted(Path(folder).glob("*.csv.gz")):
+        frame = pd.read_csv(path)
+        X, y = frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+        counts = pd.Series(y).value_counts()
+        if found < most and FEWEST_ROWS <= len(y) <= MOST_ROWS and counts.min() >= LEAST_OF_CLASS:
+            found += 1
+            yield path.name.removesuffix(".csv.gz"), X, y

@@ -1,0 +1,9 @@
+"""Results of what a fitted classifier says about rows that it was not trained on."""
+
+from __future__ import annotations
+
+from calibayes.estimators.interface.trust.held_out import HeldOut
+
+__all__ = [
+    "HeldOut",
+]
