@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from calibayes.estimators.generative.receipt_audit import ReceiptAudit, verify_receipt
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
 
 __all__ = [
+    "ForgettingReceipt",
     "HeldOut",
+    "ReceiptAudit",
+    "verify_receipt",
 ]

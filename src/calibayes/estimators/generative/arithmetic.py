@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.encoders.encoder import ImputesTraining
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import Assembly, TrainingOptions, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows
@@ -57,7 +58,7 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         recoded(left.model.families, _centered(left, model), moved_left, layouts),
         recoded(right.model.families, _centered(right, model), moved_right, layouts),
     )
-    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
+    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter, receipts=())
     return merged.closed_form(total)
 
 
@@ -86,7 +87,7 @@ def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
             "rows with something hidden (components of a mixture, missing values under a full covariance) "
             "have no additive statistics and cannot be removed"
         )
-    return fitted.closed_form(_difference(fitted, removed.statistics))
+    return fitted.closed_form(difference(fitted, removed.statistics))
 
 
 def require_additive(fitted: Fitted) -> None:
@@ -108,12 +109,23 @@ def require_additive(fitted: Fitted) -> None:
         )
 
 
+def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> None:
+    """Raises ValueError if a model cannot be trained again with its encoders, so as to forget rows."""
+    reason = ""
+    if TrainingOptions.given(training).validation_fraction is not None:
+        reason = "which rows were held out (validation_fraction) depends on all rows"
+    if missing_cells and any(isinstance(e, ImputesTraining) for e in fitted.binding.encoders.values()):
+        reason = "missing cells of the training rows were imputed from all rows"
+    if reason:
+        raise ValueError(f"rows of this model cannot be forgotten: {reason}; fit again without the rows")
+
+
 def _centered(fitted: Fitted, model: Product) -> Trees:
     """Data statistics about the centers of another model."""
     return fitted.model.moved(fitted.data_statistics, model)
 
 
-def _difference(fitted: Fitted, removed: Trees) -> Trees:
+def difference(fitted: Fitted, removed: Trees) -> Trees:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
     left: Trees = map_leaves(
         _without_rounding, subtract(fitted.data_statistics, removed), fitted.data_statistics

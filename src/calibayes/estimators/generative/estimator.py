@@ -15,8 +15,8 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.engines import chosen_engine
-from calibayes.estimators.generative import arithmetic, attributes, explain, predict, sample, summary
-from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, OptionalAttribute
+from calibayes.estimators.generative import arithmetic, attributes, explain, forgetting, predict, sample, summary
+from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute, OptionalAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
@@ -315,15 +315,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         merged = arithmetic.merge_models(self, other)
         return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """The model without these rows, exactly as if they had never been part of the training: for ML and MAP.
-
-        The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
-        """
-        self.require_sums()
-        _, rows = self._rows(self, X, y, sample_weight, classes=self.fitted_.classes, reset=False)
-        left = arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
-        return self.holding(left, training_table_=self.training_table_ - rows.described())
+    forget = forgetting.forget
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""
@@ -347,3 +339,5 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
     temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
     schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")
+    forgetting_receipts_ = FittedAttribute("receipts", "Records of removals of rows (`forget`), the first one first.")
+    forgetting_receipt_ = LastAttribute("receipts", "The record of the last removal of rows (`forget`).")
