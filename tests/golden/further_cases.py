@@ -1,5 +1,7 @@
 """Models with objects that no case of `tests.files.cases` has, so that the golden files hold every class of the registry."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pandas as pd
 from sklearn.covariance import OAS
@@ -103,6 +105,11 @@ CASES = {
     ),
     "record of held-out rows": ModelCase(
         cb.GaussianNB(), counts, lambda model, X, y: model.with_held_out(X, y, cv=2)
+    ),
+    "receipt of forgotten rows": ModelCase(
+        cb.GaussianNB(max_iter=5),
+        counts,
+        lambda model, X, y: model.forget(X[:3], y[:3], date=datetime(2025, 3, 1, tzinfo=UTC)),
     ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts

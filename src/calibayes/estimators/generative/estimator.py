@@ -14,9 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
-from calibayes.engines import chosen_engine
-from calibayes.estimators.generative import arithmetic, attributes, explain, forgetting, predict, sample, summary
-from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute, OptionalAttribute
+from calibayes.estimators.generative import (
+    arithmetic,
+    attributes,
+    explain,
+    forgetting,
+    predict,
+    sample,
+    summary,
+)
+from calibayes.estimators.generative.attributes import (
+    ArrayAttribute,
+    FittedAttribute,
+    LastAttribute,
+    OptionalAttribute,
+)
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
@@ -339,5 +351,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
     temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
     schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")
-    forgetting_receipts_ = FittedAttribute("receipts", "Records of removals of rows (`forget`), the first one first.")
+    forgetting_receipts_ = FittedAttribute(
+        "receipts", "Records of removals of rows (`forget`), the first one first."
+    )
     forgetting_receipt_ = LastAttribute("receipts", "The record of the last removal of rows (`forget`).")

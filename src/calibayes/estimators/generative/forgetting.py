@@ -129,7 +129,7 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     return result.after(trained.run)
 
 
-def _remaining_rows(model: Any, rows: Rows, given: tuple[Any, ...] | None) -> Rows | None:
+def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:
     """The training rows without some: those given, or for a model that is no sum those it refers to; None without any."""
     fitted, reference = model.fitted_, vars(model).get(TRAINING)
     options = {
@@ -139,9 +139,7 @@ def _remaining_rows(model: Any, rows: Rows, given: tuple[Any, ...] | None) -> Ro
     }
     if given is not None:
         if not isinstance(given, tuple) or len(given) not in (2, 3):
-            raise ValueError(
-                f"remaining must be (X, y) or (X, y, sample_weight), got {type(given).__name__}"
-            )
+            raise ValueError(f"remaining must be (X, y) or (X, y, sample_weight), got {type(given).__name__}")
         table, labels, *weight = given
         return model._rows(model, table, labels, *(weight or [None]), **options)[1]  # type: ignore[no-any-return]
     if fitted.is_additive or reference is None:
@@ -192,7 +190,9 @@ def difference_of_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) 
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rest)
     of_rest = data_sums(fitted.model, source, recipe.engine, len(fitted.classes)).statistics
     is_same = map_leaves(_are_same_sums, left, of_rest, fitted.data_statistics)
-    wrong = [f"{family}/{name}" for family, names in is_same.items() for name, same in names.items() if not same]
+    wrong = [
+        f"{family}/{name}" for family, names in is_same.items() for name, same in names.items() if not same
+    ]
     return f"the sums {wrong[0]} differ" if wrong else ""
 
 
@@ -229,8 +229,7 @@ def _exact(left: Fitted) -> tuple[str, ...]:
         return ("sums over the training rows and parameters: the rows were subtracted, up to rounding",)
     return (
         "sums over the training rows: computed again from the rows that remain",
-        f"parameters: trained by rule {left.rule.name!r} on the rows that remain, from their closed form, with the encoders "
-        "of the model",
+        f"parameters: trained by rule {left.rule.name!r} on the rows that remain, from their closed form, with the model's encoders",
     )
 
 

@@ -113,9 +113,7 @@ def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[
     )
 
 
-def _of_refit(
-    receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]
-) -> Iterator[ReceiptCheck]:
+def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[ReceiptCheck]:
     """The sums and posterior probabilities of a model beside those of a training on the remaining rows."""
     fitted, (X, y, *weight) = after.fitted_, remaining
     options = {"classes": fitted.classes, "reset": False, "unlabeled": fitted.rule.uses_unlabeled}
@@ -128,8 +126,12 @@ def _of_refit(
     with computing(after.engine, after.n_jobs) as engine:
         recipe = after.recipe(engine)
         problem = difference_of_sums(fitted, fitted.data_statistics, rows, recipe)
-        yield ReceiptCheck("sums of the rows left", not problem, problem or "those of the model, up to rounding")
+        yield ReceiptCheck(
+            "sums of the rows left", not problem, problem or "those of the model, up to rounding"
+        )
         refit = after.holding(retrained(fitted, rows, recipe))
     ours, theirs = (np.asarray(on_numpy(model.predict_proba(rows.table))) for model in (after, refit))
     distance = float(np.abs(ours - theirs).max(initial=0.0))
-    yield ReceiptCheck("refit", distance <= SAME_PROBABILITY, f"probabilities differ by {distance:.1e} at most")
+    yield ReceiptCheck(
+        "refit", distance <= SAME_PROBABILITY, f"probabilities differ by {distance:.1e} at most"
+    )

@@ -289,7 +289,9 @@ class CalibratedTrees(GenerativeEstimator):
         self.refuse_parts_of_rows()
         _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
         left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
-        exact = ("counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",)
+        exact = (
+            "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
+        )
         receipt = receipt_of(self, left, rows, utc_text(date), exact)
         left = replace(left, receipts=(*self.fitted_.receipts, receipt))
         return self.holding(left, training_table_=self.training_table_ - rows.described())

@@ -42,7 +42,9 @@ def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     added = _data_of(fitted, rows, engine)
     data: Trees = add(fitted.data_statistics, added)
     share = _weight(added) / _weight(data)
-    return _at(replace(fitted, n_iter=fitted.n_iter + 1, receipts=()), data, _moved(fitted, rows, share, data))
+    return _at(
+        replace(fitted, n_iter=fitted.n_iter + 1, receipts=()), data, _moved(fitted, rows, share, data)
+    )
 
 
 def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:

@@ -109,8 +109,8 @@ class ForgettingReceipt:
     def __str__(self) -> str:
         lines = [
             f"{self.estimator} ({self.rule}), {self.date}, calibayes {self.version}",
-            f"{self.rows_forgotten} rows of weight {self.weight_forgotten:.6g} forgotten, "
-            f"{self.rows_left} rows of weight {self.weight_left:.6g} left",
+            f"forgotten: {self.rows_forgotten} rows of weight {self.weight_forgotten:.6g}",
+            f"left: {self.rows_left} rows of weight {self.weight_left:.6g}",
             f"sums before {self.sums_before[:16]}..., after {self.sums_after[:16]}...",
             *(f"exact: {text}" for text in self.exact),
             *(f"not exact: {text}" for text in self.not_exact),
@@ -133,13 +133,13 @@ def sums_hash(statistics: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def utc_text(date: datetime | None) -> str:
+def utc_text(date: Any) -> str:
     """Date and time in UTC to the second, by default now. Raises ValueError without a time zone."""
     if date is None:
         date = datetime.now(UTC)
     elif not isinstance(date, datetime) or date.tzinfo is None:
         raise ValueError(f"date must be a datetime with a time zone, such as datetime.now(UTC), got {date!r}")
-    return date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{date.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _leaves(path: str, tree: Any) -> Iterator[tuple[str, Any]]:
@@ -150,7 +150,7 @@ def _leaves(path: str, tree: Any) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{path}/{name}" if path else name, part)
 
 
-def _signature(key: bytes, digest: str) -> str:
+def _signature(key: Any, digest: str) -> str:
     if not isinstance(key, bytes) or not key:
         raise ValueError("the key of a signature must be bytes, and not empty")
     return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
