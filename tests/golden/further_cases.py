@@ -20,6 +20,7 @@ from calibayes.dependence import (
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
 from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere
+from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
 
 
@@ -110,6 +111,15 @@ CASES = {
         cb.GaussianNB(max_iter=5),
         counts,
         lambda model, X, y: model.forget(X[:3], y[:3], date=datetime(2025, 3, 1, tzinfo=UTC)),
+    ),
+    "privacy": ModelCase(
+        cb.GaussianNB(
+            rule="ml",
+            training=cb.TrainingOptions(
+                privacy=Privacy(5.0, 1e-6, classes=[0, 1, 2], bounds=(0, 10), seed=0)
+            ),
+        ),
+        counts,
     ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts

@@ -28,6 +28,7 @@ from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.privacy import Privacy, PrivacyAccount
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.joint_kernel.density import JointDensity
 from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
@@ -66,7 +67,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
-        ForgettingReceipt,
+        *(ForgettingReceipt, Privacy, PrivacyAccount),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),

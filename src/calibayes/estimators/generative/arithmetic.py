@@ -51,6 +51,8 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         raise ValueError(f"different classes: {left.classes.tolist()} and {right.classes.tolist()}")
     if left.binding.names != right.binding.names or left.binding.chosen != right.binding.chosen:
         raise ValueError("different columns, or columns of different kinds")
+    if (left.privacy is None) != (right.privacy is None):
+        raise ValueError("a private model can be merged only with a private one of other rows")
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
@@ -62,16 +64,21 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     return merged.closed_form(total)
 
 
-def merge_models(left: Any, right: Any) -> Fitted:
-    """`merge` of two estimators. Raises ValueError if they differ in what matters, or one is no sum over rows."""
-    if type(left) is not type(right):
-        raise ValueError(f"a {type(left).__name__} cannot be merged with a {type(right).__name__}")
-    for model in (left, right):
+def merge_models(self: Any, other: Any) -> Any:
+    """The model of the rows of both, exactly as if trained on all of them: for ML and MAP.
+
+    Both must have the same parameters, classes, columns and bins of numbers. Levels are united, and moments moved to one
+    center. Private models must be of different rows: then their sum has the same privacy account.
+    """
+    if type(self) is not type(other):
+        raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+    for model in (self, other):
         check_is_fitted(model, "fitted_")
-    require_same_parameters(left.get_params(deep=False), right.get_params(deep=False))
-    for model in (left, right):
+    require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
+    for model in (self, other):
         model.require_sums()
-    return merge(left.fitted_, right.fitted_)
+    merged = merge(self.fitted_, other.fitted_)
+    return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
 
 
 def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:

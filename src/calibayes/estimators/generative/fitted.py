@@ -16,6 +16,7 @@ from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.estimators.interface.fitted_state import verify_classes
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
+from calibayes.estimators.interface.trust.privacy import PrivacyAccount
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted
@@ -68,6 +69,8 @@ class Fitted:
         Counts of the values of columns whose encoding depends on the training rows (``keep_summary``).
     receipts : tuple of ForgettingReceipt
         Records of removals of rows, the first one first.
+    privacy : PrivacyAccount or None
+        What a differentially private training has spent.
     """
 
     classes: Array
@@ -89,6 +92,7 @@ class Fitted:
     notes: Mapping[str, Any] = field(default_factory=dict)
     kept: KeptSums | None = None
     receipts: tuple[ForgettingReceipt, ...] = ()
+    privacy: PrivacyAccount | None = None
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""

@@ -67,6 +67,10 @@ def forget(
     check_is_fitted(self, "fitted_")
     fitted = self.fitted_
     fitted.refuse_shifted_priors()
+    if fitted.privacy is not None:
+        raise ValueError(
+            "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"
+        )
     self.refuse_parts_of_rows()
     when, unlabeled = utc_text(date), fitted.rule.uses_unlabeled
     if not fitted.is_additive:
