@@ -23,6 +23,7 @@ from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.estimators.generative import private_sums
 from calibayes.estimators.generative.fitted import Fitted, begin
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble
+from calibayes.estimators.interface.device_input import refuse_on_device
 from calibayes.estimators.interface.input import Rows, read_table, set_training_table
 from calibayes.estimators.interface.labels import read_classes, read_target, require_labels
 from calibayes.estimators.interface.parameters import unfitted_copy
@@ -79,6 +80,7 @@ def fit_privately(
 
 def _read(model: Any, X: Any, y: Any, classes: Array) -> GivenRows:
     require_labels(model, y)
+    refuse_on_device(model, X)
     X, y, _ = in_memory(X, y)
     table = read_table(unfitted_copy(model), X, reset=True)
     target = read_target(y, unlabeled=False, classes=classes, fewest_classes=1)

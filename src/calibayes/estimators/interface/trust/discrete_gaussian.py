@@ -1,4 +1,4 @@
-"""Exact samples of the discrete Gaussian distribution (Canonne, Kamath and Steinke 2020, algorithms 1 to 3).
+"""Exact samples of the discrete Gaussian distribution (Canonne, Kamath and Steinke 2020).
 
 Only whole numbers are drawn and compared, so that the distribution is the stated one to the last bit: the noise of
 floating-point samplers tells about the sum that it is added to (Mironov 2012).

@@ -11,7 +11,7 @@ MOST_ORDER = 1e9
 
 
 def delta_of(rho: float, epsilon: float) -> float:
-    """The least delta of rho-zCDP at an epsilon (Canonne, Kamath and Steinke 2020, proposition 7).
+    """The least delta of rho-zCDP at an epsilon (Canonne, Kamath and Steinke 2020).
 
     It is the minimum over orders a > 1 of exp((a - 1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1); the bound holds at every
     order, so a minimum that is missed costs accuracy, not privacy.
