@@ -26,9 +26,9 @@ from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
 from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
-from calibayes.estimators.interface.trust.privacy import Privacy, PrivacyAccount
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.joint_kernel.density import JointDensity
 from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier

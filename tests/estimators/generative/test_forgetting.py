@@ -97,6 +97,8 @@ def test_other_rows_than_those_of_the_training_are_refused(calibrated):
         calibrated.forget(np.vstack([X[:1], X[1:3] + 1]), y[:3])
     with pytest.raises(ValueError, match="2 of 3 rows"):
         calibrated.forget(X[[0, 0, 0]], y[[0, 0, 0]])
+    with pytest.raises(ValueError, match="no row remains"):
+        calibrated.forget(X, y)
     with pytest.raises(ValueError, match="remaining must be"):
         calibrated.forget(X[:5], y[:5], remaining=X[5:])
     closed = cb.GaussianNB(rule="ml").fit(X, y)

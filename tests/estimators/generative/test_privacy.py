@@ -14,9 +14,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.generative import private_sums
-from calibayes.estimators.interface.trust.discrete_gaussian import discrete_gaussian
-from calibayes.estimators.interface.trust.zero_concentrated import delta_of, rho_of
+from calibayes.estimators.generative.privacy import sums as private_sums
+from calibayes.estimators.interface.privacy.discrete_gaussian import discrete_gaussian
+from calibayes.estimators.interface.privacy.zero_concentrated import delta_of, rho_of
 from calibayes.families.model import PRIOR
 from calibayes.trust import Privacy, PrivacyAccount
 from tests.seeds import generator

@@ -14,20 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.generative import (
-    arithmetic,
-    attributes,
-    explain,
-    forgetting,
-    predict,
-    sample,
-    summary,
-)
+from calibayes.estimators.generative import arithmetic, attributes, explain, predict, sample, summary
 from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
-from calibayes.estimators.generative.private_fit import fit_privately
+from calibayes.estimators.generative.forgetting.forget import forget
+from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
@@ -317,7 +310,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 
     merge = arithmetic.merge_models
-    forget = forgetting.forget
+    forget = forget
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""

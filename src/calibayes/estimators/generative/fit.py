@@ -25,8 +25,8 @@ from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, l
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
 from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.labels import read_classes
+from calibayes.estimators.interface.privacy.account import ONLY_FIT
 from calibayes.estimators.interface.splits import hold_out
-from calibayes.estimators.interface.trust.privacy import ONLY_FIT
 from calibayes.families import Product
 from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior.logspace import best_temperature, log_normalize

@@ -15,8 +15,8 @@ from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.estimators.interface.fitted_state import verify_classes
+from calibayes.estimators.interface.privacy.account import PrivacyAccount
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
-from calibayes.estimators.interface.trust.privacy import PrivacyAccount
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted

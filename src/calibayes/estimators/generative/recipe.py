@@ -19,7 +19,7 @@ from calibayes.estimators.generative.binding import ColumnBinding, bind
 from calibayes.estimators.generative.device_support import require_device_support
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows, TrainingRows
-from calibayes.estimators.interface.trust.privacy import ONLY_FIT, Privacy, check_alone
+from calibayes.estimators.interface.privacy.account import ONLY_FIT, Privacy, check_alone
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback

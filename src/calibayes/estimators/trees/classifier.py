@@ -19,7 +19,7 @@ from calibayes.estimators.generative.attributes import Note, fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding, every, position
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fit import known_classes
-from calibayes.estimators.generative.forgetting import receipt_of
+from calibayes.estimators.generative.forgetting.forget import receipt_of
 from calibayes.estimators.generative.recipe import Recipe, Specification
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import TrainingRows

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Trees
-from calibayes.estimators.interface.trust.discrete_gaussian import noise
+from calibayes.estimators.interface.privacy.discrete_gaussian import noise
 from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
 

@@ -20,16 +20,16 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.bins import UniformBins
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
-from calibayes.estimators.generative import private_sums
 from calibayes.estimators.generative.fitted import Fitted, begin
+from calibayes.estimators.generative.privacy import sums as private_sums
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble
 from calibayes.estimators.interface.device_input import refuse_on_device
 from calibayes.estimators.interface.input import Rows, read_table, set_training_table
 from calibayes.estimators.interface.labels import read_classes, read_target, require_labels
 from calibayes.estimators.interface.parameters import unfitted_copy
+from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
+from calibayes.estimators.interface.privacy.zero_concentrated import rho_of
 from calibayes.estimators.interface.streams.streaming import in_memory
-from calibayes.estimators.interface.trust.privacy import Privacy, PrivacyAccount
-from calibayes.estimators.interface.trust.zero_concentrated import rho_of
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.model import PRIOR
 from calibayes.tables.conversion import ColumnConversion

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.engines import computing
-from calibayes.estimators.generative.forgetting import difference_of_sums, retrained
+from calibayes.estimators.generative.forgetting.forget import difference_of_sums, retrained, training_rows_of
 from calibayes.estimators.interface.device_input import on_numpy
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt, sums_hash
 
@@ -115,9 +115,7 @@ def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[
 
 def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[ReceiptCheck]:
     """The sums and posterior probabilities of a model beside those of a training on the remaining rows."""
-    fitted, (X, y, *weight) = after.fitted_, remaining
-    options = {"classes": fitted.classes, "reset": False, "unlabeled": fitted.rule.uses_unlabeled}
-    _, rows = after._rows(after, X, y, *(weight or [None]), **options)
+    fitted, rows = after.fitted_, training_rows_of(after, *remaining)
     yield ReceiptCheck(
         "rows left",
         len(rows.codes) == receipt.rows_left,

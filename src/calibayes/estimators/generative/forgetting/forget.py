@@ -24,6 +24,7 @@ from calibayes.estimators.generative.recipe import Assembly, Recipe
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.remembered import TRAINING, TrainingReference
+from calibayes.estimators.interface.streams.streaming import rows_of
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt, sums_hash, utc_text
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
@@ -72,10 +73,10 @@ def forget(
             "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"
         )
     self.refuse_parts_of_rows()
-    when, unlabeled = utc_text(date), fitted.rule.uses_unlabeled
+    when = utc_text(date)
     if not fitted.is_additive:
         arithmetic.require_retrainable(fitted, self.training, self.training_table_.missing_cells)
-    _, rows = self._rows(self, X, y, sample_weight, classes=fitted.classes, reset=False, unlabeled=unlabeled)
+    rows = training_rows_of(self, X, y, sample_weight)
     rest = _remaining_rows(self, rows, remaining)
     with computing(self.engine, self.n_jobs) as engine:
         recipe = self.recipe(engine)
@@ -104,6 +105,8 @@ def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> F
         return left
     if rest is None:
         raise ValueError(NEEDS_REMAINING)
+    if not len(rest.codes):
+        raise ValueError("no row remains to train on: these are all rows of the training")
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
     removed = data_sums(fitted.model, source, recipe.engine, len(fitted.classes))
     _require_same_sums(fitted, arithmetic.difference(fitted, removed.statistics), rest, recipe)
@@ -133,22 +136,32 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     return result.after(trained.run)
 
 
+def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    """Rows as a fitted model reads those of its training."""
+    _, rows = rows_of(
+        model,
+        X,
+        y,
+        sample_weight,
+        class_weight=model.class_weight,
+        fewest_classes=model.fewest_classes,
+        classes=model.fitted_.classes,
+        reset=False,
+        unlabeled=model.fitted_.rule.uses_unlabeled,
+    )
+    return rows  # type: ignore[return-value]
+
+
 def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:
     """The training rows without some: those given, or for a model that is no sum those it refers to; None without any."""
     fitted, reference = model.fitted_, vars(model).get(TRAINING)
-    options = {
-        "classes": fitted.classes,
-        "reset": False,
-        "unlabeled": fitted.rule.uses_unlabeled,
-    }
     if given is not None:
         if not isinstance(given, tuple) or len(given) not in (2, 3):
             raise ValueError(f"remaining must be (X, y) or (X, y, sample_weight), got {type(given).__name__}")
-        table, labels, *weight = given
-        return model._rows(model, table, labels, *(weight or [None]), **options)[1]  # type: ignore[no-any-return]
+        return training_rows_of(model, *given)
     if fitted.is_additive or reference is None:
         return None
-    return rows_without(fitted, model._rows(model, *reference, **options)[1], rows)
+    return rows_without(fitted, training_rows_of(model, *reference), rows)
 
 
 def rows_without(fitted: Fitted, rows: Rows, removed: Rows) -> Rows:

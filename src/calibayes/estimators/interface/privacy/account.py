@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_number
-from calibayes.estimators.interface.trust.zero_concentrated import delta_of
+from calibayes.estimators.interface.privacy.zero_concentrated import delta_of
 
 MECHANISM = "discrete Gaussian noise on whole-number sums over rows"
 NEIGHBORS = "one row added or removed"
