@@ -257,6 +257,10 @@ def test_error_falls_with_epsilon():
         ({"bounds": {"age": (0, 100)}}, "neither bounds nor levels of column 'size'"),
         ({"bounds": {"age": (9, 3), "size": (0, 1)}}, "low below high"),
         ({"levels": {"color": ["red", "red"]}}, "must be distinct"),
+        (
+            {"bounds": {"size": (0, 1)}, "levels": {"color": ["red"], "age": [1, 2]}},
+            "'age' is modeled by its bounds",
+        ),
         ({"levels": {}}, "neither bounds nor levels of column 'color'"),
         ({"classes": []}, "needs all classes"),
         ({"classes": ["no"]}, "do not exist in the initial classes"),
@@ -287,6 +291,10 @@ def test_trainings_that_read_rows_without_noise_are_refused():
         (
             lambda: cb.QuadraticDiscriminantAnalysis(rule="ml", training=options()).fit(X[["age"]], y),
             "privacy is for",
+        ),
+        (
+            lambda: cb.CategoricalNB(rule="ml", training=options(bounds=(0, 9))).fit(X[["color"]], y),
+            "'color' is modeled by its levels",
         ),
         (lambda: fitted.held_out_, "refers to no training rows"),
         (lambda: fitted.with_held_out(X, y, cv=2), "record of training rows would be in the model"),

@@ -140,24 +140,40 @@ def _sums(
     yield private_sums.prior_sum(rows.codes, k)
     for name, encoder in binding.encoders.items():
         family, chosen = assembly.model.families[name], binding.chosen[name]
-        if isinstance(family, Gaussian) and isinstance(family.shape, Diagonal) and type(encoder) is Numbers:
-            low, high = np.array([privacy.values_of(j, binding.names[j])[1][[0, -1]] for j in chosen]).T
+        given = _given_values(
+            privacy, binding.names, chosen, "levels" if type(encoder) is Levels else "bounds"
+        )
+        if type(family) is Gaussian and type(family.shape) is Diagonal and type(encoder) is Numbers:
+            low, high = np.array(given).T
             bounds[name] = np.stack([low, high])
             numbers = np.clip(numeric_matrix(rows.table, chosen).astype(np.float64), low, high)
             units = (2 * numbers - low - high) / (high - low)
             may_miss = np.array([privacy.may_miss(j, binding.names[j]) for j in chosen])
             _refuse_missing(units, may_miss, binding.columns(name))
             yield from private_sums.moment_sums(name, units, rows.codes, may_miss, k)
-        elif isinstance(family, Categorical) and _is_given(encoder):
+        elif type(family) is Categorical and _is_given(encoder):
             levels = encoder.layout()["levels"]
             yield from private_sums.level_sums(name, encoder.encode(rows.table), rows.codes, levels, k)
-        elif isinstance(family, Bernoulli) and isinstance(encoder, Flags):
+        elif type(family) is Bernoulli and isinstance(encoder, Flags):
             yield from private_sums.flag_sums(name, _dense(encoder.encode(rows.table)), rows.codes, k)
         else:
             raise ValueError(
                 f"privacy is for {SUPPORTED}; {', '.join(binding.columns(name))} are modeled by {type(family).__name__} "
                 f"with {type(encoder).__name__}"
             )
+
+
+def _given_values(
+    privacy: Privacy, names: tuple[str, ...], chosen: tuple[int, ...], expected: str
+) -> list[Array]:
+    """Bounds or levels of columns. Raises ValueError if the other kind was given."""
+    given = [privacy.values_of(j, names[j]) for j in chosen]
+    wrong = [names[j] for j, (kind, _) in zip(chosen, given, strict=True) if kind != expected]
+    if wrong:
+        raise ValueError(
+            f"column {wrong[0]!r} is modeled by its {expected}: give Privacy({expected}={{{wrong[0]!r}: ...}})"
+        )
+    return [values for _, values in given]
 
 
 def _is_given(encoder: Any) -> bool:
