@@ -68,7 +68,11 @@ REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=bui
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
 FUZZ_TESTS = ["tests/contract/test_any_table.py", "-k=any_table_ends"]
-FUZZ = [Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"})]
+KILL_TESTS = ["tests/files/test_interrupted_saves.py", "-k=killed"]
+FUZZ = [
+    Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"}),
+    Step("killed processes", [*PYTEST, *KILL_TESTS], {"CALIBAYES_KILLS": "400"}),
+]
 FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
