@@ -104,6 +104,9 @@ CASES = {
     "record of held-out rows": ModelCase(
         cb.GaussianNB(), counts, lambda model, X, y: model.with_held_out(X, y, cv=2)
     ),
+    "adapted class frequencies": ModelCase(
+        cb.GaussianNB(), counts, lambda model, X, y: model.adapt_priors(X[y != 0], bootstrap=20)
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),

@@ -190,7 +190,7 @@ def labeled_sample(record: HeldOut, classes: Array) -> LabeledSample:
     lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
     if len(lacking):
         raise ValueError(
-            f"class {classes[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
+            f"class {classes.tolist()[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
             "of every class by model.with_held_out(X, y)"
         )
     return LabeledSample.of(record)
