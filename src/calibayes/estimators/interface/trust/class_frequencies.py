@@ -30,9 +30,9 @@ def estimated_frequencies(
     """The most probable frequencies, (k,), with a Dirichlet prior of ``pseudo_rows`` rows that have frequencies ``prior``.
 
     EM steps with SQUAREM extrapolation (Varadhan and Roland 2008): three EM steps, of which the last one starts from an
-    extrapolation of the others.
+    extrapolation of the others. ``start`` is where to begin, halfway from ``prior``: EM never leaves a frequency of zero.
     """
-    current = prior if start is None else start
+    current = prior if start is None else (prior + start) / 2
     for _ in range(MOST_STEPS):
         first = _em_step(current, ratios, prior, pseudo_rows)
         second = _em_step(first, ratios, prior, pseudo_rows)
