@@ -103,10 +103,11 @@ def draw(results: dict[str, pd.DataFrame], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.rcParams.update({"svg.hashsalt": "prior shift", "svg.fonttype": "none"})
     figure, panels = plt.subplots(1, len(results), figsize=(4.6 * len(results), 4.8), squeeze=False)
     for panel, (name, found) in zip(panels[0], results.items(), strict=True):
         means = by_table(found, "moved")
-        means = means.sort_values("unadapted", key=lambda column: column - means["known"])
+        means = means.loc[(means["unadapted"] - means["known"]).sort_values().index]
         places = np.arange(len(means))
         unadapted, adapted = (means[column] - means["known"] for column in ("unadapted", "adapted"))
         panel.hlines(places, adapted, unadapted, color="0.8", zorder=0)
@@ -115,10 +116,10 @@ def draw(results: dict[str, pd.DataFrame], path: Path) -> None:
         panel.axvline(0, color="black", linewidth=0.8)
         panel.set_yticks(places, means.index, fontsize=7)
         panel.set_xscale("symlog", linthresh=1)
+        panel.set_xticks([-1, 0, 1, 3, 10, 20], ["-1", "0", "1", "3", "10", "20"])
         panel.set(title=name, xlabel="error above known frequencies, points")
-    panels[0][0].legend(loc="lower right", fontsize=7)
+    panels[0][0].legend(loc="upper left", fontsize=7)
     figure.tight_layout()
-    plt.rcParams["svg.hashsalt"] = "prior shift"
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -240,6 +240,12 @@ def test_the_test_needs_rows_that_the_model_itself_has_not_seen():
     assert "alone" not in str(report)
 
 
+def test_intervals_of_a_class_without_rows_have_a_width():
+    interval = prior_shift.interval_of(np.tile([0.0, 0.3, 0.7], (50, 1)), 100)
+    assert_allclose(interval, [[0, 1 - 0.025**0.01], [0.3, 0.3], [0.7, 0.7]])
+    assert_allclose(prior_shift.interval_of(np.ones((50, 1)), 100), [[0.025**0.01, 1]])
+
+
 def test_shrinkage_follows_the_evidence():
     training, estimate = np.array([0.5, 0.5]), np.array([0.8, 0.2])
     assert_allclose(prior_shift.shrunk(estimate, training, 0.5), training)

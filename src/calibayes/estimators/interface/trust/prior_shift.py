@@ -218,10 +218,21 @@ def _report(
         training,
         estimate,
         shrunk(smoothed, training, p_value),
-        np.quantile(found, [LEVEL / 2, 1 - LEVEL / 2], axis=0).T,
+        interval_of(found, len(log_posterior)),
         len(log_posterior),
         p_value,
     )
+
+
+def interval_of(found: Array, rows: int) -> Array:
+    """Percentile intervals of drawn frequencies, (k, 2).
+
+    They include what rows that are all of a class, or none of them, still allow (Clopper and Pearson): there, all draws are
+    the same.
+    """
+    low, high = np.quantile(found, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
+    all_of_class = (LEVEL / 2) ** (1 / rows)
+    return np.column_stack([np.minimum(low, all_of_class), np.maximum(high, 1 - all_of_class)])
 
 
 def shrunk(estimate: Array, training: Array, p_value: float) -> Array:
