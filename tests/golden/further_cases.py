@@ -121,6 +121,9 @@ CASES = {
         ),
         counts,
     ),
+    "adapted class frequencies": ModelCase(
+        cb.GaussianNB(), counts, lambda model, X, y: model.adapt_priors(X[y != 0], bootstrap=20)
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),

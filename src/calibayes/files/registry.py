@@ -29,6 +29,7 @@ from calibayes.estimators.generative.recipe import TrainingOptions
 from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prior_shift import PriorShift
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.joint_kernel.density import JointDensity
 from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
@@ -68,6 +69,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
         *(ForgettingReceipt, Privacy, PrivacyAccount),
+        PriorShift,
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
@@ -116,7 +118,12 @@ class EstimatorEntry:
     """Parameters that name files of the machine of the training: a model file does not hold them."""
 
 
-_NAMES = {"feature_names_in_": np.ndarray, "held_out_": HeldOut}
+_ADAPTED = {
+    "adapted_priors_": np.ndarray,
+    "adapted_priors_interval_": np.ndarray,
+    "prior_shift_": PriorShift,
+}
+_NAMES = {"feature_names_in_": np.ndarray, "held_out_": HeldOut, **_ADAPTED}
 """Attributes of some fitted models."""
 _TABLE = {"n_features_in_": int, "training_table_": TrainingTable}
 _COLUMNS = {**_TABLE, "conversion_": ColumnConversion}

@@ -15,17 +15,17 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative import arithmetic, attributes, explain, predict, sample, summary
+from calibayes.estimators.generative.adjusted import adjusted
 from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
-from calibayes.estimators.generative.fitted import Fitted, with_priors
+from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.forgetting.forget import forget
 from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.input import TrainingRows, new_table, set_training_table
-from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -241,8 +241,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        fitted = self._learned()
-        return self.holding(with_priors(fitted, class_probabilities(priors, fitted.classes)))
+        adapted: Self = adjusted(self, self._learned(), priors)
+        return adapted
 
     def marginals(self, X: Any) -> Marginals:
         """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""

@@ -252,6 +252,14 @@ def with_priors(fitted: Fitted, priors: Array) -> Fitted:
     """
     parameters = fitted.learned()
     fitted.refuse_shifted_priors()
+    change = log_change(fitted, priors)
+    moved = parameters[PRIOR]["log_probability"] + change * fitted.temperature
+    shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
+    return replace(fitted, parameters=shifted, has_shifted_priors=True)
+
+
+def log_change(fitted: Fitted, priors: Array) -> Array:
+    """Logarithms of the ratios of class frequencies to those of training, (k,)."""
     prior = fitted.model.prior
     new = ClassPrior(fixed=priors).bind(prior.layout).parameters({})["log_probability"]
     training = replace(prior, alpha=0.0).parameters(fitted.data_statistics[PRIOR])["log_probability"]
@@ -260,6 +268,4 @@ def with_priors(fitted: Fitted, priors: Array) -> Fitted:
         raise ValueError(
             f"class {lost[0]!r} had probability 0 in training, so that its log odds cannot be moved"
         )
-    moved = parameters[PRIOR]["log_probability"] + (new - training) * fitted.temperature
-    shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
-    return replace(fitted, parameters=shifted, has_shifted_priors=True)
+    return np.asarray(new - training)

@@ -17,13 +17,14 @@ from calibayes.core.verify import (
 )
 from calibayes.estimators.interface.remembered import HELD_OUT
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prior_shift import ADAPTED, INTERVAL, REPORT, verify_adapted
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import missing_mask
 from calibayes.tables.training_table import TrainingTable
 
 COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""
-OPTIONAL_COLUMNS = ("feature_names_in_", HELD_OUT)
+OPTIONAL_COLUMNS = ("feature_names_in_", HELD_OUT, ADAPTED, INTERVAL, REPORT)
 """Attributes that a fitted estimator may have."""
 
 
@@ -46,6 +47,7 @@ def verify_columns(model: Any) -> ColumnConversion:
     require_instance("training_table_", model.training_table_, TrainingTable)
     require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
     verify_held_out(model)
+    verify_adapted(model)
     if hasattr(model, "feature_names_in_"):
         names = require_array("feature_names_in_", model.feature_names_in_, (d,), "O")
         require(tuple(names.tolist()) == conversion.names, "feature_names_in_ are not those of conversion_")

@@ -25,6 +25,7 @@ from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, is_private, remembered_rows
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
 FOLDS = 5
@@ -32,6 +33,9 @@ MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
 HELD_OUT_ROWS = 10_000
 """Most rows of that part."""
+GIVEN_ROWS = "rows that were not used in training"
+"""How rows were held out that are given to `with_held_out`: the model itself predicts them."""
+SHIFTED = "; weighted to other class frequencies"
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,27 @@ def held_out_of(model: Any, use: str = "held_out_") -> HeldOut:
     return record
 
 
+def keep_shifted(model: Any, adjusted: Any, log_change: Array, frequencies: Array) -> Any:
+    """The model that was adjusted to other class frequencies, with the record of the original one, if there is one."""
+    if HELD_OUT in vars(model):
+        vars(adjusted)[HELD_OUT] = shifted(vars(model)[HELD_OUT], log_change, frequencies)
+    return adjusted
+
+
+def shifted(record: HeldOut, log_change: Array, frequencies: Array) -> HeldOut:
+    """The record under other class frequencies, (k,), whose logarithms differ by ``log_change`` from those of the model.
+
+    Rows of a class are weighted so that the classes have the new frequencies; rows of a class without any are left out. The
+    record has no log p(x): that of the model is for other frequencies, too.
+    """
+    mass = np.bincount(record.codes, record.weight, minlength=len(frequencies))
+    weight = record.weight * (frequencies * mass.sum())[record.codes] / mass[record.codes]
+    keep = weight > 0
+    moved = log_normalize(record.log_posterior + log_change)[0]
+    how = record.how.removesuffix(SHIFTED) + SHIFTED
+    return HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
+
+
 def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> LabeledTable:
     """Rows of positive weight in memory; with ``reset`` their columns are read as those of a first table."""
     X, y, sample_weight = in_memory(X, y, sample_weight)
@@ -146,7 +171,7 @@ def predicted(model: Any, given: LabeledTable) -> HeldOut:
     given = given.only(given.codes >= 0)
     if not given.table.n:
         raise ValueError("no held-out row has a label")
-    return _record(given, _said(model, given.table), "rows that were not used in training")
+    return _record(given, _said(model, given.table), GIVEN_ROWS)
 
 
 def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
