@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prediction_sets import AdaptiveScore
 
 __all__ = [
+    "AdaptiveScore",
     "HeldOut",
 ]

@@ -22,7 +22,7 @@ from calibayes.estimators.interface.input import read_table
 from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, remembered_rows
+from calibayes.estimators.interface.remembered import HELD_OUT, OUT_OF_FOLD, forget_rows, remembered_rows
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.tables.table import Table
@@ -121,13 +121,18 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     return made
 
 
-def held_out_of(model: Any, use: str = "held_out_") -> HeldOut:
-    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none."""
+def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> HeldOut:
+    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none.
+
+    The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
+    """
     check_is_fitted(model)
-    if HELD_OUT not in vars(model):
+    record: HeldOut | None = vars(model).get(HELD_OUT, vars(model).get(OUT_OF_FOLD))
+    has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
+    if record is None or (density and not has_all):
         reference = remembered_rows(model, use)
-        vars(model)[HELD_OUT] = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    record: HeldOut = vars(model)[HELD_OUT]
+        record = cross_fitted(model, labeled_table(model, *reference, reset=True))
+    vars(model)[HELD_OUT] = record
     return record
 
 
