@@ -114,6 +114,35 @@ def summary(records: pd.DataFrame) -> pd.DataFrame:
     return shown.loc[[kind for kind in records.kind.unique() if kind in shown.index]]
 
 
+def draw(tables_of: pd.DataFrame, path: str) -> None:
+    """Coverage of each table beside the promised one, and sizes of sets."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"svg.hashsalt": "calibayes", "svg.fonttype": "none", "font.size": 9})
+    names = tables_of.loc[FOLDS].index[::-1]
+    places = np.arange(len(names))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 5.2), sharey=True, layout="constrained")
+    left.axvspan(COVERAGE - 0.03, COVERAGE + 0.03, color="0.93", label="within 3 points")
+    left.axvline(COVERAGE, color="0.4", linewidth=1, label="promised")
+    shown = {
+        FOLDS: ("o", "#1f5fa8"),
+        SPLIT: ("s", "#6baed6"),
+        BY_CLASS: ("^", "#2e8b57"),
+        PEER: ("x", "#c2571a"),
+    }
+    for kind, (marker, color) in shown.items():
+        if kind in tables_of.index:
+            of_kind = tables_of.loc[kind].loc[names]
+            left.plot(of_kind.coverage, places, marker, color=color, markersize=4.5, label=kind)
+            right.plot(of_kind["size"], places, marker, color=color, markersize=4.5)
+    left.set(xlabel="coverage of test rows", yticks=places, yticklabels=names)
+    right.set(xlabel="average number of classes in a set")
+    right.grid(axis="y", color="0.93")
+    left.legend(fontsize=7.5, loc="lower right")
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two tables of scikit-learn, three splits")
@@ -134,8 +163,6 @@ def main() -> None:
     if options.records:
         records.to_csv(options.records, index=False)
     if options.picture:
-        from benchmarks.trust.prediction_sets_picture import draw
-
         draw(by_table(records), options.picture)
 
 

@@ -158,8 +158,8 @@ class TestScores:
 def test_sets_of_every_classifier(estimator):
     """Booleans, nested, and of a row alone: the same in any order of rows."""
     X, y = counts(90)
-    model, names = clone(estimator), np.array(["a", "b", "c"])
-    model.fit(X, names[y])
+    names, (X_other, y_other) = np.array(["a", "b", "c"]), counts(90, seed=1)
+    model = clone(estimator).fit(X, names[y]).with_held_out(X_other, names[y_other])
     for options in ({}, {"by_class": True}, {"score": "adaptive"}):
         large, small = (model.predict_set(X, coverage, **options) for coverage in (0.9, 0.5))
         assert large.dtype == np.bool_

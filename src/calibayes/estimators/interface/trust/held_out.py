@@ -1,7 +1,7 @@
 """What a model says about rows that it was not trained on: by leaving out folds, or for rows that are given.
 
-Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds, or
-without one part of the rows if they are many.
+Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds
+(twenty below 1,000 rows), or without one part of the rows if they are many.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_f
 from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.tables.table import Table
 
-FOLDS = 5
+FOLDS, MORE_FOLDS = 5, 20
+"""Number of folds, and below `FEW_ROWS`, where a model that is trained without a fifth of the rows is another one."""
+FEW_ROWS = 1000
 MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
 HELD_OUT_ROWS = 10_000
@@ -194,7 +196,8 @@ def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
         share = min(HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
         yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
     else:
-        count = FOLDS if cv is None else whole_number("cv", cv, 2)
+        usual = MORE_FOLDS if len(given.codes) < FEW_ROWS else FOLDS
+        count = usual if cv is None else whole_number("cv", cv, 2)
         yield from masks_of(np.where(labeled, shuffled_folds(given.codes, count, seed), -1), count)
 
 
