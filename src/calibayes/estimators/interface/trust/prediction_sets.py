@@ -130,9 +130,9 @@ def predict_set(
     >>> from sklearn.datasets import load_iris
     >>> from calibayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = GaussianNB().fit(X[::2], y[::2])
-    >>> model.predict_set(X[1::2], coverage=0.95)[34]
-    array([False,  True,  True])
+    >>> model = GaussianNB().fit(X[::3], y[::3]).with_held_out(X[1::3], y[1::3])
+    >>> model.predict_set(X[2::3], coverage=0.95)[[0, 27]]
+    ARRAY
     """
     level, scores_of = open_fraction("coverage", coverage), _score(score)
     held_out = held_out_of(self, "predict_set")
