@@ -132,7 +132,8 @@ def predict_set(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = GaussianNB().fit(X[::3], y[::3]).with_held_out(X[1::3], y[1::3])
     >>> model.predict_set(X[2::3], coverage=0.95)[[0, 27]]
-    ARRAY
+    array([[ True, False, False],
+           [False,  True,  True]])
     """
     level, scores_of = open_fraction("coverage", coverage), _score(score)
     held_out = held_out_of(self, "predict_set")
