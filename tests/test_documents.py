@@ -21,6 +21,7 @@ DOCUMENTS = (
     "docs/forgetting.md",
     "docs/privacy.md",
     "docs/prior-shift.md",
+    "docs/prediction-sets.md",
 )
 MODULES = sorted(
     module.name
@@ -55,6 +56,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/forgetting.md", 0),
         ("docs/privacy.md", 0),
         ("docs/prior-shift.md", 0),
+        ("docs/prediction-sets.md", 0),
+        ("docs/prediction-sets.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

@@ -6,9 +6,11 @@ from calibayes.estimators.generative.forgetting.receipt_audit import ReceiptAudi
 from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prediction_sets import AdaptiveScore
 from calibayes.estimators.interface.trust.prior_shift import ClassConditionalShiftWarning, PriorShift
 
 __all__ = [
+    "AdaptiveScore",
     "ClassConditionalShiftWarning",
     "ForgettingReceipt",
     "HeldOut",

@@ -28,7 +28,7 @@ from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import forget_rows
+from calibayes.estimators.interface.remembered import OUT_OF_FOLD, forget_rows
 from calibayes.estimators.interface.splits import divided
 from calibayes.estimators.interface.streams.streaming import in_memory_and_beyond, weighted
 from calibayes.estimators.interface.trust.held_out import keep_shifted
@@ -128,7 +128,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 everything,
             )
             fitted = self.completed(training.run(), training)
-        return adopt(self, {**vars(reader), "fitted_": fitted})
+        return adopt(self, {**vars(reader), "fitted_": fitted, OUT_OF_FOLD: training.held_out})
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""

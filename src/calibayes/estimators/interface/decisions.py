@@ -16,7 +16,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import held_out, prior_shift
+from calibayes.estimators.interface.trust import held_out, prediction_sets, prior_shift
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -93,6 +93,7 @@ class Decisions:
     # -- what the model says about rows that it was not trained on ----------------------------------------------------
 
     with_held_out = held_out.with_held_out
+    predict_set = prediction_sets.predict_set
     held_out_: Any = cached_property(held_out.held_out_of)
     adapt_priors = prior_shift.adapt_priors
 

@@ -15,6 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 
 TRAINING = "_training"
 """Attribute of an estimator: the rows of its last `fit`."""
+OUT_OF_FOLD = "_out_of_fold"
+"""Attribute of an ensemble: the record of the rows that its last `fit` held out."""
+PROCESS_ONLY = (TRAINING, OUT_OF_FOLD)
+"""Attributes that pickles, copies and model files do not hold."""
 HELD_OUT = "held_out_"
 """Attribute of an estimator: the record of its training rows, which holds for one fit."""
 
@@ -50,6 +54,8 @@ def _remembering_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
             fitted = fit(self, X, y, sample_weight)
         if not _is_inner.get() and not is_private(self):
             vars(self)[TRAINING] = TrainingReference(X, y, sample_weight)
+        else:
+            vars(self).pop(OUT_OF_FOLD, None)
         return fitted
 
     return remembered
@@ -82,7 +88,7 @@ def _inner() -> Iterator[None]:
 
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
-    for name in (TRAINING, HELD_OUT):
+    for name in (*PROCESS_ONLY, HELD_OUT):
         vars(model).pop(name, None)
     return model
 

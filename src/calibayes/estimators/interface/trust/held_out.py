@@ -1,7 +1,7 @@
 """What a model says about rows that it was not trained on: by leaving out folds, or for rows that are given.
 
-Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds, or
-without one part of the rows if they are many.
+Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds
+(twenty below 1,000 rows), or without one part of the rows if they are many.
 """
 
 from __future__ import annotations
@@ -22,13 +22,21 @@ from calibayes.estimators.interface.input import read_table
 from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, is_private, remembered_rows
+from calibayes.estimators.interface.remembered import (
+    HELD_OUT,
+    OUT_OF_FOLD,
+    forget_rows,
+    is_private,
+    remembered_rows,
+)
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
-FOLDS = 5
+FOLDS, MORE_FOLDS = 5, 20
+"""Number of folds, and below `FEW_ROWS`, where a model that is trained without a fifth of the rows is another one."""
+FEW_ROWS = 1000
 MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
 HELD_OUT_ROWS = 10_000
@@ -125,13 +133,18 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     return made
 
 
-def held_out_of(model: Any, use: str = "held_out_") -> HeldOut:
-    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none."""
+def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> HeldOut:
+    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none.
+
+    The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
+    """
     check_is_fitted(model)
-    if HELD_OUT not in vars(model):
+    record: HeldOut | None = vars(model).get(HELD_OUT, vars(model).get(OUT_OF_FOLD))
+    has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
+    if record is None or (density and not has_all):
         reference = remembered_rows(model, use)
-        vars(model)[HELD_OUT] = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    record: HeldOut = vars(model)[HELD_OUT]
+        record = cross_fitted(model, labeled_table(model, *reference, reset=True))
+    vars(model)[HELD_OUT] = record
     return record
 
 
@@ -219,7 +232,8 @@ def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
         share = min(HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
         yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
     else:
-        count = FOLDS if cv is None else whole_number("cv", cv, 2)
+        usual = MORE_FOLDS if len(given.codes) < FEW_ROWS else FOLDS
+        count = usual if cv is None else whole_number("cv", cv, 2)
         yield from masks_of(np.where(labeled, shuffled_folds(given.codes, count, seed), -1), count)
 
 
