@@ -17,6 +17,8 @@ TRAINING = "_training"
 """Attribute of an estimator: the rows of its last `fit`."""
 HELD_OUT = "held_out_"
 """Attribute of an estimator: the record of its training rows, which holds for one fit."""
+DRIFT, SURPRISE = "drift_reference_", "surprise_reference_"
+"""Attributes of an estimator: what `drift` and `surprise` compare new rows with, which holds for one fit."""
 
 Estimator = TypeVar("Estimator")
 _is_inner: ContextVar[bool] = ContextVar("is_inner", default=False)
@@ -77,7 +79,7 @@ def _inner() -> Iterator[None]:
 
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
-    for name in (TRAINING, HELD_OUT):
+    for name in (TRAINING, HELD_OUT, DRIFT, SURPRISE):
         vars(model).pop(name, None)
     return model
 

@@ -22,9 +22,16 @@ from calibayes.estimators.interface.input import read_table
 from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, remembered_rows
+from calibayes.estimators.interface.remembered import DRIFT, HELD_OUT, SURPRISE, forget_rows, remembered_rows
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.estimators.interface.trust.cell_scores import (
+    SurpriseReference,
+    cell_scores,
+    densities,
+    known_cells,
+)
+from calibayes.estimators.interface.trust.column_cells import DriftReference, counted_columns
 from calibayes.tables.table import Table
 
 FOLDS = 5
@@ -32,6 +39,10 @@ MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
 HELD_OUT_ROWS = 10_000
 """Most rows of that part."""
+SCORED_CELLS = 500_000
+"""Most cells whose conditional densities are computed for `surprise`."""
+DRIFT_SHARE = 0.3
+"""Share of the rows that `drift` holds out."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,9 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
     made = forget_rows(copy.copy(self))
     vars(made)[HELD_OUT] = record
+    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None)
+    if hasattr(self, "score_samples"):
+        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None)
     return made
 
 
@@ -167,6 +181,44 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     rows = _concatenated(found)
     how = f"{len(masks)} folds" if len(masks) > 1 else f"{rows.table.n} of {given.table.n} rows held out"
     return _record(rows, joined, how)
+
+
+def drift_reference(model: Any, given: LabeledTable, *, in_training: bool) -> DriftReference:
+    """What `drift` compares new rows with: counts of these rows, and predictions for rows that a model was not trained on.
+
+    Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
+    is one that was trained without some of them.
+    """
+    given = given.only(thinned(given.weight) & (given.codes >= 0))
+    given = given._replace(table=read_table(model, given.table, reset=False))
+    columns = counted_columns(given.table, given.codes, len(numpy_classes(model)))
+    if not in_training:
+        return DriftReference(columns, given.codes, **_said(model, given.table))
+    share = min(HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
+    mask = hold_out(given.codes, share, np.random.default_rng(0))
+    trained, held = forget_rows(refitted(model, given.only(~mask))), given.only(mask)
+    return DriftReference(columns, held.codes, **_said(trained, held.table), model=trained)
+
+
+def surprise_reference(model: Any, given: LabeledTable, *, in_training: bool) -> SurpriseReference:
+    """Densities of rows and cells of some of these rows, by models that were not trained on them."""
+    given = given._replace(table=read_table(model, given.table, reset=False)).only(given.codes >= 0)
+    dense, n = getattr(model, "density_", model), given.table.n
+    dense = dense if hasattr(dense, "score_samples") else model
+    chosen = np.random.default_rng(0).permutation(n) < max(SCORED_CELLS // len(given.table.names), 100)
+    parts = []
+    for mask in _held_out_masks(given, None) if in_training else (chosen,):
+        trained = refitted(dense, given.only(~mask)) if in_training else dense
+        part = given.only(mask & chosen)
+        log_density = densities(trained, part.table)
+        scores = cell_scores(trained, part.table, log_density)
+        parts.append((log_density, scores, known_cells(part.table), part.weight))
+    return SurpriseReference(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def thinned(weight: Array) -> Array:
+    """A random choice of rows, (n,) booleans, that represents the weighted rows: with probability weight / largest weight."""
+    return np.random.default_rng(0).random(len(weight)) < weight / weight.max()
 
 
 def refitted(model: Any, given: LabeledTable) -> Any:
