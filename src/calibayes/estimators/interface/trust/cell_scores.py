@@ -145,8 +145,9 @@ def _tuple_without(table: Table, blank: Sequence[int]) -> tuple[Array, ...]:
 
 
 def _array_without(table: Table, blank: Sequence[int]) -> Array:
-    missing = _missing_like(table.content[:, 0])
-    content = table.content.astype(missing.dtype)
+    matrix: Array = table.content
+    missing = _missing_like(matrix[:, 0])
+    content = matrix.astype(missing.dtype)
     content[:, list(blank)] = missing[:, None]
     return content
 

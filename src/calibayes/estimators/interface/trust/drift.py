@@ -101,7 +101,7 @@ def reference_of(model: Any) -> DriftReference:
 def _combined(p_values: Array, d: int, *others: float) -> float:
     """One p-value of d columns and of other tests, the density's among them; each gets an equal share of the error rate."""
     parts = [float(p_values[:d].min(initial=1.0)) * d, *p_values[d:].tolist(), *others]
-    return min(1.0, len(parts) * min(parts))
+    return float(min(1.0, len(parts) * min(parts)))
 
 
 def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[Counts]:
