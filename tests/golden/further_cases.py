@@ -104,6 +104,9 @@ CASES = {
     "record of held-out rows": ModelCase(
         cb.GaussianNB(), counts, lambda model, X, y: model.with_held_out(X, y, cv=2)
     ),
+    "references of surprise and drift": ModelCase(
+        cb.NaiveBayes(rule="ml"), gappy, lambda model, X, y: model.with_held_out(X, y, cv=2)
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),
