@@ -129,9 +129,9 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
     made = forget_rows(copy.copy(self))
     vars(made)[HELD_OUT] = record
-    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None)
+    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
     if hasattr(self, "score_samples"):
-        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None)
+        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
     return made
 
 
@@ -183,31 +183,43 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     return _record(rows, joined, how)
 
 
-def drift_reference(model: Any, given: LabeledTable, *, in_training: bool) -> DriftReference:
+def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None) -> DriftReference:
     """What `drift` compares new rows with: counts of these rows, and predictions for rows that a model was not trained on.
 
     Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
-    is one that was trained without some of them.
+    is one that was trained without some of them: the first fold of a splitter, otherwise three tenths.
     """
-    given = given.only(thinned(given.weight) & (given.codes >= 0))
-    given = given._replace(table=read_table(model, given.table, reset=False))
-    columns = counted_columns(given.table, given.codes, len(numpy_classes(model)))
-    if not in_training:
-        return DriftReference(columns, given.codes, **_said(model, given.table))
+    kept, mask = thinned(given.weight) & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
+    given = given._replace(table=read_table(model, given.table, reset=False), weight=np.ones(given.table.n))
+    if in_training:
+        mask = _drift_mask(given, cv)
+    counted, held = given.only(kept), given.only(kept & mask)
+    if not held.table.n:
+        raise ValueError("no row can be held out: every class needs two labeled rows at least")
+    columns = counted_columns(counted.table, counted.codes, len(numpy_classes(model)))
+    trained = forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
+    said = _said(model if trained is None else trained, held.table)
+    return DriftReference(columns, held.codes, **said, model=trained)
+
+
+def _drift_mask(given: LabeledTable, cv: Any) -> Array:
+    """Rows that are held out of one model, (n,) booleans."""
+    if cv is not None and not isinstance(cv, WHOLE):
+        return next(_held_out_masks(given, cv))
     share = min(HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
-    mask = hold_out(given.codes, share, np.random.default_rng(0))
-    trained, held = forget_rows(refitted(model, given.only(~mask))), given.only(mask)
-    return DriftReference(columns, held.codes, **_said(trained, held.table), model=trained)
+    return hold_out(given.codes, share, np.random.default_rng(0))
 
 
-def surprise_reference(model: Any, given: LabeledTable, *, in_training: bool) -> SurpriseReference:
+def surprise_reference(
+    model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None
+) -> SurpriseReference:
     """Densities of rows and cells of some of these rows, by models that were not trained on them."""
-    given = given._replace(table=read_table(model, given.table, reset=False)).only(given.codes >= 0)
+    given = given._replace(table=read_table(model, given.table, reset=False))
     dense, n = getattr(model, "density_", model), given.table.n
     dense = dense if hasattr(dense, "score_samples") else model
     chosen = np.random.default_rng(0).permutation(n) < max(SCORED_CELLS // len(given.table.names), 100)
     parts = []
-    for mask in _held_out_masks(given, None) if in_training else (chosen,):
+    for mask in _held_out_masks(given, cv) if in_training else (given.codes >= 0,):
         trained = refitted(dense, given.only(~mask)) if in_training else dense
         part = given.only(mask & chosen)
         log_density = densities(trained, part.table)
