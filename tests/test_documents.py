@@ -22,6 +22,7 @@ DOCUMENTS = (
     "docs/privacy.md",
     "docs/prior-shift.md",
     "docs/prediction-sets.md",
+    "docs/drift.md",
 )
 MODULES = sorted(
     module.name
@@ -58,6 +59,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/prior-shift.md", 0),
         ("docs/prediction-sets.md", 0),
         ("docs/prediction-sets.md", 1),
+        ("docs/drift.md", 0),
+        ("docs/drift.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

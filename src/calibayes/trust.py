@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from calibayes.estimators.generative.forgetting.receipt_audit import ReceiptAudit, verify_receipt
 from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
+from calibayes.estimators.interface.trust.drift_report import ColumnDrift, Drift
 from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.estimators.interface.trust.prediction_sets import AdaptiveScore
 from calibayes.estimators.interface.trust.prior_shift import ClassConditionalShiftWarning, PriorShift
+from calibayes.estimators.interface.trust.surprise import Surprise
 
 __all__ = [
     "AdaptiveScore",
     "ClassConditionalShiftWarning",
+    "ColumnDrift",
+    "Drift",
     "ForgettingReceipt",
     "HeldOut",
     "PriorShift",
     "Privacy",
     "PrivacyAccount",
     "ReceiptAudit",
+    "Surprise",
     "verify_receipt",
 ]

@@ -124,6 +124,9 @@ CASES = {
     "adapted class frequencies": ModelCase(
         cb.GaussianNB(), counts, lambda model, X, y: model.adapt_priors(X[y != 0], bootstrap=20)
     ),
+    "references of surprise and drift": ModelCase(
+        cb.NaiveBayes(rule="ml"), gappy, lambda model, X, y: model.with_held_out(X, y, cv=2)
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),

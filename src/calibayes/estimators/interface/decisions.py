@@ -16,7 +16,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import held_out, prediction_sets, prior_shift
+from calibayes.estimators.interface.trust import drift, held_out, prediction_sets, prior_shift, surprise
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -96,6 +96,8 @@ class Decisions:
     predict_set = prediction_sets.predict_set
     held_out_: Any = cached_property(held_out.held_out_of)
     adapt_priors = prior_shift.adapt_priors
+    drift = drift.drift
+    surprise = surprise.surprise
 
     def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""

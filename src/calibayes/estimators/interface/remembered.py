@@ -21,6 +21,8 @@ PROCESS_ONLY = (TRAINING, OUT_OF_FOLD)
 """Attributes that pickles, copies and model files do not hold."""
 HELD_OUT = "held_out_"
 """Attribute of an estimator: the record of its training rows, which holds for one fit."""
+DRIFT, SURPRISE = "drift_reference_", "surprise_reference_"
+"""Attributes of an estimator: what `drift` and `surprise` compare new rows with, which holds for one fit."""
 
 Estimator = TypeVar("Estimator")
 _is_inner: ContextVar[bool] = ContextVar("is_inner", default=False)
@@ -88,7 +90,7 @@ def _inner() -> Iterator[None]:
 
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
-    for name in (*PROCESS_ONLY, HELD_OUT):
+    for name in (*PROCESS_ONLY, HELD_OUT, DRIFT, SURPRISE):
         vars(model).pop(name, None)
     return model
 

@@ -23,14 +23,23 @@ from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.remembered import (
+    DRIFT,
     HELD_OUT,
     OUT_OF_FOLD,
+    SURPRISE,
     forget_rows,
     is_private,
     remembered_rows,
 )
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.estimators.interface.trust.cell_scores import (
+    SurpriseReference,
+    cell_scores,
+    densities,
+    known_cells,
+)
+from calibayes.estimators.interface.trust.column_cells import DriftReference, counted_columns
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
@@ -44,6 +53,10 @@ HELD_OUT_ROWS = 10_000
 GIVEN_ROWS = "rows that were not used in training"
 """How rows were held out that are given to `with_held_out`: the model itself predicts them."""
 SHIFTED = "; weighted to other class frequencies"
+SCORED_CELLS = 500_000
+"""Most cells whose conditional densities are computed for `surprise`."""
+DRIFT_SHARE = 0.3
+"""Share of the rows that `drift` holds out."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,9 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
     made = forget_rows(copy.copy(self))
     vars(made)[HELD_OUT] = record
+    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
+    if hasattr(self, "score_samples"):
+        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
     return made
 
 
@@ -210,6 +226,56 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     rows = _concatenated(found)
     how = f"{len(masks)} folds" if len(masks) > 1 else f"{rows.table.n} of {given.table.n} rows held out"
     return _record(rows, joined, how)
+
+
+def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None) -> DriftReference:
+    """What `drift` compares new rows with: counts of these rows, and predictions for rows that a model was not trained on.
+
+    Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
+    is one that was trained without some of them: the first fold of a splitter, otherwise three tenths.
+    """
+    kept, mask = thinned(given.weight) & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
+    given = given._replace(table=read_table(model, given.table, reset=False), weight=np.ones(given.table.n))
+    if in_training:
+        mask = _drift_mask(given, cv)
+    counted, held = given.only(kept), given.only(kept & mask)
+    if not held.table.n:
+        raise ValueError("no row can be held out: every class needs two labeled rows at least")
+    columns = counted_columns(counted.table, counted.codes, len(numpy_classes(model)))
+    trained = forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
+    said = _said(model if trained is None else trained, held.table)
+    return DriftReference(columns, held.codes, **said, model=trained)
+
+
+def _drift_mask(given: LabeledTable, cv: Any) -> Array:
+    """Rows that are held out of one model, (n,) booleans."""
+    if cv is not None and not isinstance(cv, WHOLE):
+        return next(_held_out_masks(given, cv))
+    share = min(HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
+    return hold_out(given.codes, share, np.random.default_rng(0))
+
+
+def surprise_reference(
+    model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None
+) -> SurpriseReference:
+    """Densities of rows and cells of some of these rows, by models that were not trained on them."""
+    given = given._replace(table=read_table(model, given.table, reset=False))
+    dense, n = getattr(model, "density_", model), given.table.n
+    dense = dense if hasattr(dense, "score_samples") else model
+    chosen = np.random.default_rng(0).permutation(n) < max(SCORED_CELLS // len(given.table.names), 100)
+    parts = []
+    for mask in _held_out_masks(given, cv) if in_training else (given.codes >= 0,):
+        trained = refitted(dense, given.only(~mask)) if in_training else dense
+        part = given.only(mask & chosen)
+        log_density = densities(trained, part.table)
+        scores = cell_scores(trained, part.table, log_density)
+        parts.append((log_density, scores, known_cells(part.table), part.weight))
+    return SurpriseReference(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def thinned(weight: Array) -> Array:
+    """A random choice of rows, (n,) booleans, that represents the weighted rows: with probability weight / largest weight."""
+    return np.random.default_rng(0).random(len(weight)) < weight / weight.max()
 
 
 def refitted(model: Any, given: LabeledTable) -> Any:
