@@ -20,6 +20,7 @@ from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAtt
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
+from calibayes.estimators.generative.leave_one_out import leave_one_out
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
@@ -143,8 +144,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         with device_input.computing_for(self, X) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
             unlabeled = recipe.rule.uses_unlabeled
-            classes, rows = self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled)
-            fitted = fit(recipe, classes, rows)
+            fitted = fit(recipe, *self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled))
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
     @device_input.fit_on_device
@@ -189,6 +189,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
     verify = attributes.verify_attributes
+    leave_one_out = leave_one_out
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------
