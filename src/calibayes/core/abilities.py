@@ -259,6 +259,10 @@ class LeftOut(NamedTuple):
     weight: Array
     """The weight of each row in the statistics of its class, (n,)."""
 
+    def of_rows(self, rows: slice) -> LeftOut:
+        """Some of the rows."""
+        return self._replace(codes=self.codes[rows], weight=self.weight[rows])
+
 
 @runtime_checkable
 class LeavesOneOut(Protocol):

@@ -57,15 +57,15 @@ def leave_one_out(self: GenerativeEstimator, given: LabeledTable) -> HeldOut | N
     recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
     if not _is_additive(reader, recipe) or (given.codes < 0).any() or not given.table.n:
         return None
-    classes = numpy_classes(self) if hasattr(self, "classes_") else None
-    labels = given.labels(np.arange(given.codes.max() + 1) if classes is None else classes)
+    classes = numpy_classes(self)
+    labels = given.codes if reader.class_weight is None else given.labels(classes)
     with discarded_warnings(), one_thread():
         found, rows = training_rows(
             reader, given.table, labels, given.weight, reader.class_weight, fewest_classes=1
         )
-        if len(rows.codes) < given.table.n or not np.array_equal(rows.codes, given.codes):
+        if len(rows.codes) < given.table.n or len(found) < len(classes):
             return None
-        joint = _log_joint(recipe, rows, found)
+        joint = _log_joint(recipe, rows, classes)
     return None if joint is None else _record(recipe, given, joint)
 
 
@@ -107,7 +107,7 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     joint = np.concatenate(parts)
     joint[unsure] = np.nan
     alone = np.bincount(rows.codes, minlength=k)[rows.codes] == 1
-    single = np.flatnonzero(np.isnan(joint).any(axis=1) & ~alone)
+    single = np.flatnonzero(np.isnan(joint[:, 0]) & ~alone)
     if len(single) > MOST_SINGLE_ROWS:
         return None
     joint[alone] = np.nan
@@ -135,9 +135,13 @@ def _log_prior(model: Product, count: Array, block: Block) -> Array:
     prior, k = model.prior, len(count)
     if prior.fixed is not None:
         return np.broadcast_to(prior.parameters({"count": count})["log_probability"], (len(block.labels), k))
-    left = count + prior.alpha - block.onehot(k) * block.weight[:, None]
+    smoothed, rows = count + prior.alpha, np.arange(len(block.labels))
+    result = np.empty((len(rows), k))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(left) - np.log(left.sum(axis=1, keepdims=True)))
+        result[:] = np.log(smoothed)
+        result[rows, block.labels] = np.log(smoothed[block.labels] - block.weight)
+        result -= np.log(smoothed.sum() - block.weight)[:, None]
+    return result
 
 
 def _without_single_levels(trained: Trained, source: ArraySource) -> tuple[ArraySource, Array]:
@@ -152,24 +156,20 @@ def _without_single_levels(trained: Trained, source: ArraySource) -> tuple[Array
             continue
         if not isinstance(encoder, Levels):
             return source, np.ones(source.n, dtype=bool)
-        once = _levels_of_one_row(columns[name], family.layout.levels)  # type: ignore[attr-defined]
-        if once is not None:
+        counts = family.occurrences(trained.statistics[name])
+        if ((counts > 0) & (counts <= source.weight.max())).any():  # else every level is in several rows
+            once = _levels_of_one_row(columns[name], family.layout.levels)  # type: ignore[attr-defined]
             is_text = np.array([levels.dtype.kind not in "iufb" for levels in encoder.levels])
             unsure |= (once & ~is_text).any(axis=1)
             columns[name] = np.where(once, -1, columns[name]).astype(columns[name].dtype)
     return replace(source, columns=columns), unsure
 
 
-def _levels_of_one_row(codes: Array, levels: tuple[int, ...]) -> Array | None:
-    """Cells whose level occurs in no other row, (n, d) booleans; None if there are none."""
-    first = offsets(levels)
-    once = [
-        np.bincount(column[column >= 0], minlength=size) == 1
-        for column, size in zip(codes.T, levels, strict=True)
-    ]
-    if not any(column.any() for column in once):
-        return None
-    return np.append(np.concatenate(once), False)[cells(codes, first)]
+def _levels_of_one_row(codes: Array, levels: tuple[int, ...]) -> Array:
+    """Cells whose level occurs in no other row, (n, d) booleans."""
+    pairs = zip(codes.T, levels, strict=True)
+    once = [np.bincount(column[column >= 0], minlength=size) == 1 for column, size in pairs]
+    return np.asarray(np.append(np.concatenate(once), False)[cells(codes, offsets(levels))])
 
 
 def _refitted_joint(trained: Trained, model: Product, block: Block) -> Array:
@@ -190,12 +190,12 @@ def _refitted_joint(trained: Trained, model: Product, block: Block) -> Array:
 
 def _record(recipe: Recipe, given: LabeledTable, joint: Array) -> HeldOut | None:
     """The record of the rows that could be left out; None if there are none."""
-    found = ~np.isnan(joint).any(axis=1)
+    found = ~np.isnan(joint[:, 0])
     if not found.any():
         return None
-    log_posterior, log_density = log_normalize(joint[found])
+    if not found.all():
+        given, joint = given.only(found), joint[found]
+    log_posterior, log_density = log_normalize(joint)
     if recipe.options.temperature != 1.0:
         log_posterior = tempered(log_posterior, float(recipe.options.temperature))
-    return HeldOut(
-        log_posterior, given.codes[found], given.weight[found], given.rows[found], HOW, log_density
-    )
+    return HeldOut(log_posterior, given.codes, given.weight, given.rows, HOW, log_density)
