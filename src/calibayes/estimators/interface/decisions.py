@@ -16,7 +16,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import held_out
+from calibayes.estimators.interface.trust import held_out, label_issues
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -94,6 +94,7 @@ class Decisions:
 
     with_held_out = held_out.with_held_out
     held_out_: Any = cached_property(held_out.held_out_of)
+    label_issues = label_issues.label_issues
 
     def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
