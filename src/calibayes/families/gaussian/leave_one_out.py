@@ -35,6 +35,8 @@ LEAST_SHARE = 1e-6
 """Share of a scatter, or of a determinant, below which what is left without a row has lost too many digits."""
 LEAST_UNEXPLAINED = 1e-8
 """Share of a variance in the second moment below which a class may count as singular without the row."""
+UNSEEN = 1e-10
+"""Change of a log density that is not computed."""
 NEGLIGIBLE = 1e-8
 """Relative change of a variance whose square is below the rounding error."""
 
@@ -164,9 +166,10 @@ def _own_density(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
     z *= z
     z *= weight * size / (left * left * variance)
     ratio = 1.0 - z
-    if epsilon is not None:
-        ratio += np.multiply.outer(epsilon - smoothing, 1.0 / variance)
     product = _products(ratio)
+    if epsilon is not None and _matters(epsilon - smoothing, variance, product, size / weight):
+        ratio += np.multiply.outer(epsilon - smoothing, 1.0 / variance)
+        product = _products(ratio)
     least = np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED * own.second / (left * variance))
     is_lost = ~(product[:, 0] >= least.max()) if product.shape[1] == 1 else np.ones(len(z), dtype=bool)
     is_lost[is_lost] = ~(ratio[is_lost] >= least).all(axis=1)
@@ -174,6 +177,18 @@ def _own_density(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
     distance = (size / weight) * (z @ np.ones(z.shape[1]))
     constant = np.log(variance).sum() + z.shape[1] * LOG_TWO_PI
     return -0.5 * (distance + np.log(product).sum(axis=1) + constant), is_lost
+
+
+def _matters(change: Array, variance: Array, product: Array, scale: float) -> bool:
+    """Whether numbers that are added to the variances of rows change a log density by more than a rounding error.
+
+    Shares 1 - z of the variances are at least their product, and squared distances at most ``scale`` over it.
+    """
+    least = float(product.min(initial=1.0))
+    if product.shape[1] > 1 or not least > LEAST_SHARE:
+        return True
+    columns = len(variance)
+    return bool(np.abs(change).max() / (variance.min() * least) * (scale / least + 1.0) * columns > UNSEEN)
 
 
 COLUMNS_AT_ONCE = 32
@@ -213,7 +228,12 @@ def _other_classes(family: Any, x: Array, left_out: LeftOut, epsilon: Array | No
         return density
     mean, variance = left_out.parameters["mean"], left_out.parameters["variance"]
     change = epsilon - family.regularizer.epsilon
-    if np.abs(change).max(initial=0.0) <= NEGLIGIBLE * variance.min():
+    largest = np.abs(change).max(initial=0.0) / variance.min()
+    # The derivative is at most half the sum of the squared distance and the number of columns, over the least variance.
+    distance = -2.0 * density.min(initial=0.0) - np.log(variance).sum(axis=1).min()
+    if largest * (distance + x.shape[1]) <= UNSEEN:
+        return density
+    if largest <= NEGLIGIBLE:
         return density + change[:, None] * _slopes(x, mean, variance)
     for c, (center, spread) in enumerate(zip(mean, variance, strict=True)):
         moved = spread + change[:, None]

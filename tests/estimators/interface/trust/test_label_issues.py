@@ -56,10 +56,28 @@ def test_scores_are_those_of_the_record_of_held_out_rows():
     own = posterior[np.arange(len(y)), y]
     average = np.array([own[y == c].mean() for c in range(3)])
     np.testing.assert_allclose(issues.probability, own, rtol=1e-9)
-    np.testing.assert_allclose(issues.score, own / posterior.max(axis=1) / np.sqrt(average[y]), rtol=1e-9)
+    assert (average > 0.5).all()
+    np.testing.assert_allclose(issues.score, own / posterior.max(axis=1), rtol=1e-9)
     losses = -record.log_posterior[np.arange(len(y)), y]
     without = np.array([np.delete(losses, i).mean() for i in range(len(y))])
     np.testing.assert_allclose(issues.gain, losses.mean() - without, rtol=1e-6, atol=1e-12)
+
+
+def test_labels_of_a_class_that_is_never_probable_are_not_all_suspicious():
+    """A rare class in the midst of another one: its rows have improbable labels, but not wrong ones."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [300, 300, 30])
+    X = rng.normal(size=(630, 2)) + np.array([[0, 0], [6, 6], [0.5, 0.5]])[y]
+    labels = y.copy()
+    labels[300:315] = 0  # rows of class 1 at the center of class 0
+    issues = GaussianNB(rule="ml").fit(X, labels).label_issues(X, labels, reasons=0)
+    own = issues.probability[issues.label == 2]
+    assert own.mean() < 0.25
+    is_suggested = (issues.label == 2) & (issues.suggested == 2)
+    assert (issues.score[is_suggested] == 1.0).all()
+    is_rare = (issues.label == 2) & (issues.suggested == 0)
+    assert (issues.score > issues.probability)[is_rare].all()
+    assert set(issues.row[:15]) == set(range(300, 315))
 
 
 def test_a_model_that_memorizes_rows_does_not_see_the_row_it_judges():

@@ -60,9 +60,10 @@ def label_issues(
         ``label``: as given;
         ``suggested``: the most probable class under a model that was trained without the row;
         ``probability``: the probability of the label under this model;
-        ``score``: the probability of the label divided by that of the most probable class, and by the square root of the
-        average probability of this label in the rows that have it: a label that is never probable, since its class is
-        rare or hard to tell from others, says little. The lines are sorted by it, lowest first;
+        ``score``: the probability of the label divided by that of the most probable class, and also by twice the average
+        probability of this label in the rows that have it, if that is below one half: the labels of a class that is rare
+        or hard to tell from others are improbable even where they are right. It is at most 1. The lines are sorted by it,
+        lowest first, and where it is 1 by the probability;
         ``issue``: whether ``suggested`` is another class, and at least as probable as this class is, on average, in the
         rows that are labeled with it (the threshold of confident learning: Northcutt, Jiang and Chuang 2021);
         ``gain``: by how much the mean held-out log loss of all rows would be lower without this row, given the same
@@ -88,7 +89,7 @@ def label_issues(
     model = _fitted(self, X, y, sample_weight)
     given = labeled_table(model, X, y, sample_weight, reset=True)
     _refuse_missing_labels(given)
-    record = _held_out(model, given)
+    record = judged_record(model, given)
     return _frame(model, given, np.asarray(y), record, reasons)
 
 
@@ -110,7 +111,7 @@ def _refuse_missing_labels(given: LabeledTable) -> None:
         )
 
 
-def _held_out(model: Any, given: LabeledTable) -> HeldOut:
+def judged_record(model: Any, given: LabeledTable) -> HeldOut:
     """The record of all rows; their order in the folds depends on their content alone, not on their order in the table."""
     exact: HeldOut | None = model.leave_one_out(given)
     if exact is not None:
@@ -138,15 +139,21 @@ def judged(record: HeldOut) -> Judged:
     best = record.log_posterior[rows, suggested]
     confidence = average_confidence(record)
     with np.errstate(divide="ignore"):
-        log_score = own - best - 0.5 * np.log(confidence)[codes]
+        log_score = np.minimum(own - best - np.log(np.minimum(2.0 * confidence, 1.0))[codes], 0.0)
     return Judged(
         probability=np.exp(own),
         score=np.exp(log_score),
         suggested=suggested,
         issue=(suggested != codes) & (np.exp(best) >= confidence[suggested]),
         gain=_gain(own, record.weight),
-        order=np.lexsort([record.rows, log_score]),
+        order=_order(log_score, own),
     )
+
+
+def _order(log_score: Array, log_probability: Array) -> Array:
+    """Rows by their score, and those of score 1 by their probability: two sorts of fewer rows are faster than one by both."""
+    low, high = np.flatnonzero(log_score < 0), np.flatnonzero(log_score == 0)
+    return np.concatenate([low[np.argsort(log_score[low])], high[np.argsort(log_probability[high])]])
 
 
 def average_confidence(record: HeldOut) -> Array:
@@ -184,7 +191,7 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
             "score": found.score[order],
             "issue": found.issue[order],
             "gain": found.gain[order],
-            "reason": reason,
+            "reason": pd.Series(reason, dtype=object),
         }
     )
     rest = np.setdiff1d(np.arange(len(y)), record.rows) if len(y) > len(order) else []
