@@ -1,6 +1,7 @@
 """Closed forms leave out every row exactly: equal to a fit without the row."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -8,6 +9,7 @@ from calibayes import (
     BernoulliNB,
     CategoricalNB,
     GaussianNB,
+    GenerativeClassifier,
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
     MultinomialNB,
@@ -37,6 +39,8 @@ FLAGS = (NUMBERS > 0).astype(float)
 EVENTS = RNG.poisson(2.0, (N, 5)).astype(float)
 FLAT = np.where(np.arange(N)[:, None] == 7, 5.0, NUMBERS * [1.0, 1.0, 0.0])
 """Without row 7 its class has no variance in the last column."""
+MIXED = pd.DataFrame(GAPS, columns=list("abc")).assign(level=TEXT[:, 0], other=TEXT[:, 1])
+DATED = MIXED.assign(day=pd.date_range("2026-01-01", periods=N))
 WEIGHTS = {
     "equal": None,
     "two": np.where(np.arange(N) % 3, 1.0, 2.5),
@@ -68,6 +72,9 @@ CASES = {
     "events": (MultinomialNB(rule="ml"), EVENTS),
     "events, no smoothing": (MultinomialNB(rule="ml", alpha=0.0), EVENTS),
     "events, sparse": (MultinomialNB(rule="ml"), sparse.csr_array(EVENTS)),
+    "flags, map": (BernoulliNB(rule="map"), FLAGS),
+    "rates, map": (PoissonNB(rule="map", alpha=0.0), EVENTS),
+    "mixed": (GenerativeClassifier(rule="ml"), MIXED[:-1]),
     "rates": (PoissonNB(rule="ml"), EVENTS),
     "rates, no smoothing": (PoissonNB(rule="ml", alpha=0.0), EVENTS),
     "rates, Gamma": (PoissonNB(rule="ml", prior=Gamma(2.0, 0.5)), sparse.csr_array(EVENTS)),
@@ -130,11 +137,13 @@ def test_many_blocks_are_one(monkeypatch):
         (LinearDiscriminantAnalysis(rule="ml", encoder="dense"), NUMBERS[:-1]),
         (NaiveBayes(rule="ml"), NUMBERS),
         (GaussianNB(rule="ml"), UNKNOWN),
+        (GenerativeClassifier(rule="ml"), DATED[:-1]),
+        (GenerativeClassifier(rule="ml", kinds={"a": "kernel"}), MIXED[:-1]),
     ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore")
-def test_other_models_are_trained_without_folds_instead(model, X):
+def test_other_models_are_trained_again_without_each_fold_instead(model, X):
     assert record_of(model, X, Y[: len(X)])[2] is None
 
 

@@ -63,6 +63,9 @@ def leave_one_out(self: GenerativeEstimator, given: LabeledTable) -> HeldOut | N
         found, rows = training_rows(
             reader, given.table, labels, given.weight, reader.class_weight, fewest_classes=1
         )
+        conversion = reader.conversion_
+        if conversion.sources or conversion.identifiers:  # found in all rows
+            return None
         if len(rows.codes) < given.table.n or len(found) < len(classes):
             return None
         joint = _log_joint(recipe, rows, classes)

@@ -194,8 +194,9 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
             "reason": pd.Series(reason, dtype=object),
         }
     )
-    rest = np.setdiff1d(np.arange(len(y)), record.rows) if len(y) > len(order) else []
-    return frame if not len(rest) else _with_rest(frame, y, rest)
+    is_judged = np.zeros(len(y), dtype=bool)
+    is_judged[record.rows] = True
+    return frame if is_judged.all() else _with_rest(frame, y, np.flatnonzero(~is_judged))
 
 
 def _with_rest(frame: Any, y: Array, rest: Array) -> Any:
