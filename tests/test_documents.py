@@ -23,6 +23,7 @@ DOCUMENTS = (
     "docs/prior-shift.md",
     "docs/prediction-sets.md",
     "docs/drift.md",
+    "docs/label-issues.md",
 )
 MODULES = sorted(
     module.name
@@ -53,7 +54,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
-        *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
+        ("docs/held-out.md", 0),
+        ("docs/held-out.md", 1),
         ("docs/forgetting.md", 0),
         ("docs/privacy.md", 0),
         ("docs/prior-shift.md", 0),
@@ -61,6 +63,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/prediction-sets.md", 1),
         ("docs/drift.md", 0),
         ("docs/drift.md", 1),
+        ("docs/label-issues.md", 0),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

@@ -245,3 +245,33 @@ class Recodable(Protocol):
 
         A negative code removes a level that never occurred.
         """
+
+
+class LeftOut(NamedTuple):
+    """Training rows that are left out of the statistics one at a time, and what was learned from all of them."""
+
+    statistics: Arrays
+    """Of all rows."""
+    parameters: Arrays
+    """Of all rows."""
+    codes: Array
+    """The class of each row, (n,)."""
+    weight: Array
+    """The weight of each row in the statistics of its class, (n,)."""
+
+    def of_rows(self, rows: slice) -> LeftOut:
+        """Some of the rows."""
+        return self._replace(codes=self.codes[rows], weight=self.weight[rows])
+
+
+@runtime_checkable
+class LeavesOneOut(Protocol):
+    """Exact leave-one-out densities from the statistics of all rows, for some or all settings of the family."""
+
+    def leave_one_out(self, columns: Any, left_out: LeftOut) -> Array | None:
+        """log p(x | class) of each row under the closed form of all other rows, (n, k).
+
+        The family is prepared with the statistics of all rows; what `prepare` takes from the data is that of the other
+        rows. NaN marks rows whose removal may change more than numbers, such as a covariance that becomes singular. None
+        if the settings allow no leave-one-out but by a fit for each row.
+        """

@@ -57,6 +57,16 @@ def collected_warnings() -> Iterator[None]:
         _emit(f"{message} ({times} times)" if times > 1 else message, category)
 
 
+@contextmanager
+def discarded_warnings() -> Iterator[None]:
+    """Inside, warnings of this package are not given: for trainings that repeat one whose warnings were given."""
+    token = _collected.set(Counter())
+    try:
+        yield
+    finally:
+        _collected.reset(token)
+
+
 def _emit(message: str | Warning, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=_levels_to_caller())
 

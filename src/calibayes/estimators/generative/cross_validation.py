@@ -10,32 +10,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut
 
-from calibayes.core.abilities import Recodable
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import tempered
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
-from calibayes.estimators.generative.recipe import (
-    Assembly,
-    Recipe,
-    assemble,
-    encoded_source,
-    layouts_of,
-    recoded,
-)
+from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, encoded_source
+from calibayes.estimators.generative.remaining_levels import with_remaining_levels
 from calibayes.estimators.interface.input import training_rows
 from calibayes.estimators.interface.labels import distinct
 from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.interface.splits import shuffled_folds
-from calibayes.families import Product
 from calibayes.kernels.numbers.sparse import columns_where, is_sparse
 from calibayes.kernels.posterior.logspace import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.tables.sources import ArraySource
-
-LEAST_COUNT = 1e-9
-"""Counts below this are rounding of rows that were subtracted."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +208,8 @@ def _fold_result(
         raise ValueError(
             "mixtures, and full covariances with missing values, have no closed form: use cross_val_score"
         )
-    model, statistics, columns = _with_remaining_levels(assembly, subtract(total, fold.statistics), part)
+    left = subtract(total, fold.statistics)
+    model, statistics, columns = with_remaining_levels(assembly, left, part.columns)
     try:
         prepared = replace(model, prior=replace(model.prior, allows_zero=False)).prepare(statistics)
     except ValueError as error:
@@ -232,29 +222,3 @@ def _fold_result(
         log_posterior = tempered(log_posterior, float(recipe.options.temperature))
     scores = assess(log_posterior, part.labels, part.weight, part.held_out, 0.0, weights=False)
     return log_posterior, scores.train._asdict()
-
-
-def _with_remaining_levels(
-    assembly: Assembly, statistics: Trees, part: ArraySource
-) -> tuple[Product, Trees, dict[str, Array]]:
-    """Model, statistics and columns without the levels that occur in the fold alone."""
-    binding, families = assembly.binding, assembly.model.families
-    moved, encoders, columns = {}, dict(binding.encoders), dict(part.columns)
-    for name, family in families.items():
-        if isinstance(family, Recodable):
-            counts = family.occurrences(statistics[name])
-            encoders[name], codes = encoders[name].restricted_to(np.where(counts > LEAST_COUNT, counts, 0.0))
-            if codes is not None:
-                moved[name] = codes
-                columns[name] = _recoded_columns(columns[name], codes)
-    if not moved:
-        return assembly.model, statistics, columns
-    layouts, names = layouts_of(replace(binding, encoders=encoders), assembly.classes)
-    return assembly.model.bind(layouts, names), recoded(families, statistics, moved, layouts), columns
-
-
-def _recoded_columns(columns: Array, codes: Any) -> Array:
-    """Codes of levels after recoding; -1 for a level that was removed."""
-    return np.stack(
-        [np.append(new, -1)[column] for new, column in zip(codes, columns.T, strict=True)], axis=1
-    )

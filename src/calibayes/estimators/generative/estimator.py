@@ -21,6 +21,7 @@ from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.forgetting.forget import forget
+from calibayes.estimators.generative.leave_one_out import leave_one_out
 from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters
@@ -146,8 +147,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             if (privacy := recipe.options.privacy) is not None:
                 return adopt(self, fit_privately(self, privacy, X, y, sample_weight, recipe))
             unlabeled = recipe.rule.uses_unlabeled
-            classes, rows = self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled)
-            fitted = fit(recipe, classes, rows)
+            fitted = fit(recipe, *self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled))
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
     @device_input.fit_on_device
@@ -192,6 +192,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
     verify = attributes.verify_attributes
+    leave_one_out = leave_one_out
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------

@@ -16,7 +16,14 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import drift, held_out, prediction_sets, prior_shift, surprise
+from calibayes.estimators.interface.trust import (
+    drift,
+    held_out,
+    label_issues,
+    prediction_sets,
+    prior_shift,
+    surprise,
+)
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -98,6 +105,7 @@ class Decisions:
     adapt_priors = prior_shift.adapt_priors
     drift = drift.drift
     surprise = surprise.surprise
+    label_issues = label_issues.label_issues
 
     def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""

@@ -99,8 +99,16 @@ def explanation(marginals: Marginals, classes: Array, against: Any, how: Samplin
     The log odds are a sum of parts over disjoint columns, so a column has a contribution to its own part only: its own
     term where the part is a sum over columns, else a Shapley value.
     """
-    names, present = marginals.names, np.ones(len(marginals.names), dtype=bool)
+    present = np.ones(len(marginals.names), dtype=bool)
     chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
+    return explanation_of(marginals, classes, chosen, other, how)
+
+
+def explanation_of(
+    marginals: Marginals, classes: Array, chosen: Array, other: Array, how: Sampling
+) -> Explanation:
+    """`explanation` of one class against another, given as (n,) codes each."""
+    names, present = marginals.names, np.ones(len(marginals.names), dtype=bool)
     rows = np.arange(len(chosen))
 
     def odds(scores: Array) -> Array:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
+from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
 from calibayes.core.verify import probabilities_of, require_arrays, require_sums_of_one
+from calibayes.families.counts.leave_one_out import log_share, replace_own_class
 from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import flags
 from calibayes.kernels.numbers import moments, sparse
@@ -90,3 +91,16 @@ class Bernoulli(PseudoCounts):
         known, ones = moments.known_and_filled(sparse.as_dense(columns, len(self.layout.classes)))
         log_one, log_zero = parameters["log_one"], parameters["log_zero"]
         return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        pseudo = self._pseudo
+        zeros, ones = left_out.statistics["zeros"] + pseudo, left_out.statistics["ones"] + pseudo
+        total, even = zeros + ones, np.broadcast_to(pseudo, zeros.shape)
+
+        def scores(rows: Array, weight: float) -> Array:
+            zero = log_share(zeros, total, (ones == 0).astype(np.float64), even, weight)
+            one = log_share(ones, total, (zeros == 0).astype(np.float64), even, weight)
+            return flags.flag_scores(rows, zero, one)
+
+        density = np.array(self.log_density(columns, left_out.parameters))
+        return replace_own_class(density, columns, left_out, scores)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep, PassInputs, PassResult
+from calibayes.core.abilities import GradientStep, LeftOut, PassInputs, PassResult
 from calibayes.core.protocols import Array, Arrays, ValidStatistics
 from calibayes.core.verify import probabilities_of, require_arrays, require_length, require_sums_of_one
+from calibayes.families.counts.leave_one_out import log_share, replace_own_class
 from calibayes.families.counts.pseudo_counts import PseudoCounts, floored, keep_nonnegative
 from calibayes.kernels.levels import counts
 from calibayes.kernels.posterior import fused, simplex
@@ -113,3 +114,30 @@ class Categorical(PseudoCounts):
 
     def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
         return {"count": counts.recode_counts(statistics["count"], codes, levels)}
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        first, pseudo = self._first, self._pseudo_counts
+        count = left_out.statistics["count"] + pseudo
+        empty = count == 0
+        tables = (
+            count,
+            counts.sums_by_column(count, first),
+            counts.sums_by_column(empty.astype(np.float64), first) - empty,
+            np.broadcast_to(pseudo, count.shape),
+        )
+        density = np.array(self.log_density(columns, left_out.parameters))
+        replaced = replace_own_class(
+            density,
+            columns,
+            left_out,
+            lambda rows, w: counts.look_up(rows, log_share(*tables, weight=w), first),
+        )
+        if replaced is not None:
+            return replaced
+        cells, own, rows = counts.cells(columns, first), left_out.codes[:, None], np.arange(len(columns))
+        is_level = cells < first[-1]
+        places = np.where(is_level, cells, 0)
+        count, total, empty, pseudo = (table[own, places] for table in tables)
+        shares = log_share(count, total, empty, pseudo, left_out.weight[:, None])
+        density[rows, left_out.codes] = np.where(is_level, shares, 0.0).sum(axis=1)
+        return density

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
+from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays
 from calibayes.core.verify import probabilities_of, require_arrays, require_finite, require_sums_of_one
 from calibayes.families.counts.event_counts import EventCounts
-from calibayes.families.counts.pseudo_counts import floored
+from calibayes.families.counts.leave_one_out import nonzero_cells
+from calibayes.families.counts.pseudo_counts import LEAST_SHARE, floored
 from calibayes.kernels.numbers import events
 from calibayes.kernels.posterior import simplex
+
+ROUNDING = 1e-9
+"""Events below this share of those of a row that was subtracted are rounding errors of the subtraction."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +84,22 @@ class Multinomial(EventCounts):
         for c, class_probability in enumerate(probability):
             rows[classes == c] = rng.multinomial(lengths[classes == c], class_probability)
         return rows
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        pseudo, own = self._pseudo, left_out.codes
+        count = left_out.statistics["count"] + pseudo
+        rows, cells, values = nonzero_cells(columns)
+        removed = values * left_out.weight[rows]
+        n, total = columns.shape[0], count.sum(axis=1)
+        lengths = np.bincount(rows, values, minlength=n)
+        left = np.maximum(total[own] - lengths * left_out.weight, 0.0)
+        remaining = np.maximum(count[own[rows], cells] - removed, 0.0)
+        remaining[remaining <= ROUNDING * removed] = 0.0
+        raised = floored(remaining, left[rows], pseudo[cells])
+        # Cells of count 0 are raised to the least share, and add to the total.
+        empty = np.sum(count == 0, axis=1)[own] * LEAST_SHARE * np.where(left > 0, left, 1.0)
+        sums = left + empty + np.bincount(rows, raised - remaining, minlength=n)
+        scores = np.bincount(rows, values * np.log(raised), minlength=n) - lengths * np.log(sums)
+        density = np.array(self.log_density(columns, left_out.parameters))
+        density[np.arange(n), own] = scores + events.log_multinomial_coefficients(columns)
+        return density

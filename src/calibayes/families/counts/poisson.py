@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calibayes.core.abilities import GradientStep
+from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.core.verify import require, require_arrays, require_close, require_finite
 from calibayes.families.counts.pseudo_counts import LEAST_SHARE, floored
@@ -145,3 +145,30 @@ class Poisson:
         dense = sparse.as_dense(columns, len(self.layout.classes))
         cells = dense[:, None, :] * parameters["log_rate"] - parameters["rate"]
         return np.where(np.isnan(dense)[:, None, :], 0.0, cells)
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        """Rates of all classes without each row: the default prior depends on the mean of all rows."""
+        x, k = sparse.as_dense(columns, len(self.layout.classes)), len(self.layout.classes)
+        known = ~np.isnan(x)
+        rows = np.where(known, left_out.weight[:, None], 0.0)
+        removed = {"count": rows, "sum": rows * np.where(known, x, 0.0)}
+        others = {name: left_out.statistics[name].sum(axis=0) - value for name, value in removed.items()}
+        mean = np.maximum(others["sum"], 0.0) / np.where(others["count"] > 0, others["count"], 1.0)
+        pseudo_rows = np.zeros(x.shape)
+        if self.prior is not None:
+            fixed = self.prior.rate
+            pseudo_rows = (
+                self.prior.shape / np.maximum(mean, LEAST_SHARE) if fixed is None else pseudo_rows + fixed
+            )
+        own = left_out.codes == np.arange(k)[:, None]
+        count, total = (
+            np.maximum(left_out.statistics[name][:, None, :] - own[:, :, None] * removed[name], 0.0)
+            for name in ("count", "sum")
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = (total + self._pseudo_events) / (count + pseudo_rows)
+            rate = floored(rate, rate.sum(axis=0), self._pseudo_events / (count + pseudo_rows))
+            terms = np.where(known, x * np.log(rate) - rate, 0.0)
+        density = np.asarray(terms.sum(axis=2).T - events.log_factorials(columns)[:, None])
+        density[~(count + pseudo_rows > 0).all(axis=(0, 2))] = np.nan
+        return density

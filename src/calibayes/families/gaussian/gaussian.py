@@ -17,6 +17,7 @@ from calibayes.families.gaussian.class_centers import (
     moments_about_centers,
     scatter,
 )
+from calibayes.families.gaussian.leave_one_out import leave_one_out
 from calibayes.families.gaussian.mean_shrinkage import AsEstimated, MeanShrinkage
 from calibayes.families.gaussian.shape import Expected, Regularizer, Shape
 from calibayes.families.gaussian.shapes import Full, Plain
@@ -258,6 +259,8 @@ class Gaussian(VerifiedMoments):
         return reason(counts, is_constant, determined[group], self.layout)
 
     # -- abilities -----------------------------------------------------------------------------------------------
+
+    leave_one_out = leave_one_out
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True

@@ -1,0 +1,204 @@
+"""Exact leave-one-out of closed forms: the statistics of all rows minus those of each row, without a fit for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import subtract
+from calibayes.core.notices import discarded_warnings
+from calibayes.core.protocols import Array, Trees
+from calibayes.decision import tempered
+from calibayes.encoders.levels import Levels
+from calibayes.engines import chosen_engine, one_thread
+from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, encoded_source
+from calibayes.estimators.generative.remaining_levels import with_remaining_levels
+from calibayes.estimators.interface.device_input import numpy_classes
+from calibayes.estimators.interface.input import Rows, training_rows
+from calibayes.estimators.interface.trust.held_out import HeldOut, LabeledTable
+from calibayes.families import Product
+from calibayes.families.model import PRIOR
+from calibayes.kernels.levels.counts import cells, offsets
+from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.learn.train import accurate_sums
+from calibayes.tables.sources import ArraySource
+
+if TYPE_CHECKING:
+    from calibayes.estimators.generative.estimator import GenerativeEstimator
+
+MOST_SINGLE_ROWS = 512
+"""Rows that are left out by computing the parameters again; if there are more, folds are faster."""
+HOW = "each row left out exactly"
+
+
+class Trained(NamedTuple):
+    """A closed form of all rows."""
+
+    assembly: Assembly
+    """Its model is prepared with the statistics."""
+    statistics: Trees
+    parameters: Trees
+
+
+def leave_one_out(self: GenerativeEstimator, given: LabeledTable) -> HeldOut | None:
+    """The record of training rows, each under the closed form of all other rows; None where that takes a fit for each.
+
+    It is exact for ML and MAP if nothing but sums is learned from the rows: bins, grids, pooled levels and scaled numbers are
+    not. A level that occurs in one row only is unknown where this row is left out. The only row of a class is not part of
+    the record, nor is a row without which the others cannot be fitted.
+    """
+    reader = clone(self)
+    recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
+    if not _is_additive(reader, recipe) or (given.codes < 0).any() or not given.table.n:
+        return None
+    classes = numpy_classes(self)
+    labels = given.codes if reader.class_weight is None else given.labels(classes)
+    with discarded_warnings(), one_thread():
+        found, rows = training_rows(
+            reader, given.table, labels, given.weight, reader.class_weight, fewest_classes=1
+        )
+        conversion = reader.conversion_
+        if conversion.sources or conversion.identifiers:  # found in all rows
+            return None
+        if len(rows.codes) < given.table.n or len(found) < len(classes):
+            return None
+        joint = _log_joint(recipe, rows, classes)
+    return None if joint is None else _record(recipe, given, joint)
+
+
+def _is_additive(reader: GenerativeEstimator, recipe: Recipe) -> bool:
+    """Whether the model is a closed form of sums over rows, all of them used in the training."""
+    options = recipe.options
+    if not recipe.rule.is_closed_form or isinstance(options.temperature, str):
+        return False
+    if options.validation_fraction is not None or options.start not in (None, "data"):
+        return False
+    try:
+        reader.refuse_parts_of_rows()
+    except ValueError:
+        return False
+    return True
+
+
+def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
+    """log p(x, class) of each row under the model of all others, (n, k), NaN for a row that cannot be left out."""
+    assembly = assemble(recipe, rows, classes)
+    families = assembly.model.families
+    has_ability = all(isinstance(family, LeavesOneOut) for family in families.values())
+    if not has_ability or any(encoder.data_dependence for encoder in assembly.binding.encoders.values()):
+        return None
+    columns, k = rows.encoded(assembly.binding), len(classes)
+    nothing = np.broadcast_to(0.0, len(rows.codes))
+    source = encoded_source(columns, assembly.model, rows.codes, rows.weight, nothing)
+    model, sums = accurate_sums(assembly.model, source, recipe.engine, k)
+    if sums.hidden:
+        return None
+    prepared = model.prepare(sums.statistics)
+    trained = Trained(
+        assembly._replace(model=prepared), sums.statistics, prepared.parameters(sums.statistics)
+    )
+    source, unsure = _without_single_levels(trained, source)
+    parts = recipe.engine.each(partial(_block_joint, trained), source)
+    if any(part is None for part in parts):
+        return None
+    joint = np.concatenate(parts)
+    joint[unsure] = np.nan
+    alone = np.bincount(rows.codes, minlength=k)[rows.codes] == 1
+    single = np.flatnonzero(np.isnan(joint[:, 0]) & ~alone)
+    if len(single) > MOST_SINGLE_ROWS:
+        return None
+    joint[alone] = np.nan
+    with_levels = replace(source, columns=columns)
+    for row in single:
+        joint[row] = _refitted_joint(trained, model, with_levels.take(np.array([row])))
+    return joint
+
+
+def _block_joint(trained: Trained, block: Block) -> Array | None:
+    """log p(x, class) of the rows of a block, each under the model of all other rows, (n, k)."""
+    model = trained.assembly.model
+    joint = _log_prior(model, trained.statistics[PRIOR]["count"], block)
+    for name, family in model.families.items():
+        left_out = LeftOut(trained.statistics[name], trained.parameters[name], block.labels, block.weight)
+        density = family.leave_one_out(block.columns[name], left_out)  # type: ignore[attr-defined]
+        if density is None:
+            return None
+        joint = joint + density
+    return joint
+
+
+def _log_prior(model: Product, count: Array, block: Block) -> Array:
+    """log p(class) without each row, (n, k)."""
+    prior, k = model.prior, len(count)
+    if prior.fixed is not None:
+        return np.broadcast_to(prior.parameters({"count": count})["log_probability"], (len(block.labels), k))
+    smoothed, rows = count + prior.alpha, np.arange(len(block.labels))
+    result = np.empty((len(rows), k))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result[:] = np.log(smoothed)
+        result[rows, block.labels] = np.log(smoothed[block.labels] - block.weight)
+        result -= np.log(smoothed.sum() - block.weight)[:, None]
+    return result
+
+
+def _without_single_levels(trained: Trained, source: ArraySource) -> tuple[ArraySource, Array]:
+    """The rows without levels that occur in one row only, and rows without which levels may be numbered differently.
+
+    Text that occurs in one row is no level without the row. A number may stay one: integers are levels up to the largest.
+    """
+    columns, unsure = dict(source.columns), np.zeros(source.n, dtype=bool)
+    for name, family in trained.assembly.model.families.items():
+        encoder = trained.assembly.binding.encoders[name]
+        if not isinstance(family, Recodable):
+            continue
+        if not isinstance(encoder, Levels):
+            return source, np.ones(source.n, dtype=bool)
+        counts = family.occurrences(trained.statistics[name])
+        if ((counts > 0) & (counts <= source.weight.max())).any():  # else every level is in several rows
+            once = _levels_of_one_row(columns[name], family.layout.levels)  # type: ignore[attr-defined]
+            is_text = np.array([levels.dtype.kind not in "iufb" for levels in encoder.levels])
+            unsure |= (once & ~is_text).any(axis=1)
+            columns[name] = np.where(once, -1, columns[name]).astype(columns[name].dtype)
+    return replace(source, columns=columns), unsure
+
+
+def _levels_of_one_row(codes: Array, levels: tuple[int, ...]) -> Array:
+    """Cells whose level occurs in no other row, (n, d) booleans."""
+    pairs = zip(codes.T, levels, strict=True)
+    once = [np.bincount(column[column >= 0], minlength=size) == 1 for column, size in pairs]
+    return np.asarray(np.append(np.concatenate(once), False)[cells(codes, offsets(levels))])
+
+
+def _refitted_joint(trained: Trained, model: Product, block: Block) -> Array:
+    """log p(x, class) of a single row under parameters that are computed without it, (k,); NaN if there are none."""
+    k = len(trained.assembly.classes)
+    of_row = model.structure_statistics(block, block.onehot(k) * block.weight[:, None])
+    left = subtract(trained.statistics, of_row)
+    smaller, statistics, columns = with_remaining_levels(
+        trained.assembly._replace(model=model), left, block.columns
+    )
+    try:
+        prepared = smaller.prepare(statistics)
+        parameters = prepared.parameters(statistics)
+    except (ValueError, np.linalg.LinAlgError):
+        return np.full(k, np.nan)
+    return np.asarray(prepared.log_joint(replace(block, columns=columns), parameters)[0])
+
+
+def _record(recipe: Recipe, given: LabeledTable, joint: Array) -> HeldOut | None:
+    """The record of the rows that could be left out; None if there are none."""
+    found = ~np.isnan(joint[:, 0])
+    if not found.any():
+        return None
+    if not found.all():
+        given, joint = given.only(found), joint[found]
+    log_posterior, log_density = log_normalize(joint)
+    if recipe.options.temperature != 1.0:
+        log_posterior = tempered(log_posterior, float(recipe.options.temperature))
+    return HeldOut(log_posterior, given.codes, given.weight, given.rows, HOW, log_density)

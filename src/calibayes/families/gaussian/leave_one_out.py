@@ -1,0 +1,298 @@
+"""Exact leave-one-out densities of Gaussian classes: a row subtracted from the moments of its class.
+
+A class of weight n with mean m and scatter A (the sum of squares about the mean) has, without a row x of weight w,
+
+    weight n - w,    x - mean = u n / (n - w),    scatter A - u u' n w / (n - w),    where u = x - m.
+
+The scatter of a covariance matrix changes by a matrix of rank one, so that distances follow from the Sherman-Morrison formula
+and determinants from the matrix determinant lemma.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.core.abilities import LeftOut
+from calibayes.core.protocols import Array, Arrays
+from calibayes.families.gaussian.class_centers import as_matrix, scatter
+from calibayes.families.gaussian.mean_shrinkage import AsEstimated
+from calibayes.families.gaussian.rank_one import LEAST_SHARE, LEAST_UNEXPLAINED, by_class, tied
+from calibayes.families.gaussian.shapes import (
+    Diagonal,
+    Full,
+    Plain,
+    Tied,
+    TiedDiagonal,
+    VarianceSmoothing,
+)
+from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
+from calibayes.kernels.numbers.moments import has_missing, row_blocks
+
+ROUNDING = 1e-9
+"""Weights below this share of the weight of a row that was subtracted are rounding errors of the subtraction."""
+UNSEEN = 1e-10
+"""Change of a log density that is not computed."""
+NEGLIGIBLE = 1e-8
+"""Relative change of a variance whose square is below the rounding error."""
+
+
+def leave_one_out(self: Any, columns: Array, left_out: LeftOut) -> Array | None:
+    """log p(x | class) of each row under the moments of all other rows, (n, k); see `LeavesOneOut`.
+
+    For maximum likelihood with `Diagonal`, `TiedDiagonal`, `Full` and `Tied`, and `Diagonal` with `VarianceSmoothing`.
+    """
+    has_prior = self.prior not in (None, "auto") or self.resolved is not None
+    if has_prior or type(self.means) is not AsEstimated or type(self.regularizer) not in REGULARIZERS:
+        return None
+    x = np.asarray(columns, dtype=np.float64)
+    if _have_few_known(x, left_out):
+        return None
+    by_shape = {
+        Diagonal: _independent,
+        Full: by_class,
+        Tied: tied,
+        TiedDiagonal: _tied_independent,
+    }
+    density = by_shape.get(type(self.shape))
+    is_smoothed = type(self.regularizer) is VarianceSmoothing
+    if density is None or (is_smoothed and density is not _independent):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # rows that are marked by NaN
+        parts = [density(self, x[rows], left_out.of_rows(rows)) for rows in row_blocks(*x.shape)]
+    return None if any(part is None for part in parts) else np.concatenate(parts)
+
+
+REGULARIZERS = (Plain, VarianceSmoothing)
+
+
+def _have_few_known(x: Array, left_out: LeftOut) -> bool:
+    """Whether a class has no known value in a column, or none without one of its rows: its mean is a guess then.
+
+    The only row of a class does not count: it is not left out.
+    """
+    count = left_out.statistics["count"]
+    if count.ndim == 1 or not has_missing(x):
+        return bool((count <= 0).any())
+    known, weight = ~np.isnan(x), left_out.weight[:, None]
+    is_last = count[left_out.codes] - weight <= ROUNDING * weight
+    is_only_row = (is_last | ~known).all(axis=1)
+    return bool((count <= 0).any() or (known & is_last)[~is_only_row].any())
+
+
+class Without(NamedTuple):
+    """The sums of a class without each of its rows."""
+
+    shift: Array
+    """(x - mean) of the class without the row, (n, d); NaN where a cell is missing."""
+    scatter: Array
+    """Sums of squares, (n, d)."""
+    size: Array
+    """Weight of the other rows, (n, 1) or (n, d)."""
+
+
+def _without_each(x: Array, weight: Array, mean: Array, squares: Array, size: Array) -> Without:
+    """The sums of a class of weights (1 or d,), means and scatter (d,) without each of the rows x (n, d)."""
+    u = x - mean
+    left = size - weight[:, None]
+    grown = size / left
+    return Without(u * grown, squares - u * u * (weight[:, None] * grown), left)
+
+
+def _moments(family: Any, statistics: Arrays) -> tuple[Array, Array, Array]:
+    """Means (k, d), sums of squares about them (g, ...), and weights (k, 1 or d) of the classes."""
+    mean, squares = scatter(family.shape, statistics)
+    return family.centers + mean, squares, as_matrix(statistics["count"])
+
+
+def _independent(family: Any, x: Array, left_out: LeftOut) -> Array:
+    """One variance per class and column."""
+    moments = _moments(family, left_out.statistics)
+    second = np.maximum(np.abs(left_out.statistics["second"]), np.finfo(float).tiny)
+    epsilon = _smoothing_without(family, x, left_out)
+    result = _other_classes(family, x, left_out, epsilon)
+    is_plain = not has_missing(x) and bool((left_out.weight == left_out.weight[:1]).all())
+    density = _own_density if is_plain else _own_density_of_known
+    for c, (mean, squares, size, moment) in enumerate(zip(*moments, second, strict=True)):
+        rows = np.flatnonzero(left_out.codes == c)
+        if len(rows):
+            own = OwnClass(x[rows], left_out.weight[rows], mean, squares, size, moment)
+            result[rows, c], is_lost = density(own, None if epsilon is None else epsilon[rows])
+            result[rows[is_lost]] = np.nan
+    return result
+
+
+class OwnClass(NamedTuple):
+    """Rows of one class and the moments of all of them."""
+
+    x: Array
+    """(n, d)."""
+    weight: Array
+    """(n,)."""
+    mean: Array
+    """(d,)."""
+    squares: Array
+    """Sums of squares about the mean, (d,)."""
+    size: Array
+    """Weight of the rows, (1,) or of the known cells (d,)."""
+    second: Array
+    """Sums of squares about the center, (d,)."""
+
+
+def _own_density_of_known(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
+    """Log density of the known cells of each row without the row, (n,), and whether digits were lost, (n,)."""
+    without = _without_each(own.x, own.weight, own.mean, own.squares, own.size)
+    variance = without.scatter / without.size + (0.0 if epsilon is None else epsilon[:, None])
+    is_lost = without.scatter < LEAST_SHARE * own.squares
+    is_lost |= variance < LEAST_UNEXPLAINED * own.second / without.size
+    return _sum_of_terms(without.shift**2 / variance + np.log(variance)), is_lost.any(axis=1)
+
+
+def _own_density(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
+    """The same for rows of equal weight without missing values, in fewer passes.
+
+    With V the variance if the scatter stayed the same, the variance without a row is V (1 - z), where z is u^2 times a
+    number for each column, and the squared distance is z / (1 - z) times a number for all of them.
+    """
+    weight, smoothing = own.weight[0], 0.0 if epsilon is None else epsilon[0]
+    size = np.broadcast_to(own.size, own.mean.shape)[0]
+    left = size - weight
+    variance = own.squares / left + smoothing
+    z = own.x - own.mean
+    z *= z
+    z *= weight * size / (left * left * variance)
+    ratio = 1.0 - z
+    product = _products(ratio)
+    if epsilon is not None and _matters(epsilon - smoothing, variance, product, size / weight):
+        ratio += np.multiply.outer(epsilon - smoothing, 1.0 / variance)
+        product = _products(ratio)
+    least = np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED * own.second / (left * variance))
+    is_lost = ~(product[:, 0] >= least.max()) if product.shape[1] == 1 else np.ones(len(z), dtype=bool)
+    is_lost[is_lost] = ~(ratio[is_lost] >= least).all(axis=1)
+    z /= ratio
+    distance = (size / weight) * (z @ np.ones(z.shape[1]))
+    constant = np.log(variance).sum() + z.shape[1] * LOG_TWO_PI
+    return -0.5 * (distance + np.log(product).sum(axis=1) + constant), is_lost
+
+
+def _matters(change: Array, variance: Array, product: Array, scale: float) -> bool:
+    """Whether numbers that are added to the variances of rows change a log density by more than a rounding error.
+
+    Shares 1 - z of the variances are at least their product, and squared distances at most ``scale`` over it.
+    """
+    least = float(product.min(initial=1.0))
+    if product.shape[1] > 1 or not least > LEAST_SHARE:
+        return True
+    columns = len(variance)
+    return bool(np.abs(change).max() / (variance.min() * least) * (scale / least + 1.0) * columns > UNSEEN)
+
+
+COLUMNS_AT_ONCE = 32
+"""Columns whose shares are multiplied: 1e-6 to this power is no underflow, and one logarithm is enough for all."""
+
+
+def _products(ratio: Array) -> Array:
+    """Products of up to so many columns, (n, groups)."""
+    starts = range(0, ratio.shape[1], COLUMNS_AT_ONCE)
+    groups = [ratio[:, start : start + COLUMNS_AT_ONCE] for start in starts]
+    return np.stack([_product(group) for group in groups], axis=1)
+
+
+def _product(columns: Array) -> Array:
+    """The product of each row, (n,), column by column: faster than along the rows."""
+    result = columns[:, 0].copy()
+    for column in columns.T[1:]:
+        result *= column
+    return result
+
+
+def _sum_of_terms(terms: Array) -> Array:
+    """-1/2 of the sum over known cells of squared distance plus log variance plus log 2 pi, (n,)."""
+    missing = np.isnan(terms)
+    if not missing.any():
+        return np.asarray(-0.5 * (terms.sum(axis=1) + terms.shape[1] * LOG_TWO_PI))
+    return np.asarray(-0.5 * np.where(missing, 0.0, terms + LOG_TWO_PI).sum(axis=1))
+
+
+def _other_classes(family: Any, x: Array, left_out: LeftOut, epsilon: Array | None) -> Array:
+    """Log densities with the moments of all rows, (n, k), and the variance smoothing without each row.
+
+    The smoothing hardly changes: if its square is negligible, the derivative of the log density by it is enough.
+    """
+    density = np.array(family.log_density(x, left_out.parameters))
+    if epsilon is None:
+        return density
+    mean, variance = left_out.parameters["mean"], left_out.parameters["variance"]
+    change = epsilon - family.regularizer.epsilon
+    largest = np.abs(change).max(initial=0.0) / variance.min()
+    # The derivative is at most half the sum of the squared distance and the number of columns, over the least variance.
+    distance = -2.0 * density.min(initial=0.0) - np.log(variance).sum(axis=1).min()
+    if largest * (distance + x.shape[1]) <= UNSEEN:
+        return density
+    if largest <= NEGLIGIBLE:
+        return density + change[:, None] * _slopes(x, mean, variance)
+    for c, (center, spread) in enumerate(zip(mean, variance, strict=True)):
+        moved = spread + change[:, None]
+        density[:, c] = _sum_of_terms((x - center) ** 2 / moved + np.log(moved))
+    return density
+
+
+def _slopes(x: Array, mean: Array, variance: Array) -> Array:
+    """The derivative of log densities by a number that is added to all variances, (n, k)."""
+    known = ~np.isnan(x)
+    is_complete = bool(known.all())
+    precision = 1.0 / variance
+    middle = mean.mean(axis=0)
+    centered = x - middle if is_complete else np.where(known, x - middle, 0.0)
+    about, squared = mean - middle, precision**2
+    squares = centered**2 @ squared.T - 2.0 * centered @ (about * squared).T
+    constant = about**2 * squared - precision
+    rest = constant.sum(axis=1) if is_complete else known.astype(np.float64) @ constant.T
+    return np.asarray(0.5 * (squares + rest))
+
+
+def _smoothing_without(family: Any, x: Array, left_out: LeftOut) -> Array | None:
+    """The variance smoothing without each row, (n,): a share of the largest variance of all columns; None for none."""
+    if type(family.regularizer) is Plain:
+        return None
+    sums = family.move(left_out.statistics, family.layout.center)
+    size = np.broadcast_to(as_matrix(sums["count"]).sum(axis=0), x.shape[1:])
+    mean = sums["first"].sum(axis=0) / size
+    squares = np.maximum(sums["second"].sum(axis=0) - size * mean**2, 0.0)
+    largest = int(np.argmax(squares / size))
+    variance = _variance_without(x, left_out.weight, family.layout.center + mean, squares, size, largest)
+    heaviest = np.maximum(size - left_out.weight.max(), np.finfo(float).tiny)
+    for j in np.flatnonzero(squares / heaviest >= variance.min(initial=np.inf)):
+        if j != largest:  # without a row, the largest variance may be that of another column
+            other = _variance_without(x, left_out.weight, family.layout.center + mean, squares, size, int(j))
+            variance = np.maximum(variance, other)
+    return np.asarray(family.regularizer.share * variance)
+
+
+def _variance_without(x: Array, weight: Array, mean: Array, squares: Array, size: Array, j: int) -> Array:
+    """The variance of one column in all rows without each row, (n,)."""
+    u = np.where(np.isnan(x[:, j]), 0.0, x[:, j] - mean[j])
+    left = size[j] - np.where(np.isnan(x[:, j]), 0.0, weight)
+    return np.asarray(np.maximum(squares[j] - u * u * weight * size[j] / left, 0.0) / left)
+
+
+def _tied_independent(family: Any, x: Array, left_out: LeftOut) -> Array:
+    """One variance per column."""
+    mean, squares, size = _moments(family, left_out.statistics)
+    size = np.broadcast_to(size, mean.shape)
+    known, weight = ~np.isnan(x), left_out.weight[:, None]
+    own = _without_each(
+        x, left_out.weight, mean[left_out.codes], squares[0], np.broadcast_to(size[left_out.codes], x.shape)
+    )
+    left = size.sum(axis=0) - np.where(known, weight, 0.0)
+    sums = np.where(known, own.scatter, squares[0])
+    result = np.empty((len(x), len(mean)))
+    variance = sums / left
+    for c, center in enumerate(mean):
+        moved = np.where((left_out.codes == c)[:, None], own.shift, x - center)
+        result[:, c] = _sum_of_terms(np.where(known, moved**2 / variance + np.log(variance), np.nan))
+    second = np.abs(left_out.statistics["second"][0])
+    is_lost = (sums < LEAST_SHARE * squares[0]) | (sums < LEAST_UNEXPLAINED * second)
+    result[is_lost.any(axis=1)] = np.nan
+    return result
