@@ -17,6 +17,7 @@ DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
     *("docs/scale.md", "docs/held-out.md", "docs/prediction-sets.md"),
+    *("docs/forgetting.md", "docs/privacy.md"),
 )
 MODULES = sorted(
     module.name
@@ -49,6 +50,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
         *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
         *(("docs/prediction-sets.md", 0), ("docs/prediction-sets.md", 1)),
+        *(("docs/forgetting.md", 0), ("docs/privacy.md", 0)),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from calibayes.estimators.generative.forgetting.receipt_audit import ReceiptAudit, verify_receipt
+from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.estimators.interface.trust.prediction_sets import AdaptiveScore
 
 __all__ = [
     "AdaptiveScore",
+    "ForgettingReceipt",
     "HeldOut",
+    "Privacy",
+    "PrivacyAccount",
+    "ReceiptAudit",
+    "verify_receipt",
 ]
