@@ -16,7 +16,11 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
-    *("docs/scale.md", "docs/held-out.md", "docs/prior-shift.md"),
+    "docs/scale.md",
+    "docs/held-out.md",
+    "docs/forgetting.md",
+    "docs/privacy.md",
+    "docs/prior-shift.md",
 )
 MODULES = sorted(
     module.name
@@ -48,6 +52,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
         *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
+        ("docs/forgetting.md", 0),
+        ("docs/privacy.md", 0),
         ("docs/prior-shift.md", 0),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),

@@ -26,6 +26,8 @@ from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
 from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.estimators.interface.trust.prior_shift import PriorShift
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
@@ -66,6 +68,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
+        *(ForgettingReceipt, Privacy, PrivacyAccount),
         PriorShift,
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),

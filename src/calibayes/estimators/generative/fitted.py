@@ -15,6 +15,8 @@ from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.estimators.interface.fitted_state import verify_classes
+from calibayes.estimators.interface.privacy.account import PrivacyAccount
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted
@@ -65,6 +67,10 @@ class Fitted:
         Further results of training, by name.
     kept : KeptSums or None
         Counts of the values of columns whose encoding depends on the training rows (``keep_summary``).
+    receipts : tuple of ForgettingReceipt
+        Records of removals of rows, the first one first.
+    privacy : PrivacyAccount or None
+        What a differentially private training has spent.
     """
 
     classes: Array
@@ -85,6 +91,8 @@ class Fitted:
     schema: Schema | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     kept: KeptSums | None = None
+    receipts: tuple[ForgettingReceipt, ...] = ()
+    privacy: PrivacyAccount | None = None
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""

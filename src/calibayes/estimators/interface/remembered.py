@@ -48,11 +48,16 @@ def _remembering_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     def remembered(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         with _inner():
             fitted = fit(self, X, y, sample_weight)
-        if not _is_inner.get():
+        if not _is_inner.get() and not is_private(self):
             vars(self)[TRAINING] = TrainingReference(X, y, sample_weight)
         return fitted
 
     return remembered
+
+
+def is_private(model: Any) -> bool:
+    """Whether an estimator is to be trained with differential privacy, so that nothing may refer to its rows."""
+    return getattr(getattr(model, "training", None), "privacy", None) is not None
 
 
 def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ from calibayes.estimators.interface.input import read_table
 from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, remembered_rows
+from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, is_private, remembered_rows
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
 from calibayes.kernels.posterior.logspace import log_normalize
@@ -176,6 +176,11 @@ def predicted(model: Any, given: LabeledTable) -> HeldOut:
 
 def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     """The record of training rows, each of them under a model that was trained without it."""
+    if is_private(model):
+        raise ValueError(
+            "a record of training rows would be in the model without noise: give a private model rows that were not used in "
+            "training, model.with_held_out(X, y)"
+        )
     exact = None if cv is not None else model.leave_one_out(given)
     if exact is not None:
         return exact  # type: ignore[no-any-return]
