@@ -1,5 +1,7 @@
 """`drift`: false alarms at the stated rate, the three kinds told apart, and the columns that moved."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -135,3 +137,14 @@ def test_few_rows_and_models_without_training_rows_are_refused(model, rng):
         model.drift(drawn(30, rng)[0], alpha=2)
     with pytest.raises(ValueError, match="drift needs rows"):
         model.with_priors([0.2, 0.3, 0.5]).drift(drawn(30, rng)[0])
+
+
+def test_equal_densities_that_differ_in_rounding_are_equal(rng):
+    """Sums over many columns of levels differ in the last digits with the number of rows that are computed at once."""
+    X, y = np.repeat(rng.integers(0, 2, (700, 1)), 60, axis=1).astype(str), rng.integers(0, 2, 700)
+    trained = cb.CategoricalNB(rule="ml").fit(X[:300], y[:300])
+    trained.drift(X[300:])
+    reference = trained.drift_reference_
+    noisy = replace(reference, log_density=reference.log_density + 1e-12)
+    vars(trained)["drift_reference_"] = noisy
+    assert trained.drift(X[300:]).x > 0.05

@@ -17,6 +17,8 @@ from calibayes.tables.table import Table
 ENOUGH = 50
 """Held-out rows with the same missing values, for a row to be compared with these alone."""
 
+DIGITS = 6
+"""Decimals of log densities that are compared."""
 UNREAD = 1e-12
 """Difference of log densities below which a cell was not read by the model."""
 
@@ -88,8 +90,8 @@ def conformal(old: Array, weight: Array, new: Array) -> Array:
 
 
 def densities(model: Any, table: Table) -> Array:
-    """log p(x), (n,)."""
-    return np.asarray(on_numpy(model.score_samples(table)), dtype=np.float64)
+    """log p(x), (n,), rounded: equal rows may differ in the last digits if they are computed beside other rows."""
+    return np.round(np.asarray(on_numpy(model.score_samples(table)), dtype=np.float64), DIGITS)
 
 
 def cell_scores(model: Any, table: Table, log_density: Array) -> Array:
@@ -103,6 +105,7 @@ def cell_scores(model: Any, table: Table, log_density: Array) -> Array:
             difference = log_density - densities(model, without_column(table, j))
         except ValueError:  # of a family that cannot model missing values
             continue
+        difference = np.round(difference, DIGITS)
         is_unseen = (np.abs(difference) < UNREAD) & (not table.is_numeric(j))
         scores[:, j] = np.where(is_unseen, -np.inf, difference)
     return np.where(known_cells(table), scores, np.nan)

@@ -11,6 +11,7 @@ from calibayes.estimators.interface.device_input import numpy_classes, on_numpy
 from calibayes.estimators.interface.input import new_table
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.remembered import DRIFT, remembered_rows
+from calibayes.estimators.interface.trust.cell_scores import DIGITS, densities
 from calibayes.estimators.interface.trust.column_cells import DriftReference, compared_columns
 from calibayes.estimators.interface.trust.drift_report import ColumnDrift, Drift
 from calibayes.estimators.interface.trust.held_out import drift_reference, labeled_table
@@ -110,8 +111,8 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
-    new = np.asarray(on_numpy(model.score_samples(table)))
-    both = np.nan_to_num(np.concatenate([reference.log_density, new]))
+    both = np.concatenate([np.round(reference.log_density, DIGITS), densities(model, table)])
+    both = np.nan_to_num(both)
     cuts = np.unique(np.quantile(both, np.arange(1, DENSITY_CELLS) / DENSITY_CELLS, method="inverted_cdf"))
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
