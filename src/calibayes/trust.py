@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.questionnaire import Questionnaire
+from calibayes.estimators.interface.trust.questions import Questions
 
 __all__ = [
     "HeldOut",
+    "Questionnaire",
+    "Questions",
 ]

@@ -21,6 +21,7 @@ from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
+from calibayes.estimators.generative.unknown_cells import cells_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.input import TrainingRows, new_table, set_training_table
@@ -121,8 +122,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.reads_sparse
+        tags.input_tags.allow_nan, tags.input_tags.sparse = True, self.reads_sparse
         tags.array_api_support = self.runs_on_device
         return tags
 
@@ -189,6 +189,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
     verify = attributes.verify_attributes
+    unknown_cells = cells_of
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------
@@ -238,8 +239,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        fitted = self._learned()
-        return self.holding(with_priors(fitted, class_probabilities(priors, fitted.classes)))
+        return self.holding(with_priors(self._learned(), class_probabilities(priors, self.fitted_.classes)))
 
     def marginals(self, X: Any) -> Marginals:
         """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
