@@ -8,7 +8,7 @@ python check.py --no-compiler       a smoke test after an installation without a
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
 python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
-python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis)
+python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
@@ -20,7 +20,8 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,6 +30,8 @@ ROOT = Path(__file__).parent
 PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "-n", "auto", "--dist=loadgroup"]
 TORCH = "torch==2.13.0"
+TOGETHER = 2
+"""Steps of a group that run at the same time."""
 QUICK_TESTS = [
     "tests/laws/test_families.py",
     "tests/laws/test_laws.py",
@@ -57,18 +60,24 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "speed", "accuracy")
+    for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "accuracy")
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
 BENCHMARKS += [
     Step(f"benchmark {name}", [PYTHON, "-m", f"benchmarks.scale.{name}", "--quick"])
     for name in ("streaming", "dask_speed")
 ]
+SPEED = [Step("benchmark speed", [PYTHON, "benchmarks/speed.py", "--quick"])]
+"""Compares times, so nothing runs beside it."""
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
 FUZZ_TESTS = ["tests/contract/test_any_table.py", "-k=any_table_ends"]
-FUZZ = [Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"})]
+KILL_TESTS = ["tests/files/test_interrupted_saves.py", "-k=killed"]
+FUZZ = [
+    Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"}),
+    Step("killed processes", [*PYTEST, *KILL_TESTS], {"CALIBAYES_KILLS": "400"}),
+]
 FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
@@ -144,16 +153,17 @@ def torch_steps() -> list[Step]:
     ]
 
 
-def steps(quick: bool, pytest_arguments: list[str]) -> list[Step]:
-    """Steps of the quick or of the full check, in order."""
+def groups(quick: bool, pytest_arguments: list[str]) -> list[list[Step]]:
+    """Groups of steps of the quick or of the full check, in order; the steps of a group run two at a time."""
     if quick:
-        return [*STATIC, Step("quick tests", [*PYTEST, *QUICK_TESTS, *pytest_arguments])]
-    return [*STATIC, Step("tests", [*PYTEST, *pytest_arguments]), *BENCHMARKS, *EXPERIMENTS]
+        return [STATIC, [Step("quick tests", [*PYTEST, *QUICK_TESTS, *pytest_arguments])]]
+    # The type check takes one processor most of a minute; benchmarks and experiments use the other one.
+    return [STATIC + BENCHMARKS + EXPERIMENTS, [Step("tests", [*PYTEST, *pytest_arguments])], SPEED]
 
 
-def chosen_steps(options: argparse.Namespace) -> list[Step]:
-    """Steps of the check that the options name."""
-    special = {
+def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
+    """Steps of the check that the options name, in groups that run one after the other."""
+    special: dict[str, Callable[[], list[Step]]] = {
         "oldest": oldest_steps,
         "newest": newest_steps,
         "no_compiler": no_compiler_steps,
@@ -164,22 +174,72 @@ def chosen_steps(options: argparse.Namespace) -> list[Step]:
     }
     for name, make in special.items():
         if getattr(options, name):
-            return make()
-    return python_steps(options.python) if options.python else steps(options.quick, options.pytest_arguments)
+            return [[step] for step in make()]
+    if options.python:
+        return [[step] for step in python_steps(options.python)]
+    return groups(options.quick, options.pytest_arguments)
 
 
-def run(step: Step) -> int:
-    """Run a step, print how long it took and, if it failed, its command; return its exit status."""
-    print(f"== {step.name}", flush=True)
+class Ended(NamedTuple):
+    """How a step ended."""
+
+    step: Step
+    status: int
+    seconds: float
+    output: str = ""
+    """What it printed, if that was kept."""
+
+
+def run(step: Step, keep: bool = False) -> Ended:
+    """Run a step; what it prints is kept or appears at once."""
     begin = time.perf_counter()
     environment = {**os.environ, **step.variables}
-    status = subprocess.run(step.command, cwd=ROOT, env=environment, check=False).returncode
-    seconds = time.perf_counter() - begin
-    print(f"== {step.name}: {'failed after ' if status else ''}{seconds:.1f} s", flush=True)
-    if status:
+    done = subprocess.run(
+        step.command,
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE if keep else None,
+        stderr=subprocess.STDOUT if keep else None,
+    )
+    return Ended(step, done.returncode, time.perf_counter() - begin, done.stdout or "")
+
+
+def report(ended: Ended) -> None:
+    """Print how long a step took and, if it failed, its command."""
+    step = ended.step
+    print(f"== {step.name}: {'failed after ' if ended.status else ''}{ended.seconds:.1f} s", flush=True)
+    if ended.status:
         settings = [f"{name}={value}" for name, value in step.variables.items()]
         print(f"== To run this step again:\n{shlex.join([*settings, *step.command])}", flush=True)
-    return status
+
+
+def run_alone(step: Step) -> int:
+    """Run a step; return its exit status."""
+    print(f"== {step.name}", flush=True)
+    ended = run(step)
+    report(ended)
+    return ended.status
+
+
+def run_together(steps: list[Step]) -> int:
+    """Run steps two at a time; what one has printed is shown when it has ended. Returns the first status that is not 0.
+
+    After a failure no further step begins; one that runs already ends, and is shown, too.
+    """
+    failed, left, running = 0, list(steps), set[Future[Ended]]()
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        while running or (left and not failed):
+            while left and not failed and len(running) < TOGETHER:
+                running.add(pool.submit(run, left.pop(0), keep=True))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for ended in (future.result() for future in done):
+                print(f"== {ended.step.name}\n{ended.output}", end="", flush=True)
+                report(ended)
+                failed = failed or ended.status
+    return failed
 
 
 def main() -> int:
@@ -202,9 +262,8 @@ def main() -> int:
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     begin = time.perf_counter()
-    chosen = chosen_steps(options)
-    for step in chosen:
-        if status := run(step):
+    for group in chosen_groups(options):
+        if status := run_alone(group[0]) if len(group) == 1 else run_together(group):
             return status
     print(f"== all checks passed in {time.perf_counter() - begin:.0f} s", flush=True)
     return 0

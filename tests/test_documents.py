@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
-    *("docs/scale.md", "docs/questions.md", "docs/fairness.md"),
+    *("docs/scale.md", "docs/held-out.md"),
+    *("docs/questions.md", "docs/fairness.md"),
 )
 MODULES = sorted(
     module.name
@@ -47,6 +48,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
+        *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
         *(("docs/questions.md", number) for number in range(3)),
         ("docs/fairness.md", 0),
     ],

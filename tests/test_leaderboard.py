@@ -28,6 +28,7 @@ def board(monkeypatch):
         tuning,
     )
 
+    monkeypatch.setattr(elo, "DRAWS", 40)
     modules = (columns, curve, elo, log, measure, models, page, results, run, standings, tables, tuning)
     return {module.__name__.rpartition(".")[2]: module for module in modules}
 

@@ -22,7 +22,7 @@ from tests.contract.kept_tables import KEPT
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.seeds import SEED
 
-EXAMPLES = int(os.environ.get("CALIBAYES_TABLES", "60"))
+EXAMPLES = int(os.environ.get("CALIBAYES_TABLES", "20"))
 CLASSIFIERS = [estimator for estimator in ESTIMATORS if hasattr(estimator, "predict_proba")]
 ANY_TABLE = st.one_of(tables(), tables(themes=["numbers", "counts"], missing=False))
 PASSES = 8

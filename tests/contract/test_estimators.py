@@ -21,12 +21,18 @@ from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.learn import LastState
 from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array
+from calibayes.tables.sources import ArraySource, ConsecutiveRows
 from tests.contract.tables import table
 from tests.contract.test_scikit_learn import ADDITIVE, GENERATIVE, ITERATIVE, nothing_hidden
 
 
 def assert_same_trees(left, right, tolerance=1e-10):
     map_leaves(lambda a, b: assert_allclose(a, b, rtol=tolerance, atol=tolerance), left, right)
+
+
+def blocks_of_90_rows(source):
+    """Loaders of several blocks, whose sums threads compute at the same time, also of a small table."""
+    return [ConsecutiveRows(source, first, first + 90) for first in range(0, source.n, 90)]
 
 
 SHAPED = cb.NaiveBayes | cb.KernelNB | cb.TreeAugmentedNB | cb.KDependenceBayes | cb.AODE
@@ -104,18 +110,18 @@ class TestEveryEstimator:
 @pytest.mark.parametrize("estimator", ITERATIVE, **IDS)
 class TestEveryIterativeEstimator:
     @pytest.mark.parametrize("rule", ["ml", "rc", RC(step=0.1), GDT(lam=0.3)])
-    def test_number_of_jobs_leaves_no_trace(self, estimator, rule):
-        X, y = table(3000)
-        big = np.tile(X, (1, 60)) + np.repeat(np.arange(60), 5)  # several blocks
-        big = big[:, :: 7 if isinstance(estimator, cb.QuadraticDiscriminantAnalysis) else 1]
+    def test_number_of_jobs_leaves_no_trace(self, estimator, rule, monkeypatch):
+        monkeypatch.setattr(ArraySource, "parts", blocks_of_90_rows)
+        X, y = table(500)
+        doubled = np.tile(X, (1, 2)) + np.repeat(np.arange(2), 5)
         watched = cb.TrainingOptions(
             callbacks=[lambda progress: None]
         )  # a closed form has a history only then
         options = {"rule": rule, "max_iter": 3, "stop": None, "training": watched}
         if hasattr(estimator, "prior") and not hasattr(estimator, "alpha"):
             options["prior"] = cb.families.NormalInverseWishart()
-        one = clone(estimator).set_params(n_jobs=1, **options).fit(big, y)
-        two = clone(estimator).set_params(n_jobs=2, **options).fit(big, y)
+        one = clone(estimator).set_params(n_jobs=1, **options).fit(doubled, y)
+        two = clone(estimator).set_params(n_jobs=2, **options).fit(doubled, y)
         map_leaves(assert_array_equal, one.parameters_, two.parameters_)
         assert_array_equal(one.history_["log_loss"], two.history_["log_loss"])
 

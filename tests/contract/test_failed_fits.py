@@ -5,6 +5,7 @@ import inspect
 import sys
 import warnings
 from contextlib import contextmanager, suppress
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,8 +28,20 @@ def table(seed):
 GOOD, OTHER = table(0), table(1)
 
 
+@cache
+def fitted_once(number):
+    return copy.deepcopy(ESTIMATORS[number]).fit(*GOOD)
+
+
 def fitted(estimator):
-    return copy.deepcopy(estimator).fit(*GOOD)
+    """A fitted model of its own, which holds the same objects as other ones of the estimator."""
+    return holding_the_same(fitted_once(ESTIMATORS.index(estimator)))
+
+
+def holding_the_same(model):
+    other = copy.copy(model)
+    other.__dict__ = dict(vars(model))
+    return other
 
 
 def outputs(model):
@@ -97,8 +110,7 @@ def test_bad_parameters(estimator):
     """Each parameter in turn has a value that no parameter accepts; a fit that does not use it may succeed."""
     model, refused = fitted(estimator), []
     for name in estimator.get_params(deep=False):
-        tried = copy.copy(model)
-        tried.__dict__ = dict(vars(model))
+        tried = holding_the_same(model)
         with unchanged(tried):
             if not fails(tried.set_params(**{name: -9.5})):
                 tried.__dict__ = dict(vars(model))
@@ -163,8 +175,7 @@ def test_warnings_that_are_errors(estimator):
     X, y = OTHER[0].copy(), np.where(np.arange(60) == 0, 2, OTHER[1] % 2)
     X[:, 2] = 3.0
     model = fitted(estimator)
-    tried = copy.copy(model)
-    tried.__dict__ = dict(vars(model))
+    tried = holding_the_same(model)
     with unchanged(tried), warnings.catch_warnings(action="error"):
         try:
             tried.fit(X, y)

@@ -209,7 +209,9 @@ def test_models_of_any_table_pass(estimator):
     """Random tables of all kinds, trained by any rule (see `test_any_table`)."""
 
     @seed(f"{SEED} {estimator}")
-    @settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(
+        max_examples=max(EXAMPLES // 4, 10), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     @given(st.sampled_from(variants(estimator)), ANY_TABLE)
     def check(variant, random_table):
         model = fitted_or_none(lambda: clone(variant).fit(random_table.training, random_table.labels))

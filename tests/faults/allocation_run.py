@@ -25,8 +25,8 @@ from tests.kernels.native_cases import CASES
 
 LIBRARY = ctypes.CDLL(None)
 ROWS = 20
-CASES_PER_KERNEL = 12
-FAILURES_PER_FIT = 5
+CASES_PER_KERNEL = 8
+FAILURES_PER_FIT = 3
 MOST = 2_000
 """More allocations than any call makes."""
 

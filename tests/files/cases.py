@@ -26,14 +26,15 @@ N = 90
 
 
 class ModelCase(NamedTuple):
-    """A model to fit, and its table."""
+    """A model to fit, its table, and what is made of the fitted model: model, X, y -> model."""
 
     estimator: Any
     table: Callable[[], tuple[Any, Any]]
+    changed: Callable[[Any, Any, Any], Any] = lambda model, X, y: model
 
     def fitted(self):
         X, y = self.table()
-        return deepcopy(self.estimator).fit(X, y), X
+        return self.changed(deepcopy(self.estimator).fit(X, y), X, y), X
 
 
 def counts(labels=(0, 1, 2)):

@@ -13,7 +13,8 @@ from tests.faults.file_operations import Interrupted, failing
 from tests.files.sample_models import sample
 from tests.seeds import generator
 
-KILLS = 100
+KILLS = int(os.environ.get("CALIBAYES_KILLS", "40"))
+"""`check.py --fuzz` kills more often."""
 OLD, NEW = "PosteriorMixture", "GaussianNB"
 MOST = 100
 """More operations than one call of save makes."""

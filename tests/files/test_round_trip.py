@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +10,10 @@ import pytest
 import calibayes as cb
 from tests.files.cases import CASES, assert_same_bits, outputs
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.xdist_group("round trip"),  # in one process, which fits each model once
+]
 every_case = pytest.mark.parametrize("name", CASES)
 
 READ_ALL = """
@@ -26,11 +30,17 @@ print("same")
 """
 
 
+@cache
+def fitted(name):
+    """A fitted model and its rows; saving does not change it."""
+    return CASES[name].fitted()
+
+
 @every_case
 def test_bits(name, tmp_path):
     """The loaded model computes the same, and gives the same file: nothing is lost, added or reordered."""
     first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
-    model, X = CASES[name].fitted()
+    model, X = fitted(name)
     cb.save(model, first)
     loaded = cb.load(first)
     assert_same_bits(outputs(loaded, X), outputs(model, X))
@@ -41,10 +51,10 @@ def test_bits(name, tmp_path):
 
 
 def test_new_process(tmp_path):
-    for number, (name, case) in enumerate(CASES.items()):
+    for number, name in enumerate(CASES):
         folder = tmp_path / str(number)
         folder.mkdir()
-        model, X = case.fitted()
+        model, X = fitted(name)
         cb.save(model, folder / "model.safetensors")
         (folder / "name").write_text(name)
         np.savez(folder / "outputs.npz", **outputs(model, X))

@@ -101,6 +101,9 @@ CASES = {
     "counts of values": ModelCase(
         cb.NaiveBayes(rule="ml", max_levels=2, training=cb.TrainingOptions(keep_summary=True)), mixed
     ),
+    "record of held-out rows": ModelCase(
+        cb.GaussianNB(), counts, lambda model, X, y: model.with_held_out(X, y, cv=2)
+    ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts
     ),

@@ -63,7 +63,8 @@ def write_case(folder, name, case):
     """Fit a model to a stored table, and write its file and its predictions."""
     X, y = (part[:MOST_ROWS] for part in case.table())
     stored = _stored_table(folder / f"{case.table.__name__}.json", X)
-    model = deepcopy(case.estimator).fit(table_from_json(stored), y)
+    X = table_from_json(stored)
+    model = case.changed(deepcopy(case.estimator).fit(X, y), X, y)
     method = next(method for method in METHODS if hasattr(model, method))
     file = file_name(name)
     calibayes.save(model, folder / f"{file}.safetensors")

@@ -25,10 +25,15 @@ class Case:
     make: Callable[[np.random.Generator, int, int, int], Iterator[tuple[Any, ...]]]
 
 
+MANY_LEVELS = 40
+"""Columns that may have hundreds of levels; further ones have few, so that the tables of wide rows stay small."""
+
+
 def level_codes(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[Any, Any]]:
     """Codes (n, d) of every type, with and without missing values, beyond the levels, not contiguous; and first cells."""
     for most in (1, 2, 5, 9, 300):
         levels = rng.integers(1, most + 1, size=d)
+        levels[MANY_LEVELS:] = np.minimum(levels[MANY_LEVELS:], 9)
         plain = rng.integers(0, levels, size=(n, d))
         first = counts.offsets(tuple(levels.tolist()))
         for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):

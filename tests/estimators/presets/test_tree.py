@@ -11,7 +11,9 @@ import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_penguins
 from calibayes.encoders import AdaptiveBins, ByColumnType, Levels
+from calibayes.estimators.presets import tree_columns
 from calibayes.families import AllEdges, InCells, InformativeEdges, SignificantEdges, Tree, TreeCovariance
+from calibayes.families.tree import structures
 from calibayes.plots import plot_tree
 from calibayes.tables.summaries import summary_of
 from calibayes.tables.table import Table
@@ -269,9 +271,12 @@ class TestBadInput:
         assert "id" not in {name for edge in model.edges_ for name in edge[:2]}
         assert model.score(X, y) > 0.6
 
-    def test_too_many_pairs_are_refused_by_the_family_and_reduced_by_the_estimator(self):
+    def test_too_many_pairs_are_refused_by_the_family_and_reduced_by_the_estimator(self, monkeypatch):
+        for module in (structures, tree_columns):
+            monkeypatch.setattr(module, "LARGEST_TABLES", 2**22)
+        monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (100, 60, 20))
         rng = np.random.default_rng(0)
-        X, y = rng.integers(0, 90, size=(500, 300)).astype(str).astype(object), np.arange(500) % 2
+        X, y = rng.integers(0, 30, size=(500, 120)).astype(str).astype(object), np.arange(500) % 2
         tree = [("tree", Tree(), slice(None), Levels())]
         with pytest.raises(ValueError, match="fewer bins, pooled levels or a smaller max_cells help"):
             cb.GenerativeClassifier(families=tree, rule="ml").fit(X, y)
