@@ -17,7 +17,7 @@ DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
     *("docs/scale.md", "docs/held-out.md"),
-    *("docs/questions.md", "docs/fairness.md"),
+    *("docs/questions.md", "docs/fairness.md", "docs/influence.md"),
 )
 MODULES = sorted(
     module.name
@@ -50,7 +50,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
         *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
         *(("docs/questions.md", number) for number in range(3)),
-        ("docs/fairness.md", 0),
+        *(("docs/fairness.md", 0), ("docs/influence.md", 0), ("docs/influence.md", 1)),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

@@ -8,12 +8,14 @@ from calibayes.estimators.interface.trust.fairness import (
     fair_thresholds,
 )
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.influence import Influence
 from calibayes.estimators.interface.trust.questionnaire import Questionnaire
 from calibayes.estimators.interface.trust.questions import Questions
 
 __all__ = [
     "FairDecisions",
     "HeldOut",
+    "Influence",
     "Questionnaire",
     "Questions",
     "UncertainRatesWarning",

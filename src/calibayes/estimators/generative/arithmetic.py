@@ -86,7 +86,12 @@ def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
             "rows with something hidden (components of a mixture, missing values under a full covariance) "
             "have no additive statistics and cannot be removed"
         )
-    return fitted.closed_form(_difference(fitted, removed.statistics))
+    return closed_form_without(fitted, removed.statistics)
+
+
+def closed_form_without(fitted: Fitted, removed: Trees) -> Fitted:
+    """The closed form without the sums of some rows. Raises ValueError if these cannot have been part of the training."""
+    return fitted.closed_form(_difference(fitted, removed))
 
 
 def require_additive(fitted: Fitted) -> None:

@@ -20,6 +20,7 @@ from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAtt
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted, with_priors
+from calibayes.estimators.generative.influence import influence
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.generative.unknown_cells import cells_of
 from calibayes.estimators.interface import device_input, parameters
@@ -163,15 +164,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
             self.refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else copy.copy(self)
-            known, rows = self._rows(
-                reader,
-                X,
-                y,
-                sample_weight,
-                unlabeled=recipe.rule.uses_unlabeled,
-                classes=known_classes(classes, before),
-                reset=before is None,
-            )
+            options = {"classes": known_classes(classes, before), "reset": before is None}
+            options["unlabeled"] = recipe.rule.uses_unlabeled
+            known, rows = self._rows(reader, X, y, sample_weight, **options)
             fitted = update(before, recipe, known, rows)
         seen = reader.training_table_ if before is None else self.training_table_ + rows.described()
         return adopt(self, {**vars(reader), "fitted_": fitted, "training_table_": seen})
@@ -190,6 +185,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     verify = attributes.verify_attributes
     unknown_cells = cells_of
+    influence = influence
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------

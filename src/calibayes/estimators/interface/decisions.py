@@ -16,7 +16,7 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import held_out
+from calibayes.estimators.interface.trust import held_out, influence
 from calibayes.estimators.interface.trust import questions as unknown
 from calibayes.kernels.dispatch import on_host
 
@@ -100,6 +100,7 @@ class Decisions:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
         return None
 
+    influence = influence.influence
     questions = unknown.questions
 
     def unknown_cells(self, X: Any) -> unknown.UnknownCells:
