@@ -146,7 +146,7 @@ def draw(results):
     for chosen, label in ((slice(PERMUTED), "labels permuted"), (slice(PERMUTED, None), "other groups")):
         scaled = [(r.refitted[chosen], r.approximate[chosen]) / np.abs(r.refitted).max() for r in results]
         x, y = np.concatenate(scaled, axis=1)
-        axes.plot(x, y, "o", markersize=3, label=label)
+        axes.plot(x, y, "o", markersize=3, label=label, rasterized=True)
     axes.set(
         xlabel="change of log loss in a fit without the group",
         ylabel="influence",
@@ -157,7 +157,7 @@ def draw(results):
         f"RC, {GROUPS} groups of {len(results)} tables, in units of the table's largest change", fontsize=9
     )
     axes.legend(frameon=False)
-    figure.savefig(PICTURE, metadata={"Date": None})
+    figure.savefig(PICTURE, metadata={"Date": None}, dpi=150)
 
 
 def report(results):
