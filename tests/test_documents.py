@@ -16,7 +16,13 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/explanations.md", "docs/scikit-learn.md"),
     *("docs/saved-models.md", "docs/format.md", "docs/checkpoints.md", "docs/federated.md"),
-    *("docs/scale.md", "docs/held-out.md"),
+    "docs/scale.md",
+    "docs/held-out.md",
+    "docs/forgetting.md",
+    "docs/privacy.md",
+    "docs/prior-shift.md",
+    "docs/prediction-sets.md",
+    "docs/drift.md",
     *("docs/questions.md", "docs/fairness.md", "docs/influence.md"),
 )
 MODULES = sorted(
@@ -49,6 +55,13 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
         *(("docs/held-out.md", 0), ("docs/held-out.md", 1)),
+        ("docs/forgetting.md", 0),
+        ("docs/privacy.md", 0),
+        ("docs/prior-shift.md", 0),
+        ("docs/prediction-sets.md", 0),
+        ("docs/prediction-sets.md", 1),
+        ("docs/drift.md", 0),
+        ("docs/drift.md", 1),
         *(("docs/questions.md", number) for number in range(3)),
         *(("docs/fairness.md", 0), ("docs/influence.md", 0), ("docs/influence.md", 1)),
     ],

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import calibayes as cb
 from calibayes.estimators.interface import pickles
-from calibayes.estimators.interface.remembered import TRAINING
+from calibayes.estimators.interface.remembered import PROCESS_ONLY
 from tests.contract.test_failed_fits import GOOD, outputs
 from tests.contract.test_scikit_learn import ESTIMATORS
 
@@ -67,7 +67,7 @@ def loaded(data):
 
 
 def assert_same(left, right):
-    assert vars(left).keys() - {TRAINING} == vars(right).keys() - {TRAINING}
+    assert vars(left).keys() - {*PROCESS_ONLY} == vars(right).keys() - {*PROCESS_ONLY}
     assert repr(left.get_params()) == repr(right.get_params())
     left, right = outputs(left), outputs(right)
     assert left.keys() == right.keys()

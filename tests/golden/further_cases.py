@@ -1,5 +1,7 @@
 """Models with objects that no case of `tests.files.cases` has, so that the golden files hold every class of the registry."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pandas as pd
 from sklearn.covariance import OAS
@@ -18,6 +20,7 @@ from calibayes.dependence import (
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
 from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere
+from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
 
 
@@ -103,6 +106,26 @@ CASES = {
     ),
     "record of held-out rows": ModelCase(
         cb.GaussianNB(), counts, lambda model, X, y: model.with_held_out(X, y, cv=2)
+    ),
+    "receipt of forgotten rows": ModelCase(
+        cb.GaussianNB(max_iter=5),
+        counts,
+        lambda model, X, y: model.forget(X[:3], y[:3], date=datetime(2025, 3, 1, tzinfo=UTC)),
+    ),
+    "privacy": ModelCase(
+        cb.GaussianNB(
+            rule="ml",
+            training=cb.TrainingOptions(
+                privacy=Privacy(5.0, 1e-6, classes=[0, 1, 2], bounds=(0, 10), seed=0)
+            ),
+        ),
+        counts,
+    ),
+    "adapted class frequencies": ModelCase(
+        cb.GaussianNB(), counts, lambda model, X, y: model.adapt_priors(X[y != 0], bootstrap=20)
+    ),
+    "references of surprise and drift": ModelCase(
+        cb.NaiveBayes(rule="ml"), gappy, lambda model, X, y: model.with_held_out(X, y, cv=2)
     ),
     "significant pairs": ModelCase(
         cb.LogDensityFeatures(measure=HSIC(), selection=SignificantPairs(0.5, benjamini_hochberg)), counts

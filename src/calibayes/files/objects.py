@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from calibayes.engines import is_distributed
 from calibayes.estimators.interface.parameters import HOME, adopt
-from calibayes.estimators.interface.remembered import TRAINING
+from calibayes.estimators.interface.remembered import PROCESS_ONLY
 from calibayes.files import scikit_learn
 from calibayes.files.pandas_values import PANDAS_VALUES
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES, EstimatorEntry
@@ -27,7 +27,7 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
         parameters = BaseEstimator.get_params(model, deep=False)
         attributes = {name: value for name, value in vars(model).items() if name not in parameters}
         attributes.pop(HOME, None)  # the arrays of a model file are NumPy's
-        attributes.pop(TRAINING, None)
+        attributes = {name: value for name, value in attributes.items() if name not in PROCESS_ONLY}
         settings = scikit_learn.pop_settings(attributes)
         unknown = [name for name in attributes if name not in {**entry.attributes, **entry.optional}]
         if unknown:

@@ -26,7 +26,12 @@ from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
 from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
+from calibayes.estimators.interface.trust.cell_scores import SurpriseReference
+from calibayes.estimators.interface.trust.column_cells import ColumnCells, DriftReference
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prior_shift import PriorShift
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.joint_kernel.density import JointDensity
 from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
@@ -65,6 +70,9 @@ VALUES: Final[Mapping[str, type]] = {
         *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
         *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
         *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
+        *(ForgettingReceipt, Privacy, PrivacyAccount),
+        PriorShift,
+        *(ColumnCells, DriftReference, SurpriseReference),
         # tables and encoders
         *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
         *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
@@ -113,7 +121,18 @@ class EstimatorEntry:
     """Parameters that name files of the machine of the training: a model file does not hold them."""
 
 
-_NAMES = {"feature_names_in_": np.ndarray, "held_out_": HeldOut}
+_ADAPTED = {
+    "adapted_priors_": np.ndarray,
+    "adapted_priors_interval_": np.ndarray,
+    "prior_shift_": PriorShift,
+}
+_NAMES = {
+    "feature_names_in_": np.ndarray,
+    "held_out_": HeldOut,
+    "drift_reference_": DriftReference,
+    "surprise_reference_": SurpriseReference,
+    **_ADAPTED,
+}
 """Attributes of some fitted models."""
 _TABLE = {"n_features_in_": int, "training_table_": TrainingTable}
 _COLUMNS = {**_TABLE, "conversion_": ColumnConversion}

@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.families import Gaussian, TreeCovariance
+from calibayes.trust import verify_receipt
 from tests.contract.tables import gappy, table
 from tests.contract.test_scikit_learn import ADDITIVE, nothing_hidden
 from tests.seeds import generator
@@ -152,8 +153,8 @@ class TestWhatIsNoSum:
         ]
         with pytest.raises(ValueError, match="the model is no sum over rows"):
             models[0].merge(models[1])
-        with pytest.raises(ValueError, match="the model is no sum over rows"):
-            models[0].forget(X[:5], y[:5])
+        left = models[0].forget(X[:5], y[:5])  # no sum: trained on the rows that remain
+        assert verify_receipt(left.forgetting_receipt_, left, remaining=(X[5:150], y[5:150])).passed
         whole = ~np.isnan(X).any(axis=1)
         with pytest.raises(ValueError, match="have no additive statistics and cannot be removed"):
             cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X[whole], y[whole]).forget(X[:5], y[:5])

@@ -28,9 +28,11 @@ from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import forget_rows
+from calibayes.estimators.interface.remembered import OUT_OF_FOLD, forget_rows
 from calibayes.estimators.interface.splits import divided
 from calibayes.estimators.interface.streams.streaming import in_memory_and_beyond, weighted
+from calibayes.estimators.interface.trust.held_out import keep_shifted
+from calibayes.estimators.interface.trust.prior_shift import forget_adaptation
 from calibayes.families import ClassPrior
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.tables.conversion import IDENTIFIER
@@ -126,7 +128,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 everything,
             )
             fitted = self.completed(training.run(), training)
-        return adopt(self, {**vars(reader), "fitted_": fitted})
+        return adopt(self, {**vars(reader), "fitted_": fitted, OUT_OF_FOLD: training.held_out})
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
@@ -156,7 +158,9 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         names = tuple(str(name) for name in self.classes_)
         log_priors = ClassPrior(fixed=fixed).bind(Layout(names, ())).parameters({})["log_probability"]
         fitted = replace(self.fitted_, priors=np.exp(log_priors))
-        return forget_rows(adopt(copy.copy(self), {**vars(self), "fitted_": fitted}))
+        adjusted = forget_adaptation(forget_rows(adopt(copy.copy(self), {**vars(self), "fitted_": fitted})))
+        change = fitted.prior_shift - self.fitted_.prior_shift
+        return keep_shifted(self, adjusted, change, np.exp(log_priors))  # type: ignore[no-any-return]
 
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.

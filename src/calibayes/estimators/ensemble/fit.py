@@ -15,10 +15,12 @@ from calibayes.encoders.schema import column_types
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES, FittedEnsemble
 from calibayes.estimators.ensemble.growing import JEFFREYS, GrowthTask, grown_trees
 from calibayes.estimators.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
+from calibayes.estimators.ensemble.out_of_fold import out_of_fold_record
 from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.labels import class_frequencies
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import Division, EvaluationFolds, unit_weight
+from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.kernels.partitions.growth import GrowthSettings
 from calibayes.kernels.posterior.averaging import is_lower, log_loss, mix, mixture_weights
 from calibayes.kernels.posterior.logspace import held_out_scores
@@ -38,6 +40,8 @@ class Weighting(NamedTuple):
     """Weights of the members, and the held-out scores of the ensemble."""
 
     weights: dict[str, float]
+    out_of_fold: Array
+    """log p(class | x) of the ensemble for held-out rows, (n, k); NaN for rows in no fold."""
     log_loss: float
     error: float
 
@@ -49,9 +53,10 @@ def weigh(results: Mapping[str, MemberResult], context: FoldContext) -> Weightin
     log_true = _of_true_class(predictions, rows)
     predicted = ~np.isnan(log_true).any(axis=1)
     weights = sparse_weights(log_true[predicted], rows.weight[predicted], unit_weight(rows))
-    average = mix(predictions[:, predicted], weights)
-    scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
-    return Weighting(dict(zip([*results, FREQUENCIES], weights.tolist(), strict=True)), *scores)
+    average = np.full(predictions.shape[1:], np.nan)
+    average[predicted] = mix(predictions[:, predicted], weights)
+    scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
+    return Weighting(dict(zip([*results, FREQUENCIES], weights.tolist(), strict=True)), average, *scores)
 
 
 def sparse_weights(log_true: Array, weight: Array, unit: float = 1.0) -> Array:
@@ -139,6 +144,8 @@ class EnsembleTraining:
     everything: TrainingRows | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     results: dict[str, MemberResult] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    """What the ensemble predicts for held-out rows."""
 
     def run(self) -> FittedEnsemble:
         """Evaluate, weigh and train the members, and grow trees on them."""
@@ -148,6 +155,7 @@ class EnsembleTraining:
         if not self.results:
             raise ValueError(f"no member is left: {'; '.join(self.skipped.values())}")
         weighting = weigh(self.results, context)
+        self.held_out = out_of_fold_record(weighting.out_of_fold, trial.rows, self.division.rows)
         used = [name for name in self.results if weighting.weights[name] > 0]
         share = float(trial.rows.weight.sum() / rows.weight.sum())
         fitted = FittedEnsemble(
@@ -187,6 +195,7 @@ class EnsembleTraining:
             models = fitted.models if compared.all() else self._train(list(fitted.models), self.all_rows)
             return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
+        self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
 
     def _members_out_of_fold(self, fitted: FittedEnsemble, context: FoldContext) -> Array:

@@ -63,10 +63,11 @@ class GrowthTask(NamedTuple):
 
 
 class HeldOutScores(NamedTuple):
-    """Log loss and error on held-out rows."""
+    """Log loss and error on held-out rows, and log p(class | x), (n, k), NaN for the other rows."""
 
     log_loss: float
     error: float
+    out_of_fold: Array
 
 
 def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees, HeldOutScores] | None:
@@ -92,12 +93,13 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     if of_trees == 0.0:
         return None
     predicted = ~np.isnan(out_of_fold).any(axis=1)
-    average = np.logaddexp(
+    average = np.full(out_of_fold.shape, np.nan)
+    average[predicted] = np.logaddexp(
         np.log(of_trees) + out_of_fold[predicted],
         np.log(max(1.0 - of_trees, np.finfo(np.float64).tiny)) + task.log_members[predicted],
     )
-    scores = held_out_scores(average, rows.codes[predicted], rows.weight[predicted])
-    return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores)
+    scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
+    return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores, average)
 
 
 def _bounded(settings: GrowthSettings, folds: Sequence[Fold]) -> GrowthSettings:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.encoders.encoder import ImputesTraining
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.recipe import Assembly, TrainingOptions, layouts_of, recoded
 from calibayes.estimators.interface.input import Rows
@@ -50,6 +51,8 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         raise ValueError(f"different classes: {left.classes.tolist()} and {right.classes.tolist()}")
     if left.binding.names != right.binding.names or left.binding.chosen != right.binding.chosen:
         raise ValueError("different columns, or columns of different kinds")
+    if (left.privacy is None) != (right.privacy is None):
+        raise ValueError("a private model can be merged only with a private one of other rows")
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
@@ -57,20 +60,25 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         recoded(left.model.families, _centered(left, model), moved_left, layouts),
         recoded(right.model.families, _centered(right, model), moved_right, layouts),
     )
-    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
+    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter, receipts=())
     return merged.closed_form(total)
 
 
-def merge_models(left: Any, right: Any) -> Fitted:
-    """`merge` of two estimators. Raises ValueError if they differ in what matters, or one is no sum over rows."""
-    if type(left) is not type(right):
-        raise ValueError(f"a {type(left).__name__} cannot be merged with a {type(right).__name__}")
-    for model in (left, right):
+def merge_models(self: Any, other: Any) -> Any:
+    """The model of the rows of both, exactly as if trained on all of them: for ML and MAP.
+
+    Both must have the same parameters, classes, columns and bins of numbers. Levels are united, and moments moved to one
+    center. Private models must be of different rows: then their sum has the same privacy account.
+    """
+    if type(self) is not type(other):
+        raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+    for model in (self, other):
         check_is_fitted(model, "fitted_")
-    require_same_parameters(left.get_params(deep=False), right.get_params(deep=False))
-    for model in (left, right):
+    require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
+    for model in (self, other):
         model.require_sums()
-    return merge(left.fitted_, right.fitted_)
+    merged = merge(self.fitted_, other.fitted_)
+    return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
 
 
 def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
@@ -86,12 +94,7 @@ def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
             "rows with something hidden (components of a mixture, missing values under a full covariance) "
             "have no additive statistics and cannot be removed"
         )
-    return closed_form_without(fitted, removed.statistics)
-
-
-def closed_form_without(fitted: Fitted, removed: Trees) -> Fitted:
-    """The closed form without the sums of some rows. Raises ValueError if these cannot have been part of the training."""
-    return fitted.closed_form(_difference(fitted, removed))
+    return fitted.closed_form(difference(fitted, removed.statistics))
 
 
 def require_additive(fitted: Fitted) -> None:
@@ -113,12 +116,23 @@ def require_additive(fitted: Fitted) -> None:
         )
 
 
+def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> None:
+    """Raises ValueError if a model cannot be trained again with its encoders, so as to forget rows."""
+    reason = ""
+    if TrainingOptions.given(training).validation_fraction is not None:
+        reason = "which rows were held out (validation_fraction) depends on all rows"
+    if missing_cells and any(isinstance(e, ImputesTraining) for e in fitted.binding.encoders.values()):
+        reason = "missing cells of the training rows were imputed from all rows"
+    if reason:
+        raise ValueError(f"rows of this model cannot be forgotten: {reason}; fit again without the rows")
+
+
 def _centered(fitted: Fitted, model: Product) -> Trees:
     """Data statistics about the centers of another model."""
     return fitted.model.moved(fitted.data_statistics, model)
 
 
-def _difference(fitted: Fitted, removed: Trees) -> Trees:
+def difference(fitted: Fitted, removed: Trees) -> Trees:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
     left: Trees = map_leaves(
         _without_rounding, subtract(fitted.data_statistics, removed), fitted.data_statistics

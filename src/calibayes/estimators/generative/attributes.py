@@ -62,6 +62,18 @@ class OptionalAttribute(FittedAttribute):
         return self if model is None else getattr(fitted_of(model), self.field)
 
 
+class LastAttribute(FittedAttribute):
+    """The last entry of a field. Raises AttributeError if it is empty."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        entries = getattr(fitted_of(model), self.field)
+        if not entries:
+            raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
+        return entries[-1]
+
+
 class Note(FittedAttribute):
     """An attribute with the value of a note of the fitted model. Raises AttributeError if there is no such note."""
 

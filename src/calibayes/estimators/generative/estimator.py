@@ -14,19 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.decision import log_odds
 from calibayes.encoders.schema import Schema
-from calibayes.engines import chosen_engine
 from calibayes.estimators.generative import arithmetic, attributes, explain, predict, sample, summary
-from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, OptionalAttribute
+from calibayes.estimators.generative.adjusted import adjusted
+from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.cells.unknown_cells import cells_of
 from calibayes.estimators.generative.fit import fit, known_classes, update
-from calibayes.estimators.generative.fitted import Fitted, with_priors
+from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.generative.forgetting.forget import forget
 from calibayes.estimators.generative.influence import influence
+from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
-from calibayes.estimators.generative.unknown_cells import cells_of
 from calibayes.estimators.interface import device_input, parameters
 from calibayes.estimators.interface.decisions import Decisions
 from calibayes.estimators.interface.input import TrainingRows, new_table, set_training_table
-from calibayes.estimators.interface.labels import class_probabilities
 from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -143,6 +144,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """
         with device_input.computing_for(self, X) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
+            if (privacy := recipe.options.privacy) is not None:
+                return adopt(self, fit_privately(self, privacy, X, y, sample_weight, recipe))
             unlabeled = recipe.rule.uses_unlabeled
             classes, rows = self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled)
             fitted = fit(recipe, classes, rows)
@@ -235,7 +238,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        return self.holding(with_priors(self._learned(), class_probabilities(priors, self.fitted_.classes)))
+        adapted: Self = adjusted(self, self._learned(), priors)
+        return adapted
 
     def marginals(self, X: Any) -> Marginals:
         """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
@@ -302,24 +306,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 
-    def merge(self, other: Self) -> Self:
-        """The model of the rows of both, exactly as if trained on all of them: for ML and MAP.
-
-        Both must have the same parameters, classes, columns and bins of numbers. Levels are united, and moments moved
-        to one center.
-        """
-        merged = arithmetic.merge_models(self, other)
-        return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """The model without these rows, exactly as if they had never been part of the training: for ML and MAP.
-
-        The rows must have been part of the training, with the same weights. Levels and bins stay as they are.
-        """
-        self.require_sums()
-        _, rows = self._rows(self, X, y, sample_weight, classes=self.fitted_.classes, reset=False)
-        left = arithmetic.forget(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
-        return self.holding(left, training_table_=self.training_table_ - rows.described())
+    merge = arithmetic.merge_models
+    forget = forget
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""
@@ -336,10 +324,17 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     classes_ = ArrayAttribute("classes", "Class labels, (k,).")
     data_statistics_ = FittedAttribute("data_statistics", "Family -> name -> array: sums over the data.")
-    statistics_ = OptionalAttribute("statistics", "Family -> name -> array: the statistics after training.")
-    parameters_ = OptionalAttribute("parameters", "Family -> name -> array, in the columns' own units.")
+    statistics_ = attributes.OptionalAttribute(
+        "statistics", "Family -> name -> array: the statistics after training."
+    )
+    parameters_ = attributes.OptionalAttribute(
+        "parameters", "Family -> name -> array, in the columns' own units."
+    )
     n_iter_ = FittedAttribute("n_iter", "Number of updates, at least 1.")
     history_ = FittedAttribute("history", "Name -> array over the states; a closed form has none.")
     best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
     temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
     schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")
+    privacy_account_ = FittedAttribute("privacy", "What a differentially private training has spent.")
+    forgetting_receipts_ = FittedAttribute("receipts", "Records of removals of rows, the first one first.")
+    forgetting_receipt_ = LastAttribute("receipts", "The record of the last removal of rows (`forget`).")

@@ -25,6 +25,7 @@ from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, l
 from calibayes.estimators.generative.temperature import fold_temperature, needs_temperature
 from calibayes.estimators.interface.input import Rows, TrainingRows
 from calibayes.estimators.interface.labels import read_classes
+from calibayes.estimators.interface.privacy.account import ONLY_FIT
 from calibayes.estimators.interface.splits import hold_out
 from calibayes.families import Product
 from calibayes.kernels.dispatch import on_host
@@ -114,6 +115,8 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         assembly, old = assemble(recipe, rows, classes), None
     else:
         before.refuse_shifted_priors()
+        if before.privacy is not None:
+            raise ValueError(f"{ONLY_FIT}; fit again on all rows")
         assembly, old = _extended(before, rows)
     assembly, old, kept = _with_kept_sums(recipe, assembly, old, rows)
     source = assembly.source(rows)

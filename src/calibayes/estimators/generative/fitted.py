@@ -15,6 +15,8 @@ from calibayes.encoders.schema import Schema
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.recipe import Assembly, layouts_of
 from calibayes.estimators.interface.fitted_state import verify_classes
+from calibayes.estimators.interface.privacy.account import PrivacyAccount
+from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
 from calibayes.families import ClassPrior, Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted
@@ -65,6 +67,10 @@ class Fitted:
         Further results of training, by name.
     kept : KeptSums or None
         Counts of the values of columns whose encoding depends on the training rows (``keep_summary``).
+    receipts : tuple of ForgettingReceipt
+        Records of removals of rows, the first one first.
+    privacy : PrivacyAccount or None
+        What a differentially private training has spent.
     """
 
     classes: Array
@@ -85,6 +91,8 @@ class Fitted:
     schema: Schema | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     kept: KeptSums | None = None
+    receipts: tuple[ForgettingReceipt, ...] = ()
+    privacy: PrivacyAccount | None = None
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""
@@ -244,6 +252,14 @@ def with_priors(fitted: Fitted, priors: Array) -> Fitted:
     """
     parameters = fitted.learned()
     fitted.refuse_shifted_priors()
+    change = log_change(fitted, priors)
+    moved = parameters[PRIOR]["log_probability"] + change * fitted.temperature
+    shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
+    return replace(fitted, parameters=shifted, has_shifted_priors=True)
+
+
+def log_change(fitted: Fitted, priors: Array) -> Array:
+    """Logarithms of the ratios of class frequencies to those of training, (k,)."""
     prior = fitted.model.prior
     new = ClassPrior(fixed=priors).bind(prior.layout).parameters({})["log_probability"]
     training = replace(prior, alpha=0.0).parameters(fitted.data_statistics[PRIOR])["log_probability"]
@@ -252,6 +268,4 @@ def with_priors(fitted: Fitted, priors: Array) -> Fitted:
         raise ValueError(
             f"class {lost[0]!r} had probability 0 in training, so that its log odds cannot be moved"
         )
-    moved = parameters[PRIOR]["log_probability"] + (new - training) * fitted.temperature
-    shifted = {**parameters, PRIOR: {"log_probability": moved - np.logaddexp.reduce(moved)}}
-    return replace(fitted, parameters=shifted, has_shifted_priors=True)
+    return np.asarray(new - training)

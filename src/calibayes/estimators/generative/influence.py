@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule, State, Trees
 from calibayes.engines import computing
-from calibayes.estimators.generative.arithmetic import closed_form_without
+from calibayes.estimators.generative.arithmetic import difference
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.predict import tempered_posterior
 from calibayes.estimators.interface.input import Rows, new_table, training_rows
@@ -73,7 +73,7 @@ class TrainedRows:
             return self.fitted.closed_form(self.fitted.data_statistics)
         block = self.only(positions)
         removed = self.fitted.model.data_sums(block, self._onehot(block))["statistics"]
-        return closed_form_without(self.fitted, removed)
+        return self.fitted.closed_form(difference(self.fitted, removed))
 
     def loss_without(self, positions: Array) -> float:
         """Log loss of the test rows without some training rows; NaN if there is no model of the others."""

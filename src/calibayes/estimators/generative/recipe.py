@@ -19,6 +19,7 @@ from calibayes.estimators.generative.binding import ColumnBinding, bind
 from calibayes.estimators.generative.device_support import require_device_support
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import Rows, TrainingRows
+from calibayes.estimators.interface.privacy.account import ONLY_FIT, Privacy, check_alone
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback
@@ -59,6 +60,9 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         those of the first rows. It needs families over single columns, such as those of `NaiveBayes` and `KernelNB`. From
         65,536 distinct numbers of a column on, its counts would be too large: then a warning says that bins, grids and
         pools stay as they are. `merge` and `forget` refuse a model with such counts.
+    privacy : Privacy, optional
+        Differentially private `fit` of a closed form over levels and bounded numbers, from sums with noise
+        (docs/privacy.md).
 
     Examples
     --------
@@ -78,6 +82,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     callbacks: Sequence[Callback] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     keep_summary: bool = False
+    privacy: Privacy | None = None
 
     @staticmethod
     def given(training: Any) -> TrainingOptions:
@@ -105,6 +110,8 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"checkpoint must be the path of a file or None, got {self.checkpoint!r}")
         if not isinstance(self.keep_summary, bool | np.bool_):
             raise ValueError(f"keep_summary must be True or False, got {self.keep_summary!r}")
+        if self.privacy is not None:
+            check_alone(self.privacy, self.keep_summary, self.validation_fraction, self.start)
 
     def refuse_checkpoint(self, trainings: str) -> None:
         """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""
@@ -208,6 +215,8 @@ class Assembly(NamedTuple):
 
 def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
+    if recipe.options.privacy is not None:
+        raise ValueError(f"{ONLY_FIT}; set privacy=None for anything else")
     specification = recipe.specify(rows, classes)
     summary = rows.summary
     binding = bind(specification.families, summary)

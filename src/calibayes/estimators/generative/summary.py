@@ -22,6 +22,7 @@ def summary(name: str, fitted: Fitted, table: TrainingTable) -> PlainText:
         _class_table(fitted),
         _family_table(fitted.binding) if fitted.schema is None else _column_table(fitted.schema),
         *_training_lines(fitted),
+        *([] if fitted.privacy is None else [f"privacy: {fitted.privacy}"]),
         f"training table: {table}",
         kept_rows_line({}),
     ]

@@ -16,7 +16,14 @@ from calibayes.estimators.interface.marginals import Marginals
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
-from calibayes.estimators.interface.trust import held_out, influence
+from calibayes.estimators.interface.trust import (
+    drift,
+    held_out,
+    influence,
+    prediction_sets,
+    prior_shift,
+    surprise,
+)
 from calibayes.estimators.interface.trust import questions as unknown
 from calibayes.kernels.dispatch import on_host
 
@@ -94,7 +101,11 @@ class Decisions:
     # -- what the model says about rows that it was not trained on ----------------------------------------------------
 
     with_held_out = held_out.with_held_out
+    predict_set = prediction_sets.predict_set
     held_out_: Any = cached_property(held_out.held_out_of)
+    adapt_priors = prior_shift.adapt_priors
+    drift = drift.drift
+    surprise = surprise.surprise
 
     def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""

@@ -15,15 +15,18 @@ from calibayes.core.verify import (
     require_length,
     require_number,
 )
-from calibayes.estimators.interface.remembered import HELD_OUT
+from calibayes.estimators.interface.remembered import DRIFT, HELD_OUT, SURPRISE
+from calibayes.estimators.interface.trust.cell_scores import SurpriseReference
+from calibayes.estimators.interface.trust.column_cells import DriftReference
 from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.estimators.interface.trust.prior_shift import ADAPTED, INTERVAL, REPORT, verify_adapted
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import missing_mask
 from calibayes.tables.training_table import TrainingTable
 
 COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""
-OPTIONAL_COLUMNS = ("feature_names_in_", HELD_OUT)
+OPTIONAL_COLUMNS = ("feature_names_in_", HELD_OUT, DRIFT, SURPRISE, ADAPTED, INTERVAL, REPORT)
 """Attributes that a fitted estimator may have."""
 
 
@@ -46,6 +49,7 @@ def verify_columns(model: Any) -> ColumnConversion:
     require_instance("training_table_", model.training_table_, TrainingTable)
     require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
     verify_held_out(model)
+    verify_adapted(model)
     if hasattr(model, "feature_names_in_"):
         names = require_array("feature_names_in_", model.feature_names_in_, (d,), "O")
         require(tuple(names.tolist()) == conversion.names, "feature_names_in_ are not those of conversion_")
@@ -53,10 +57,16 @@ def verify_columns(model: Any) -> ColumnConversion:
 
 
 def verify_held_out(model: Any) -> None:
-    """Raises ValueError unless the record of held-out rows, if there is one, is of the classes of the model."""
+    """Raises ValueError unless records of held-out rows, if there are any, are of the classes and columns of the model."""
     if (record := vars(model).get(HELD_OUT)) is not None:
         require_instance(HELD_OUT, record, HeldOut)
         require_length(f"the classes of {HELD_OUT}", model.classes_, record.log_posterior.shape[1])
+    if (drift := vars(model).get(DRIFT)) is not None:
+        require_instance(DRIFT, drift, DriftReference)
+        require_length(f"the classes of {DRIFT}", model.classes_, drift.log_posterior.shape[1])
+    if (surprise := vars(model).get(SURPRISE)) is not None:
+        require_instance(SURPRISE, surprise, SurpriseReference)
+        require(surprise.cells.shape[1] == len(model.conversion_.names), f"{SURPRISE} is of other columns")
 
 
 def verified_conversion(model: Any, kind: type) -> ColumnConversion | None:

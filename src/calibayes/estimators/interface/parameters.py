@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.estimators.interface import nested_parameters, pickles
-from calibayes.estimators.interface.remembered import TRAINING, remembering
+from calibayes.estimators.interface.remembered import PROCESS_ONLY, remembering
 from calibayes.estimators.interface.streams.lazy_predictions import predicting_lazily
 from calibayes.learn.progress import Callback
 
@@ -62,7 +62,7 @@ def unfitted_copy(model: Any) -> Any:
     blank.__dict__ = {
         name: value
         for name, value in vars(model).items()
-        if name in parameters or (name.startswith("_") and name not in (HOME, TRAINING))
+        if name in parameters or (name.startswith("_") and name not in (HOME, *PROCESS_ONLY))
     }
     return blank
 

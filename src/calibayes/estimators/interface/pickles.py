@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from calibayes._version import __version__
 from calibayes.core.notices import warn
-from calibayes.estimators.interface.remembered import TRAINING
+from calibayes.estimators.interface.remembered import PROCESS_ONLY
 
 KEY = "_calibayes_version"
 """Entry of a pickled state that holds its `WritingVersion`; a loaded estimator has no such attribute."""
@@ -65,7 +65,9 @@ CURRENT = WritingVersion(__version__)
 
 def get_state(self: Any) -> dict[str, Any]:
     """The attributes, without the reference to training rows, and the version of the library, for a pickle or a copy."""
-    state = {name: value for name, value in BaseEstimator.__getstate__(self).items() if name != TRAINING}
+    state = {
+        name: value for name, value in BaseEstimator.__getstate__(self).items() if name not in PROCESS_ONLY
+    }
     return {**state, KEY: CURRENT}
 
 

@@ -15,8 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 
 TRAINING = "_training"
 """Attribute of an estimator: the rows of its last `fit`."""
+OUT_OF_FOLD = "_out_of_fold"
+"""Attribute of an ensemble: the record of the rows that its last `fit` held out."""
+PROCESS_ONLY = (TRAINING, OUT_OF_FOLD)
+"""Attributes that pickles, copies and model files do not hold."""
 HELD_OUT = "held_out_"
 """Attribute of an estimator: the record of its training rows, which holds for one fit."""
+DRIFT, SURPRISE = "drift_reference_", "surprise_reference_"
+"""Attributes of an estimator: what `drift` and `surprise` compare new rows with, which holds for one fit."""
 
 Estimator = TypeVar("Estimator")
 _is_inner: ContextVar[bool] = ContextVar("is_inner", default=False)
@@ -48,11 +54,18 @@ def _remembering_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     def remembered(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         with _inner():
             fitted = fit(self, X, y, sample_weight)
-        if not _is_inner.get():
+        if not _is_inner.get() and not is_private(self):
             vars(self)[TRAINING] = TrainingReference(X, y, sample_weight)
+        else:
+            vars(self).pop(OUT_OF_FOLD, None)
         return fitted
 
     return remembered
+
+
+def is_private(model: Any) -> bool:
+    """Whether an estimator is to be trained with differential privacy, so that nothing may refer to its rows."""
+    return getattr(getattr(model, "training", None), "privacy", None) is not None
 
 
 def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +90,7 @@ def _inner() -> Iterator[None]:
 
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
-    for name in (TRAINING, HELD_OUT):
+    for name in (*PROCESS_ONLY, HELD_OUT, DRIFT, SURPRISE):
         vars(model).pop(name, None)
     return model
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,12 +19,14 @@ from calibayes.estimators.generative.attributes import Note, fitted_of
 from calibayes.estimators.generative.binding import ColumnBinding, every, position
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.fit import known_classes
+from calibayes.estimators.generative.forgetting.forget import receipt_of
 from calibayes.estimators.generative.recipe import Recipe, Specification
 from calibayes.estimators.interface import parameters
 from calibayes.estimators.interface.input import TrainingRows
 from calibayes.estimators.interface.parameters import adopt, estimator, unfitted_copy
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.splits import expand_counts, unit_weight
+from calibayes.estimators.interface.trust.forgetting_receipt import utc_text
 from calibayes.estimators.trees.counts import merged, with_rows, without_rows
 from calibayes.estimators.trees.training import TREES, GrowingLeaves, grown_model
 from calibayes.families import Categorical
@@ -263,17 +267,33 @@ class CalibratedTrees(GenerativeEstimator):
         both = merged(self.fitted_, other.fitted_)
         return self.holding(both, training_table_=self.training_table_ + other.training_table_)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        remaining: tuple[Any, ...] | None = None,
+        date: datetime | None = None,
+    ) -> Self:
         """The model without these rows in its leaf counts.
 
         The rows must have been part of the training, with the same weights. They are subtracted from the counts of the
         data exactly, and the leaves take a step back like that of `partial_fit`, which undoes it in part. The trees stay
-        as they are, although the rows took part in their growth: to forget the rows completely, fit again without them.
+        as they are, although the rows took part in their growth: to forget the rows completely, fit again without them, which
+        is why there is no use for the rows that remain (``remaining``). The receipt says the same.
         """
         check_is_fitted(self, "fitted_")
+        if remaining is not None:
+            raise ValueError("trees are not grown again on the remaining rows: fit again on them")
         self.refuse_parts_of_rows()
         _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
         left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
+        exact = (
+            "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
+        )
+        receipt = receipt_of(self, left, rows, utc_text(date), exact)
+        left = replace(left, receipts=(*self.fitted_.receipts, receipt))
         return self.holding(left, training_table_=self.training_table_ - rows.described())
 
     @property

@@ -33,7 +33,7 @@ def merged(ours: Fitted, theirs: Fitted) -> Fitted:
     binding, _, _ = ours.binding.unite(theirs.binding)
     data: Trees = add(ours.data_statistics, theirs.data_statistics)
     counts: Trees = add(_calibrated(ours), _calibrated(theirs))
-    return _at(replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter), data, counts)
+    return _at(replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter, receipts=()), data, counts)
 
 
 def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
@@ -42,7 +42,9 @@ def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     added = _data_of(fitted, rows, engine)
     data: Trees = add(fitted.data_statistics, added)
     share = _weight(added) / _weight(data)
-    return _at(replace(fitted, n_iter=fitted.n_iter + 1), data, _moved(fitted, rows, share, data))
+    return _at(
+        replace(fitted, n_iter=fitted.n_iter + 1, receipts=()), data, _moved(fitted, rows, share, data)
+    )
 
 
 def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:

@@ -85,7 +85,13 @@ def test_a_saved_record_is_loaded(tmp_path):
     cb.save(model, tmp_path / "model.safetensors")
     loaded = cb.load(tmp_path / "model.safetensors").held_out_
     assert np.array_equal(loaded.log_posterior, record.log_posterior)
-    assert loaded.how == record.how == "5 folds"
+    assert loaded.how == record.how == "20 folds"
+
+
+@pytest.mark.parametrize(("n", "how"), [(999, "20 folds"), (1000, "5 folds")])
+def test_few_rows_have_more_folds(n, how):
+    X, y = table(n)
+    assert cb.GaussianNB(rule="rc").fit(X[["a", "b"]], y).held_out_.how == how
 
 
 def test_folds_are_fits_without_their_rows():

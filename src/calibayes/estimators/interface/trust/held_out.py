@@ -1,7 +1,7 @@
 """What a model says about rows that it was not trained on: by leaving out folds, or for rows that are given.
 
-Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds, or
-without one part of the rows if they are many.
+Closed forms leave out every single row exactly, by subtraction. Other models are trained again without each of five folds
+(twenty below 1,000 rows), or without one part of the rows if they are many.
 """
 
 from __future__ import annotations
@@ -22,16 +22,41 @@ from calibayes.estimators.interface.input import read_table
 from calibayes.estimators.interface.labels import read_target, read_weight
 from calibayes.estimators.interface.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.remembered import HELD_OUT, forget_rows, remembered_rows
+from calibayes.estimators.interface.remembered import (
+    DRIFT,
+    HELD_OUT,
+    OUT_OF_FOLD,
+    SURPRISE,
+    forget_rows,
+    is_private,
+    remembered_rows,
+)
 from calibayes.estimators.interface.splits import hold_out, masks_of, shuffled_folds
 from calibayes.estimators.interface.streams.streaming import in_memory
+from calibayes.estimators.interface.trust.cell_scores import (
+    SurpriseReference,
+    cell_scores,
+    densities,
+    known_cells,
+)
+from calibayes.estimators.interface.trust.column_cells import DriftReference, counted_columns
+from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
-FOLDS = 5
+FOLDS, MORE_FOLDS = 5, 20
+"""Number of folds, and below `FEW_ROWS`, where a model that is trained without a fifth of the rows is another one."""
+FEW_ROWS = 1000
 MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
 HELD_OUT_ROWS = 10_000
 """Most rows of that part."""
+GIVEN_ROWS = "rows that were not used in training"
+"""How rows were held out that are given to `with_held_out`: the model itself predicts them."""
+SHIFTED = "; weighted to other class frequencies"
+SCORED_CELLS = 500_000
+"""Most cells whose conditional densities are computed for `surprise`."""
+DRIFT_SHARE = 0.3
+"""Share of the rows that `drift` holds out."""
 
 
 @dataclass(frozen=True)
@@ -118,17 +143,46 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
     made = forget_rows(copy.copy(self))
     vars(made)[HELD_OUT] = record
+    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
+    if hasattr(self, "score_samples"):
+        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
     return made
 
 
-def held_out_of(model: Any, use: str = "held_out_") -> HeldOut:
-    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none."""
+def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> HeldOut:
+    """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none.
+
+    The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
+    """
     check_is_fitted(model)
-    if HELD_OUT not in vars(model):
+    record: HeldOut | None = vars(model).get(HELD_OUT, vars(model).get(OUT_OF_FOLD))
+    has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
+    if record is None or (density and not has_all):
         reference = remembered_rows(model, use)
-        vars(model)[HELD_OUT] = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    record: HeldOut = vars(model)[HELD_OUT]
+        record = cross_fitted(model, labeled_table(model, *reference, reset=True))
+    vars(model)[HELD_OUT] = record
     return record
+
+
+def keep_shifted(model: Any, adjusted: Any, log_change: Array, frequencies: Array) -> Any:
+    """The model that was adjusted to other class frequencies, with the record of the original one, if there is one."""
+    if HELD_OUT in vars(model):
+        vars(adjusted)[HELD_OUT] = shifted(vars(model)[HELD_OUT], log_change, frequencies)
+    return adjusted
+
+
+def shifted(record: HeldOut, log_change: Array, frequencies: Array) -> HeldOut:
+    """The record under other class frequencies, (k,), whose logarithms differ by ``log_change`` from those of the model.
+
+    Rows of a class are weighted so that the classes have the new frequencies; rows of a class without any are left out. The
+    record has no log p(x): that of the model is for other frequencies, too.
+    """
+    mass = np.bincount(record.codes, record.weight, minlength=len(frequencies))
+    weight = record.weight * (frequencies * mass.sum())[record.codes] / mass[record.codes]
+    keep = weight > 0
+    moved = log_normalize(record.log_posterior + log_change)[0]
+    how = record.how.removesuffix(SHIFTED) + SHIFTED
+    return HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
 
 
 def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> LabeledTable:
@@ -146,11 +200,16 @@ def predicted(model: Any, given: LabeledTable) -> HeldOut:
     given = given.only(given.codes >= 0)
     if not given.table.n:
         raise ValueError("no held-out row has a label")
-    return _record(given, _said(model, given.table), "rows that were not used in training")
+    return _record(given, _said(model, given.table), GIVEN_ROWS)
 
 
 def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     """The record of training rows, each of them under a model that was trained without it."""
+    if is_private(model):
+        raise ValueError(
+            "a record of training rows would be in the model without noise: give a private model rows that were not used in "
+            "training, model.with_held_out(X, y)"
+        )
     exact = None if cv is not None else model.leave_one_out(given)
     if exact is not None:
         return exact  # type: ignore[no-any-return]
@@ -167,6 +226,56 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
     rows = _concatenated(found)
     how = f"{len(masks)} folds" if len(masks) > 1 else f"{rows.table.n} of {given.table.n} rows held out"
     return _record(rows, joined, how)
+
+
+def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None) -> DriftReference:
+    """What `drift` compares new rows with: counts of these rows, and predictions for rows that a model was not trained on.
+
+    Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
+    is one that was trained without some of them: the first fold of a splitter, otherwise three tenths.
+    """
+    kept, mask = thinned(given.weight) & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
+    given = given._replace(table=read_table(model, given.table, reset=False), weight=np.ones(given.table.n))
+    if in_training:
+        mask = _drift_mask(given, cv)
+    counted, held = given.only(kept), given.only(kept & mask)
+    if not held.table.n:
+        raise ValueError("no row can be held out: every class needs two labeled rows at least")
+    columns = counted_columns(counted.table, counted.codes, len(numpy_classes(model)))
+    trained = forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
+    said = _said(model if trained is None else trained, held.table)
+    return DriftReference(columns, held.codes, **said, model=trained)
+
+
+def _drift_mask(given: LabeledTable, cv: Any) -> Array:
+    """Rows that are held out of one model, (n,) booleans."""
+    if cv is not None and not isinstance(cv, WHOLE):
+        return next(_held_out_masks(given, cv))
+    share = min(HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
+    return hold_out(given.codes, share, np.random.default_rng(0))
+
+
+def surprise_reference(
+    model: Any, given: LabeledTable, *, in_training: bool, cv: Any = None
+) -> SurpriseReference:
+    """Densities of rows and cells of some of these rows, by models that were not trained on them."""
+    given = given._replace(table=read_table(model, given.table, reset=False))
+    dense, n = getattr(model, "density_", model), given.table.n
+    dense = dense if hasattr(dense, "score_samples") else model
+    chosen = np.random.default_rng(0).permutation(n) < max(SCORED_CELLS // len(given.table.names), 100)
+    parts = []
+    for mask in _held_out_masks(given, cv) if in_training else (given.codes >= 0,):
+        trained = refitted(dense, given.only(~mask)) if in_training else dense
+        part = given.only(mask & chosen)
+        log_density = densities(trained, part.table)
+        scores = cell_scores(trained, part.table, log_density)
+        parts.append((log_density, scores, known_cells(part.table), part.weight))
+    return SurpriseReference(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def thinned(weight: Array) -> Array:
+    """A random choice of rows, (n,) booleans, that represents the weighted rows: with probability weight / largest weight."""
+    return np.random.default_rng(0).random(len(weight)) < weight / weight.max()
 
 
 def refitted(model: Any, given: LabeledTable) -> Any:
@@ -189,7 +298,8 @@ def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
         share = min(HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
         yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
     else:
-        count = FOLDS if cv is None else whole_number("cv", cv, 2)
+        usual = MORE_FOLDS if len(given.codes) < FEW_ROWS else FOLDS
+        count = usual if cv is None else whole_number("cv", cv, 2)
         yield from masks_of(np.where(labeled, shuffled_folds(given.codes, count, seed), -1), count)
 
 

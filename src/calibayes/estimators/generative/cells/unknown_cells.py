@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Layout
 from calibayes.encoders.encoder import Derived, MissingIsValue, MixesColumns, SplitsColumns
-from calibayes.estimators.generative import cell_values
-from calibayes.estimators.generative.cell_values import CellValues, Density
+from calibayes.estimators.generative.cells import cell_values
+from calibayes.estimators.generative.cells.cell_values import CellValues, Density
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.sample import known_table
 from calibayes.estimators.interface.input import new_table
