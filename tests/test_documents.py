@@ -24,6 +24,9 @@ DOCUMENTS = (
     "docs/prediction-sets.md",
     "docs/drift.md",
     "docs/label-issues.md",
+    "docs/questions.md",
+    "docs/fairness.md",
+    "docs/influence.md",
 )
 MODULES = sorted(
     module.name
@@ -64,6 +67,9 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/drift.md", 0),
         ("docs/drift.md", 1),
         ("docs/label-issues.md", 0),
+        ("docs/fairness.md", 0),
+        ("docs/influence.md", 0),
+        ("docs/influence.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

@@ -18,9 +18,11 @@ from calibayes.estimators.generative import arithmetic, attributes, explain, pre
 from calibayes.estimators.generative.adjusted import adjusted
 from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.cells.unknown_cells import cells_of
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.forgetting.forget import forget
+from calibayes.estimators.generative.influence import influence
 from calibayes.estimators.generative.leave_one_out import leave_one_out
 from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
@@ -123,8 +125,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.reads_sparse
+        tags.input_tags.allow_nan, tags.input_tags.sparse = True, self.reads_sparse
         tags.array_api_support = self.runs_on_device
         return tags
 
@@ -166,15 +167,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
             self.refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else copy.copy(self)
-            known, rows = self._rows(
-                reader,
-                X,
-                y,
-                sample_weight,
-                unlabeled=recipe.rule.uses_unlabeled,
-                classes=known_classes(classes, before),
-                reset=before is None,
-            )
+            options = {"classes": known_classes(classes, before), "reset": before is None}
+            options["unlabeled"] = recipe.rule.uses_unlabeled
+            known, rows = self._rows(reader, X, y, sample_weight, **options)
             fitted = update(before, recipe, known, rows)
         seen = reader.training_table_ if before is None else self.training_table_ + rows.described()
         return adopt(self, {**vars(reader), "fitted_": fitted, "training_table_": seen})
@@ -193,6 +188,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     verify = attributes.verify_attributes
     leave_one_out = leave_one_out
+    unknown_cells = cells_of
+    influence = influence
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------

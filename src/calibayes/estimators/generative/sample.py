@@ -23,7 +23,7 @@ def sample(
 ) -> tuple[Any, Array]:
     """Random rows, as a table of the training kind, and their classes, (n,)."""
     parameters = fitted.learned()
-    known, given = _known_table(fitted, given, n), _with_derived(fitted, given)
+    known, given = known_table(fitted, given, n), _with_derived(fitted, given)
     first = _encoded_given(fitted, known.rows(np.arange(n) == 0), given)
     codes = _random_classes(fitted, first, y, n, rng)
     encoded = _encoded_given(fitted, known, given)
@@ -47,7 +47,7 @@ def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
     return _as_trained(fitted, table, _decoded(fitted, table, filled, None))
 
 
-def _known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
+def known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
     """Rows with the given cells; all others are missing."""
     names, types = fitted.binding.conversion.names, fitted.binding.conversion.types
     positions = {name: j for j, name in enumerate(names)} | dict(enumerate(range(len(names))))

@@ -19,11 +19,13 @@ from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
 from calibayes.estimators.interface.trust import (
     drift,
     held_out,
+    influence,
     label_issues,
     prediction_sets,
     prior_shift,
     surprise,
 )
+from calibayes.estimators.interface.trust import questions as unknown
 from calibayes.kernels.dispatch import on_host
 
 REPORT_SECONDS = 1.0
@@ -110,6 +112,16 @@ class Decisions:
     def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
         return None
+
+    influence = influence.influence
+    questions = unknown.questions
+
+    def unknown_cells(self, X: Any) -> unknown.UnknownCells:
+        """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
+        raise TypeError(
+            f"{type(self).__name__} has no density of its columns, so that the values of an unknown cell have no probabilities: "
+            "use a generative estimator such as NaiveBayes, TreeAugmentedNB or GenerativeClassifier"
+        )
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
