@@ -67,6 +67,13 @@ BENCHMARKS += [
     Step(f"benchmark {name}", [PYTHON, "-m", f"benchmarks.scale.{name}", "--quick"])
     for name in ("streaming", "dask_speed")
 ]
+BENCHMARKS += [
+    Step(f"benchmark {name}", [PYTHON, "-m", f"benchmarks.trust.{name}", "--quick"])
+    for name in (
+        *("drift", "fairness", "forgetting", "influence", "label_issues", "prediction_sets", "prior_shift"),
+        *("privacy", "questions"),
+    )
+]
 SPEED = [Step("benchmark speed", [PYTHON, "benchmarks/speed.py", "--quick"])]
 """Compares times, so nothing runs beside it."""
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
