@@ -69,10 +69,10 @@ def split_results(
         }
 
 
-def measured(name: str, splits: int, quick: bool) -> pd.DataFrame:
+def measured(name: str, splits: int, quick: bool, sampled: bool) -> pd.DataFrame:
     """All results of a model, a line for each scenario."""
     found = []
-    for table, X, y in tables(quick):
+    for table, X, y in tables(quick, sampled=sampled):
         for split in range(splits):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -123,12 +123,12 @@ def draw(results: dict[str, pd.DataFrame], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def results_of(name: str, splits: int, quick: bool, folder: Path | None) -> pd.DataFrame:
+def results_of(name: str, splits: int, quick: bool, sampled: bool, folder: Path | None) -> pd.DataFrame:
     """The results of a model, from a file in the folder if it is there; else they are measured and written to it."""
     path = None if folder is None else folder / f"prior-shift-{name}.csv"
     if path is not None and path.exists():
         return pd.read_csv(path)
-    results = measured(name, splits, quick)
+    results = measured(name, splits, quick, sampled)
     if path is not None:
         results.to_csv(path, index=False)
     return results
@@ -139,13 +139,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two tables of scikit-learn, one split")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=[*MODELS])
     parser.add_argument("--splits", type=int, default=2, help="of NaiveBayes; one of BayesClassifier")
+    parser.add_argument("--sampled", action="store_true", help="also larger tables, of which rows are drawn")
     parser.add_argument("--results", type=Path, help="folder of results, which are measured once")
     parser.add_argument("--draw", action="store_true", help=f"write {PICTURE.name}")
     given = parser.parse_args()
     results = {}
     for name in given.models[: 1 if given.quick else None]:
         splits = 1 if given.quick or name == "BayesClassifier" else given.splits
-        results[name] = results_of(name, splits, given.quick, given.results)
+        results[name] = results_of(name, splits, given.quick, given.sampled, given.results)
         print(f"{name}: errors in percent, {splits} splits\n")
         print(by_table(results[name], "moved").round(2).to_string(), "\n")
         print(summarized(results[name]).round(3).to_string(), "\n", flush=True)

@@ -15,8 +15,13 @@ LEAST_OF_CLASS = 30
 """Rows of the smallest class of a table."""
 
 
-def tables(quick: bool, most: int = 20) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Name, columns and labels of at most so many tables; with ``quick`` of two that come with scikit-learn."""
+def tables(
+    quick: bool, most: int = 20, *, sampled: bool = False
+) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """Name, columns and labels of at most so many tables; with ``quick`` of two that come with scikit-learn.
+
+    Tables of too many rows are left out; if ``sampled``, rows of them are drawn at random.
+    """
     if quick:
         for load in (datasets.load_breast_cancer, datasets.load_wine):
             frame = load(as_frame=True)
@@ -28,6 +33,8 @@ def tables(quick: bool, most: int = 20) -> Iterator[tuple[str, pd.DataFrame, np.
     found = 0
     for path in sorted(Path(folder).glob("*.csv.gz")):
         frame = pd.read_csv(path)
+        if sampled and len(frame) > MOST_ROWS:
+            frame = frame.sample(MOST_ROWS, random_state=0)
         X, y = frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
         counts = pd.Series(y).value_counts()
         if found < most and FEWEST_ROWS <= len(y) <= MOST_ROWS and counts.min() >= LEAST_OF_CLASS:

@@ -224,9 +224,8 @@ def test_rows_in_pieces():
     whole = MDA(n_components=2, covariance="full", rule="ml").fit(X, y)
     assert model.statistics_["columns"]["component"].sum() == pytest.approx(400)
     assert abs(model.score_samples(X).mean() - whole.score_samples(X).mean()) < 0.05
-    for call in (lambda: whole.merge(whole), lambda: whole.forget(X[:3], y[:3])):
-        with pytest.raises(ValueError, match="components of a mixture"):
-            call()
+    with pytest.raises(ValueError, match="components of a mixture"):
+        whole.merge(whole)
     with pytest.raises(ValueError, match="clusters are found in the training rows"):
         cb.cross_validate_closed_form(MDA(rule="ml"), X, y)
 

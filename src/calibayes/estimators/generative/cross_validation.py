@@ -15,8 +15,8 @@ from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.decision import tempered
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.estimator import GenerativeEstimator
+from calibayes.estimators.generative.fewer_rows.remaining_levels import with_remaining_levels
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, encoded_source
-from calibayes.estimators.generative.remaining_levels import with_remaining_levels
 from calibayes.estimators.interface.input import training_rows
 from calibayes.estimators.interface.labels import distinct
 from calibayes.estimators.interface.parameters import whole_number

@@ -19,11 +19,11 @@ from calibayes.estimators.generative.adjusted import adjusted
 from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
 from calibayes.estimators.generative.cells.unknown_cells import cells_of
+from calibayes.estimators.generative.fewer_rows.influence import influence
+from calibayes.estimators.generative.fewer_rows.leave_one_out import leave_one_out
 from calibayes.estimators.generative.fit import fit, known_classes, update
 from calibayes.estimators.generative.fitted import Fitted
 from calibayes.estimators.generative.forgetting.forget import forget
-from calibayes.estimators.generative.influence import influence
-from calibayes.estimators.generative.leave_one_out import leave_one_out
 from calibayes.estimators.generative.privacy.training import fit_privately
 from calibayes.estimators.generative.recipe import Recipe, Specification, TrainingOptions, class_prior_of
 from calibayes.estimators.interface import device_input, parameters

@@ -17,8 +17,8 @@ from calibayes.core.protocols import Array, Trees
 from calibayes.decision import tempered
 from calibayes.encoders.levels import Levels
 from calibayes.engines import chosen_engine, one_thread
+from calibayes.estimators.generative.fewer_rows.remaining_levels import with_remaining_levels
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, encoded_source
-from calibayes.estimators.generative.remaining_levels import with_remaining_levels
 from calibayes.estimators.interface.device_input import numpy_classes
 from calibayes.estimators.interface.input import Rows, training_rows
 from calibayes.estimators.interface.trust.held_out import HeldOut, LabeledTable
