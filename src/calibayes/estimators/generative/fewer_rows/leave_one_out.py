@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -126,7 +126,7 @@ def _block_joint(trained: Trained, block: Block) -> Array | None:
     joint = _log_prior(model, trained.statistics[PRIOR]["count"], block)
     for name, family in model.families.items():
         left_out = LeftOut(trained.statistics[name], trained.parameters[name], block.labels, block.weight)
-        density = family.leave_one_out(block.columns[name], left_out)  # type: ignore[attr-defined]
+        density = cast(LeavesOneOut, family).leave_one_out(block.columns[name], left_out)
         if density is None:
             return None
         joint = joint + density
@@ -161,7 +161,7 @@ def _without_single_levels(trained: Trained, source: ArraySource) -> tuple[Array
             return source, np.ones(source.n, dtype=bool)
         counts = family.occurrences(trained.statistics[name])
         if ((counts > 0) & (counts <= source.weight.max())).any():  # else every level is in several rows
-            once = _levels_of_one_row(columns[name], family.layout.levels)  # type: ignore[attr-defined]
+            once = _levels_of_one_row(columns[name], cast(Any, family).layout.levels)
             is_text = np.array([levels.dtype.kind not in "iufb" for levels in encoder.levels])
             unsure |= (once & ~is_text).any(axis=1)
             columns[name] = np.where(once, -1, columns[name]).astype(columns[name].dtype)

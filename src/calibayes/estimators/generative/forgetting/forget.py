@@ -149,7 +149,7 @@ def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> R
         reset=False,
         unlabeled=model.fitted_.rule.uses_unlabeled,
     )
-    return rows  # type: ignore[return-value]
+    return rows.in_memory()
 
 
 def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:

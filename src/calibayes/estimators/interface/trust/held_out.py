@@ -210,9 +210,9 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
             "a record of training rows would be in the model without noise: give a private model rows that were not used in "
             "training, model.with_held_out(X, y)"
         )
-    exact = None if cv is not None else model.leave_one_out(given)
+    exact: HeldOut | None = None if cv is not None else model.leave_one_out(given)
     if exact is not None:
-        return exact  # type: ignore[no-any-return]
+        return exact
     masks = list(_held_out_masks(given, cv))
     reporter = ProgressReporter(type(model).__name__, bool(getattr(model, "verbose", 0)), len(masks))
     found, parts = [], []

@@ -211,11 +211,13 @@ def _with_rest(frame: Any, y: Array, rest: Array) -> Any:
 def _reasons(model: Any, given: LabeledTable, rows: Array, suggested: Array, codes: Array) -> list[str]:
     """Columns and their contributions to the log odds of the suggested class against the label."""
     texts, differs = [""] * len(rows), np.flatnonzero(suggested != codes)
-    if len(differs):
-        table = given.table.rows(np.searchsorted(given.rows, rows[differs]))
-        explained = _explained(model, table, suggested[differs], codes[differs])
-        for place, contributions in zip(differs, explained.contributions if explained else (), strict=False):
-            texts[place] = _columns_named(explained.names, contributions)  # type: ignore[union-attr]
+    if not len(differs):
+        return texts
+    table = given.table.rows(np.searchsorted(given.rows, rows[differs]))
+    explained = _explained(model, table, suggested[differs], codes[differs])
+    if explained is not None:
+        for place, contributions in zip(differs, explained.contributions, strict=True):
+            texts[place] = _columns_named(explained.names, contributions)
     return texts
 
 
