@@ -28,6 +28,7 @@ DOCUMENTS = (
     "docs/fairness.md",
     "docs/influence.md",
     "docs/checks.md",
+    "docs/plots.md",
 )
 MODULES = sorted(
     module.name
@@ -73,6 +74,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/influence.md", 1),
         ("docs/checks.md", 0),
         ("docs/checks.md", 1),
+        ("docs/plots.md", 0),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
