@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +26,7 @@ from calibayes.estimators.interface.labels import check_total_weight, class_fact
 from calibayes.estimators.interface.trust.held_out import HeldOut, LabeledTable
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
+from calibayes.kernels.dispatch import row_major
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn.train import accurate_sums
 from calibayes.tables.sources import ArraySource
@@ -102,7 +104,7 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     has_ability = all(isinstance(family, LeavesOneOut) for family in families.values())
     if not has_ability or any(encoder.data_dependence for encoder in assembly.binding.encoders.values()):
         return None
-    columns, k = rows.encoded(assembly.binding), len(classes)
+    columns, k = _row_by_row(rows.encoded(assembly.binding)), len(classes)
     nothing = np.broadcast_to(0.0, len(rows.codes))
     source = encoded_source(columns, assembly.model, rows.codes, rows.weight, nothing)
     model, sums = accurate_sums(assembly.model, source, recipe.engine, k)
@@ -128,6 +130,14 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     for row in single:
         joint[row] = _refitted_joint(trained, model, source.take(np.array([row])))
     return joint
+
+
+def _row_by_row(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The same columns, dense ones row by row in memory: several kernels read them, and each would make a copy."""
+    return {
+        name: row_major(values) if isinstance(values, np.ndarray) and values.ndim == 2 else values
+        for name, values in columns.items()
+    }
 
 
 def _block_joint(trained: Trained, block: Block) -> Array | None:
