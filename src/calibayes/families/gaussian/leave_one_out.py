@@ -201,35 +201,44 @@ def _other_classes(family: Any, x: Array, left_out: LeftOut, epsilon: Array | No
     if most / variance.min() * (distance + x.shape[1]) <= UNSEEN:
         return density
     is_narrow = most > NEGLIGIBLE * variance
-    density += change[:, None] * _slopes(x, mean, np.where(is_narrow, 0.0, 1.0 / variance))
+    known = ~np.isnan(x) if has_missing(x) else None
+    density += change[:, None] * _slopes(x, known, mean, np.where(is_narrow, 0.0, 1.0 / variance))
     for c in np.flatnonzero(is_narrow.any(axis=1)):
-        j = is_narrow[c]
-        density[:, c] += _change_of_density(x[:, j] - mean[c, j], variance[c, j], change[:, None])
+        j = np.flatnonzero(is_narrow[c])
+        u = x.take(j, axis=1) - mean[c, j]
+        density[:, c] += _change_of_density(
+            u, None if known is None else known[:, j], variance[c, j], change[:, None]
+        )
     return density
 
 
-def _change_of_density(u: Array, variance: Array, change: Array) -> Array:
-    """How much a log density of known cells at u from the mean changes if numbers are added to its variances, (n,)."""
+def _change_of_density(u: Array, known: Array | None, variance: Array, change: Array) -> Array:
+    """How much a log density of known cells at u from the mean changes if numbers are added to its variances, (n,).
+
+    ``known`` marks the known cells, (n, d); None if all are.
+    """
     distinct, which = np.unique(
         variance, return_inverse=True
     )  # columns that are constant in a class have the same
-    of_column, known = np.eye(len(distinct))[which], ~np.isnan(u)
-    squares = np.where(known, u * u, 0.0) @ of_column
-    terms = squares * (change / (distinct * (distinct + change)))
-    return np.asarray(0.5 * (terms - known @ of_column * np.log1p(change / distinct)).sum(axis=1))
+    of_column = np.eye(len(distinct))[which]
+    if known is None:
+        squares, count = (u * u) @ of_column, of_column.sum(axis=0)
+    else:
+        squares, count = np.where(known, u * u, 0.0) @ of_column, known.astype(np.float64) @ of_column
+    terms = squares * (change / (distinct * (distinct + change))) - count * np.log1p(change / distinct)
+    return np.asarray(0.5 * terms.sum(axis=1))
 
 
-def _slopes(x: Array, mean: Array, precision: Array) -> Array:
+def _slopes(x: Array, known: Array | None, mean: Array, precision: Array) -> Array:
     """The derivative of log densities by a number that is added to all variances, 1 over ``precision``, (n, k)."""
-    known = ~np.isnan(x)
-    is_complete = bool(known.all())
     middle = mean.mean(axis=0)
-    centered = x - middle if is_complete else np.where(known, x - middle, 0.0)
+    centered = x - middle if known is None else np.where(known, x - middle, 0.0)
     about, squared = mean - middle, precision**2
-    squares = centered**2 @ squared.T - 2.0 * centered @ (about * squared).T
+    linear = centered @ (about * squared).T
+    centered *= centered
     constant = about**2 * squared - precision
-    rest = constant.sum(axis=1) if is_complete else known.astype(np.float64) @ constant.T
-    return np.asarray(0.5 * (squares + rest))
+    rest = constant.sum(axis=1) if known is None else known.astype(np.float64) @ constant.T
+    return np.asarray(0.5 * (centered @ squared.T - 2.0 * linear + rest))
 
 
 def _smoothing_without(family: Any, x: Array, left_out: LeftOut) -> Array | None:
