@@ -12,7 +12,7 @@ from calibayes.decision import above_thresholds, checked_costs, least_cost, log_
 from calibayes.engines import computing
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.marginals import Marginals, ModelNeedsAllColumns
 from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -129,7 +129,7 @@ class Decisions:
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
-        raise TypeError(f"{type(self).__name__} cannot leave out columns")
+        raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
 
     def explain(
         self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
