@@ -27,6 +27,7 @@ DOCUMENTS = (
     "docs/questions.md",
     "docs/fairness.md",
     "docs/influence.md",
+    "docs/checks.md",
 )
 MODULES = sorted(
     module.name
@@ -70,6 +71,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/fairness.md", 0),
         ("docs/influence.md", 0),
         ("docs/influence.md", 1),
+        ("docs/checks.md", 0),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
@@ -125,6 +127,7 @@ def test_examples_in_docstrings_run(name):
                 "federated",
                 "files",
                 "trust",
+                "checks",
             )
         ),
     ],
