@@ -10,7 +10,7 @@ from calibayes.core.protocols import Array
 from calibayes.report.drawings.canvas import drawing, line, polyline, rectangle, text
 from calibayes.report.drawings.scale import Scale
 from calibayes.report.page.markup import Markup
-from calibayes.report.page.wording import count, number, shortened
+from calibayes.report.page.wording import count, shortened
 
 WIDTH, HEIGHT = 260.0, 104.0
 ROW = 17.0
@@ -18,13 +18,13 @@ LABEL = 104.0
 LETTERS = 16
 
 
-def histogram(title: str, description: str, edges: Array, shares: Array) -> Markup:
-    """Outlines of the share of each class's rows in each bin, (k, bins), one over the other."""
+def histogram(title: str, description: str, edges: Array, shares: Array, ends: tuple[str, str]) -> Markup:
+    """Outlines of the share of each class's rows in each bin, (k, bins), one over the other; ``ends`` are written below."""
     x, y = Scale(float(edges[0]), float(edges[-1]), 4, WIDTH - 4), Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6)
     outlines = [_outline(x, y, edges, row, code) for code, row in enumerate(shares)]
     base = line(4, HEIGHT - 18, WIDTH - 4, HEIGHT - 18, "axis")
-    ends = [text(4, HEIGHT - 4, number(edges[0])), text(WIDTH - 4, HEIGHT - 4, number(edges[-1]), "end")]
-    return drawing(HEIGHT, title, description, outlines, base, ends, width=WIDTH)
+    labels = [text(4, HEIGHT - 4, ends[0]), text(WIDTH - 4, HEIGHT - 4, ends[1], "end")]
+    return drawing(HEIGHT, title, description, outlines, base, labels, width=WIDTH)
 
 
 def _outline(x: Scale, y: Scale, edges: Array, row: Array, code: int) -> list[Markup]:

@@ -52,7 +52,7 @@ def facts_of_model(
         table=table,
         curves=_curves(model, stages),
         surprise=_surprise(model, rows, stages),
-        findings=findings_of(rows, _with_record(model, record), None, ignore, stages),
+        findings=findings_of(rows, model, record, None, ignore, stages),
         code=python_facts(model, source, {}, stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,
@@ -82,11 +82,6 @@ def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
     log_posterior = np.maximum(log_posterior, np.log(np.finfo(float).tiny))
     n = len(rows)
     return HeldOut(log_posterior, np.array([codes[label] for label in rows.labels.tolist()]), np.ones(n), np.arange(n), GIVEN_ROWS)
-
-
-def _with_record(model: Any, record: HeldOut | None) -> Any:
-    """The model for checks: they read the record of held-out rows."""
-    return model if record is not None else None
 
 
 def _curves(model: Any, stages: Stages) -> CurveFacts | None:

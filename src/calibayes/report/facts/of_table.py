@@ -81,7 +81,7 @@ def facts_of_table(
         ranking=ranking,
         curves=_curves(rows, ranking, model, options, stages),
         surprise=_surprise(rows, table, options.seed, stages),
-        findings=findings_of(rows, model, results, ignore, stages),
+        findings=findings_of(rows, model, record, results, ignore, stages),
         code=python_facts(model, source, {}, stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from calibayes.compare import BASELINES, MODELS, FoldResult, model_rule_pairs, rank_results, stratified_folds
 from calibayes.compare.baselines import NO_RULE
@@ -84,7 +85,8 @@ def fold_results(
     for place, (model, rule) in enumerate(pairs):
         for number, split in enumerate(splits):
             progress(f"comparing {method_name(model, rule)}", (place + number / folds) / len(pairs))
-            results.append(run_fold(data, model, rule, split, n_jobs))
+            with threadpool_limits(n_jobs):  # predictions of baselines, too
+                results.append(run_fold(data, model, rule, split, n_jobs))
     return results
 
 

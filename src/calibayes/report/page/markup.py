@@ -31,7 +31,7 @@ Child: TypeAlias = "Markup | str | int | None | Iterable[Child]"
 Attribute: TypeAlias = str | float | bool | None
 
 
-def element(name: str, *children: Child, **attributes: Attribute) -> Markup:
+def element(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """An element with children and attributes.
 
     Text is escaped, None is left out, iterables are flattened. An underscore at the end of an attribute's name is dropped,
