@@ -13,7 +13,7 @@ from calibayes.report.page.wording import shortened, signed
 
 ROW = 22.0
 LABEL = 150.0
-LETTERS = 25
+LETTERS = 23
 VALUE = 44.0
 """Room for the number behind a bar."""
 

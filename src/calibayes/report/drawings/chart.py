@@ -13,7 +13,10 @@ from calibayes.report.drawings.scale import Scale
 from calibayes.report.page.markup import Markup
 from calibayes.report.page.wording import number
 
-HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 220.0, 46.0, 12.0, 12.0, 38.0
+SIZE = (WIDTH, 226.0)
+SMALL = (260.0, 176.0)
+"""Width and height of a chart among several."""
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 24.0, 38.0
 
 
 @dataclass(frozen=True)
@@ -44,43 +47,35 @@ class Frame:
     y: Scale
 
 
-def frame_of(x: Axis, y: Axis, height: float = HEIGHT) -> Frame:
-    """Where a chart with these axes has its points."""
-    return Frame(
-        Scale(x.low, x.high, LEFT, WIDTH - RIGHT), Scale(y.low, y.high, height - BOTTOM, TOP)
-    )
-
-
 def chart(
     title: str,
     description: str,
     lines: Sequence[Line],
     x: Axis,
     y: Axis,
-    extra: Callable[[Frame], Sequence[Markup]] | None = None,
-    height: float = HEIGHT,
+    behind: Callable[[Frame], Sequence[Markup]] | None = None,
+    size: tuple[float, float] = SIZE,
 ) -> Markup:
-    """Curves in one frame; ``extra`` draws what else belongs into it, behind the curves."""
-    frame = frame_of(x, y, height)
-    behind = [*_grid(frame, x, y, height), *(extra(frame) if extra is not None else ())]
-    return drawing(height, title, description, behind, [_curve(frame, each) for each in lines])
+    """Curves in one frame; ``behind`` draws what else belongs into it, behind the curves."""
+    width, height = size
+    frame = Frame(Scale(x.low, x.high, LEFT, width - RIGHT), Scale(y.low, y.high, height - BOTTOM, TOP))
+    extra = behind(frame) if behind is not None else ()
+    curves = [_curve(frame, each) for each in lines]
+    return drawing(height, title, description, _axes(frame, x, y, size), extra, curves, width=width)
 
 
 def _curve(frame: Frame, each: Line) -> list[Markup]:
     known = np.isfinite(each.x) & np.isfinite(each.y)
     a, b = frame.x(np.asarray(each.x, float)[known]), frame.y(np.asarray(each.y, float)[known])
-    fill = each.class_.replace("-line", "").replace("s", "f", 1) if each.class_[0] == "s" else "accent"
-    dots = [dot(p, q, f"{fill} paper", 3.5) for p, q in zip(a, b, strict=True)] if each.has_dots else []
+    dots = [dot(p, q, "accent paper", 4.0) for p, q in zip(a, b, strict=True)] if each.has_dots else []
     return [*([polyline(a, b, each.class_)] if len(a) else []), *dots]
 
 
-def _grid(frame: Frame, x: Axis, y: Axis, height: float) -> list[Markup]:
+def _axes(frame: Frame, x: Axis, y: Axis, size: tuple[float, float]) -> list[Markup]:
     """Grid lines, values and labels of both axes."""
-    bottom, right = height - BOTTOM, WIDTH - RIGHT
+    bottom, right = frame.y.start, frame.x.end
     across = [line(LEFT, frame.y(tick), right, frame.y(tick), "grid") for tick in frame.y.ticks()]
     left = [text(LEFT - 6, frame.y(tick) + 4, y.written(tick), "end") for tick in frame.y.ticks()]
-    below = [text(frame.x(tick), bottom + 15, x.written(tick), "middle") for tick in frame.x.ticks()]
-    labels = [
-        text((LEFT + right) / 2, height - 5, x.label, "middle ink"),
-    ]
+    below = [text(frame.x(tick), bottom + 16, x.written(tick), "middle") for tick in frame.x.ticks(4)]
+    labels = [text((LEFT + right) / 2, size[1] - 4, x.label, "middle ink"), text(2, 12, y.label, "ink")]
     return [*across, line(LEFT, bottom, right, bottom, "axis"), *left, *below, *labels]

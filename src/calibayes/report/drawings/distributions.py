@@ -15,7 +15,7 @@ from calibayes.report.page.wording import count, shortened
 WIDTH, HEIGHT = 260.0, 104.0
 ROW = 17.0
 LABEL = 104.0
-LETTERS = 16
+LETTERS = 15
 
 
 def histogram(title: str, description: str, edges: Array, shares: Array, ends: tuple[str, str]) -> Markup:

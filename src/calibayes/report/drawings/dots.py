@@ -12,10 +12,10 @@ from calibayes.report.drawings.scale import Scale, around
 from calibayes.report.page.markup import Markup
 from calibayes.report.page.wording import shortened
 
-ROW, TOP, BOTTOM = 21.0, 6.0, 34.0
-LABEL = 132.0
+ROW, TOP, BOTTOM = 22.0, 6.0, 36.0
+LABEL = 138.0
 """Width of the names."""
-LETTERS = 22
+LETTERS = 21
 """Most letters of a name."""
 
 

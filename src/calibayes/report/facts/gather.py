@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from calibayes.checks.run import known_codes
 from calibayes.core.protocols import Array
+from calibayes.decision import checked_costs
 from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.report.facts.labels import label_facts
 from calibayes.report.facts.python import NotExpressible, code_of
@@ -62,6 +64,13 @@ class Stages:
     def skip(self, what: str, why: str) -> None:
         """Note what the report does not show."""
         self.skipped.append(Skipped(what, why))
+
+
+def refuse_early(ignore: Sequence[str], costs: Array | None, k: int) -> None:
+    """Raises ValueError for unknown checks and for costs of another number of classes, before any long work."""
+    known_codes(ignore)
+    if costs is not None:
+        checked_costs(costs, k)
 
 
 def predicted_facts(

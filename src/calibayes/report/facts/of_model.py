@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.trust.held_out import GIVEN_ROWS, HeldOut
 from calibayes.report.facts.curves import curves_of_model
-from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts
+from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts, refuse_early
 from calibayes.report.facts.numbered import findings_of
 from calibayes.report.facts.rows import LabeledRows, labeled_rows
 from calibayes.report.facts.surprise import surprise_of_model
@@ -39,6 +39,7 @@ def facts_of_model(
     stages = Stages(progress)
     with stages.stage("reading the table"):
         rows = labeled_rows(X, y, as_frame=hasattr(model, "feature_names_in_"))
+        refuse_early(ignore, costs, len(model.classes_))
         table = table_facts(rows, model)
     record = _record(model, rows)
     stages.skip("Models compared", "the report is about one fitted model: report_on_table compares models")

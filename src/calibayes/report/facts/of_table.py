@@ -13,7 +13,7 @@ from calibayes.compare.models import ENSEMBLES, MODELS
 from calibayes.core.protocols import Array
 from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.report.facts.curves import curve_model, curves_of_rules, with_members
-from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts
+from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts, refuse_early
 from calibayes.report.facts.numbered import findings_of
 from calibayes.report.facts.ranking import (
     best_own,
@@ -66,6 +66,7 @@ def facts_of_table(
     stages = Stages(progress)
     with stages.stage("reading the table"):
         rows = labeled_rows(X, y)
+        refuse_early(ignore, costs, len(set(rows.labels.tolist())))
     results, ranking = _compared(rows, options, stages)
     pair = DEFAULT if ranking is None else _best_pair(ranking)
     with stages.stage("training the best model on all rows"):
@@ -76,7 +77,7 @@ def facts_of_table(
     facts = Facts(
         title=title or "Report on a table",
         about=f"{counts(len(rows), 'row')}, {counts(rows.frame.shape[1], 'column')}, {counts(len(table.classes), 'class', 'classes')}",
-        model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, trained by {pair[1]}",
+        model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, rule {pair[1]}",
         table=table,
         ranking=ranking,
         curves=_curves(rows, ranking, model, options, stages),

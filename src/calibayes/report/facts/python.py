@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
+from itertools import takewhile
 from types import FunctionType
 from typing import Any
 
@@ -50,7 +51,7 @@ def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any
     from calibayes import NaiveBayes
     <BLANKLINE>
     # X: a data frame with the columns of this report, y: the labels of its rows
-    model = NaiveBayes(rule='ml')
+    model = NaiveBayes(rule="ml")
     model.fit(X, y)
     """
     writer = Writer()
@@ -74,7 +75,9 @@ class Writer:
             value = value.item()
         if isinstance(value, float) and not np.isfinite(value):
             return f'float("{value}")'
-        if value is None or isinstance(value, bool | int | float | str | bytes):
+        if isinstance(value, str):
+            return _quoted(value)
+        if value is None or isinstance(value, bool | int | float | bytes):
             return repr(value)
         if isinstance(value, np.ndarray):
             return self._array(value)
@@ -117,6 +120,12 @@ class Writer:
         return _wrapped(f"{name}(", parts, ")", depth)
 
 
+def _quoted(text: str) -> str:
+    """A text as Python, in double quotes where that needs no backslash."""
+    plain = repr(text)
+    return f'"{plain[1:-1]}"' if '"' not in text and "\\" not in plain else plain
+
+
 def _changed(value: Any) -> dict[str, Any]:
     """Parameters of an object that differ from their defaults. Raises NotExpressible for an object without parameters."""
     if isinstance(value, BaseEstimator):
@@ -125,8 +134,10 @@ def _changed(value: Any) -> dict[str, Any]:
     elif is_dataclass(value):
         given = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
         defaults = {each.name: _default(each) for each in fields(value)}
+    elif not inspect.signature(type(value)).parameters and not getattr(value, "__dict__", None):
+        return {}
     else:
-        raise NotExpressible(f"an object of class {type(value).__name__} has no parameters to write")
+        raise NotExpressible(f"the parameters of {type(value).__name__} cannot be written")
     return {name: part for name, part in given.items() if not _is_same(part, defaults.get(name, MISSING))}
 
 
@@ -142,10 +153,9 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def _public_parents(module: str) -> list[str]:
-    """The modules in which a name of another package may be public: without the private last parts."""
-    parts = module.split(".")
-    public = [part for part in parts if not part.startswith("_")]
-    return [".".join(public[: len(public) - cut]) for cut in range(len(public))] if len(public) else []
+    """The modules in which a name of another package may be public: those before the first private one, inner ones first."""
+    public = list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
+    return [".".join(public[: len(public) - cut]) for cut in range(len(public))]
 
 
 def _wrapped(start: str, parts: list[str], end: str, depth: int) -> str:

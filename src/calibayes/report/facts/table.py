@@ -217,6 +217,10 @@ def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
     return Picture(counts, edges=edges, ends=ends)
 
 
+def _level_name(column: Any, level: Any) -> str:
+    return _written(column, level) if _is_date(column) else f"{level:.6g}" if _is_number(column) else shortened(level, 40)
+
+
 def _levels(column: Any, groups: Array, k: int) -> Picture | None:
     """Rows by class and level: the most frequent ones, the others together, the missing values."""
     import pandas as pd
@@ -229,7 +233,8 @@ def _levels(column: Any, groups: Array, k: int) -> Picture | None:
     counts = counts.reshape(k, len(levels))
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     top = order[:LEVELS] if not _is_number(column) or len(levels) > LEVELS else np.arange(len(levels))
-    names, parts = [shortened(levels[j], 40) for j in top], [counts[:, top]]
+    names = [_level_name(column, levels[j]) for j in top]
+    parts = [counts[:, top]]
     if len(rest := order[len(top) :]):
         names.append(f"{len(rest)} others")
         parts.append(counts[:, rest].sum(axis=1, keepdims=True))

@@ -46,7 +46,7 @@ h1 { font-size: clamp(1.7rem, 1.2rem + 2vw, 2.4rem); line-height: 1.2; letter-sp
   overflow-wrap: anywhere; font-weight: 650; }
 h2 { font-size: 1.4rem; line-height: 1.25; letter-spacing: -0.01em; margin: 0 0 0.9rem; font-weight: 650; }
 h3 { font-size: 1.05rem; line-height: 1.35; margin: 2.25rem 0 0.6rem; font-weight: 650; }
-h4 { font-size: 0.95rem; line-height: 1.35; margin: 0; font-weight: 600; overflow-wrap: anywhere; }
+h4, figure h3 { font-size: 0.95rem; line-height: 1.35; margin: 0; font-weight: 600; overflow-wrap: anywhere; }
 section { margin-top: 3.25rem; padding-top: 2.25rem; border-top: 1px solid var(--line); }
 p { margin: 0 0 0.9rem; max-width: 68ch; overflow-wrap: break-word; }
 .lead { font-size: 1.125rem; color: var(--soft); margin-bottom: 1.5rem; }
@@ -67,13 +67,13 @@ table { border-collapse: collapse; width: 100%; font-size: 0.875rem; line-height
 caption { text-align: left; padding: 0.7rem 0.9rem 0.3rem; font-size: 0.875rem; color: var(--soft); }
 th, td { text-align: left; padding: 0.45rem 0.9rem; vertical-align: top; border-top: 1px solid var(--line); }
 thead th { border-top: 0; color: var(--soft); font-weight: 600; font-size: 0.8rem; white-space: nowrap; vertical-align: bottom; }
-tbody th { font-weight: 500; min-width: 7rem; max-width: 22rem; }
+tbody th { font-weight: 500; max-width: 22rem; }
 td { max-width: 26rem; }
 th.figure, td.figure { text-align: right; white-space: nowrap; min-width: 0; }
 tr.chosen > * { background: var(--accent-wash); }
 figure { margin: 0; background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 1rem; min-width: 0; }
 figcaption { font-size: 0.85rem; line-height: 1.5; color: var(--soft); margin-top: 0.6rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; margin: 1rem 0; align-items: start; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); gap: 1rem; margin: 1rem 0; }
 .small { grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); }
 figure h4 + p, figure h4 + .facts { margin-top: 0.2rem; }
 .facts { font-size: 0.8rem; line-height: 1.45; color: var(--soft); margin: 0 0 0.5rem; }
@@ -90,6 +90,13 @@ figure th, figure td { padding: 0.3rem 0.6rem; }
 .search[hidden], [hidden] { display: none; }
 .key { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; list-style: none; padding: 0; margin: 0.5rem 0; font-size: 0.85rem; max-width: none; }
 .key li { display: inline-flex; align-items: center; gap: 0.4rem; margin: 0; min-width: 0; }
+td ul.cells { list-style: none; margin: 0; padding: 0; max-width: none; }
+td ul.cells li { margin: 0; }
+td .name, th .name { overflow-wrap: break-word; }
+td .name { word-break: normal; }
+main dl:not(.cards) dt { font-weight: 600; }
+main dl:not(.cards) dd { margin: 0 0 0.8rem; max-width: 68ch; overflow-wrap: anywhere; }
+.cards .text { font-size: 1.1rem; }
 .key svg { width: 0.8rem; height: 0.8rem; flex: none; }
 .finding { background: var(--surface); border: 1px solid var(--line); border-left: 4px solid var(--warn); border-radius: 8px;
   padding: 0.9rem 1.1rem; margin: 0.8rem 0; }
@@ -105,8 +112,8 @@ button { font: inherit; font-size: 0.85rem; padding: 0.35rem 0.8rem; border-radi
 button:hover { background: var(--accent-wash); }
 .row { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 1rem; min-width: 0; }
 footer { max-width: 82rem; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; color: var(--soft); font-size: 0.85rem; border-top: 1px solid var(--line); }
-svg { display: block; width: 100%; height: auto; overflow: visible; max-width: 30rem; }
-svg text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif; fill: var(--soft); font-variant-numeric: tabular-nums; }
+svg { display: block; width: 100%; height: auto; overflow: visible; max-width: 25rem; }
+svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif; fill: var(--soft); font-variant-numeric: tabular-nums; }
 svg .strong { fill: var(--ink); font-weight: 600; }
 svg .ink { fill: var(--ink); }
 svg .end { text-anchor: end; }

@@ -17,12 +17,12 @@ THIN = "\u202f"
 
 
 def count(number: float) -> str:
-    """A whole number with thin spaces between thousands.
+    """A whole number, from five digits on with thin spaces between thousands.
 
-    >>> count(48842) == "48\u202f842"
-    True
+    >>> count(2007), count(48842) == "48\u202f842"
+    ('2007', True)
     """
-    return f"{int(number):,}".replace(",", THIN)
+    return f"{int(number):,}".replace(",", THIN) if abs(number) >= 10_000 else str(int(number))
 
 
 def counts(number: int, noun: str, plural: str | None = None) -> str:

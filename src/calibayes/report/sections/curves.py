@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.report.drawings.chart import Axis, Frame, Line, chart
+from calibayes.report.drawings.chart import SMALL, Axis, Frame, Line, chart
 from calibayes.report.drawings.canvas import line
 from calibayes.report.drawings.scale import around
 from calibayes.report.facts.values import Curve, CurveFacts, Facts
@@ -68,8 +68,8 @@ def _picture(each: Curve, curves: CurveFacts) -> Markup:
         place = frame.x(float(steps[min(each.best, len(steps) - 1)]))
         return [line(place, frame.y.start, place, frame.y.end, "dashed")]
 
-    picture = chart(f"Learning curve of {shortened(name)}", _said(each), lines, x, Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g} %"), mark, 190.0)
-    return element("figure", element("h4", shortened(name)), picture, _numbers(each, curves))
+    picture = chart(f"Learning curve of {shortened(name)}", _said(each), lines, x, Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g} %"), mark, SMALL)
+    return element("figure", element("h3", shortened(name)), picture, _numbers(each, curves))
 
 
 def _unlogged(value: float) -> str:

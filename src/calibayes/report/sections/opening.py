@@ -23,7 +23,7 @@ def _card(value: Child, remark: Child) -> Markup:
 
 def _quality(facts: Facts) -> list[tuple[Child, Child]]:
     quality = facts.quality
-    model = ("Model" if facts.ranking is None else "Best model", _card(named(facts.model, 40), "the figures are about it"))
+    model = ("Model" if facts.ranking is None else "Best model", _card(element("span", named(facts.model, 40), class_="text"), "this page is about it"))
     if quality is None:
         return [model]
     interval = f"95 % interval {percent(quality.error_low)} to {percent(quality.error_high)}"

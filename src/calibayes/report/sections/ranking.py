@@ -69,7 +69,7 @@ def _rank_picture(ranks: RankFacts) -> Markup:
 
 
 def _table(ranking: RankingFacts) -> Markup:
-    heads: list[Child] = ["method", "error", "95 %", "log loss", "95 %", "worse than the first by", "training error", "seconds a fit"]
+    heads: list[Child] = ["method", "error", "95 % interval", "log loss", "95 % interval", "difference", "training", "seconds"]
     lines = [_line(each, place == 0) for place, each in enumerate(ranking.methods)]
     return table(f"All methods on {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}", heads, lines, numeric=range(1, 8))
 
@@ -95,7 +95,8 @@ def _range(interval: Interval, digits: int, factor: float = 1.0) -> str:
 
 def _honesty(ranking: RankingFacts) -> Markup:
     return note(
-        "Errors are of rows that a model was not trained on. Intervals are of the mean over folds, with the correction of Nadeau "
+        "Errors are of rows that a model was not trained on, except in the column of training errors; differences are from the first method, in "
+        "percentage points. Intervals are of the mean over folds, with the correction of Nadeau "
         "and Bengio for folds that share training rows. The rank tests take folds as independent, which they are not: the "
         "critical difference is too narrow, so take it as a rough guide, on this table only. The first of many methods looks "
         f"a little better than it is. {DESCRIPTION}"

@@ -29,7 +29,7 @@ def table_section(facts: Facts) -> Section:
 
 def _size(given: TableFacts) -> Markup:
     duplicates = (
-        "" if given.duplicates is None else f" {counts(given.duplicates, 'row')} repeat another one, label included."
+        f" {counts(given.duplicates, 'row')} repeat another one, label included." if given.duplicates else ""
     )
     unlabeled = f" {counts(given.unlabeled, 'row')} without a label are left out." if given.unlabeled else ""
     size = f"{counts(given.rows, 'labeled row')} and {counts(len(given.columns), 'column')}."
