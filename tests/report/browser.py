@@ -61,5 +61,9 @@ def console_messages(driver):
 def outside_requests(driver):
     """Addresses outside of this machine that were asked for."""
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    sent = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    sent = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
     return [address for address in sent if address.startswith(OUTSIDE)]

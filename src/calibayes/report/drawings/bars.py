@@ -12,13 +12,15 @@ from calibayes.report.page.markup import Markup
 from calibayes.report.page.wording import shortened, signed
 
 ROW = 22.0
-LABEL = 150.0
-LETTERS = 23
+LABEL = 152.0
+LETTERS = 21
 VALUE = 44.0
 """Room for the number behind a bar."""
 
 
-def bars(title: str, description: str, names: Sequence[str], values: Sequence[float], *, is_signed: bool) -> Markup:
+def bars(
+    title: str, description: str, names: Sequence[str], values: Sequence[float], *, is_signed: bool
+) -> Markup:
     """One bar a name; signed numbers have a zero line in the middle."""
     largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
     low = min(0.0, float(np.min(values, initial=0.0))) if is_signed else 0.0
@@ -26,7 +28,10 @@ def bars(title: str, description: str, names: Sequence[str], values: Sequence[fl
     start = LABEL + 8 + (VALUE if low < 0 else 0.0)
     scale = Scale(low, high, start, WIDTH - VALUE)
     height = ROW * len(names) + 6
-    rows = [_bar(scale, name, value, ROW * (j + 0.5) + 3, is_signed) for j, (name, value) in enumerate(zip(names, values, strict=True))]
+    rows = [
+        _bar(scale, name, value, ROW * (j + 0.5) + 3, is_signed)
+        for j, (name, value) in enumerate(zip(names, values, strict=True))
+    ]
     zero = line(scale(0.0), 2, scale(0.0), height - 2, "axis")
     return drawing(height, title, description, rows, zero)
 

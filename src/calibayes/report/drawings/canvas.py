@@ -40,7 +40,9 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return element("path", d=f"M{_short(x1)} {_short(y1)}L{_short(x2)} {_short(y2)}", class_=class_)
 
 
-def rectangle(x: float, y: float, width: float, height: float, class_: str, **more: float | str | None) -> Markup:
+def rectangle(
+    x: float, y: float, width: float, height: float, class_: str, **more: float | str | None
+) -> Markup:
     """A rectangle."""
     sizes = {"x": x, "y": y, "width": max(width, 0.0), "height": max(height, 0.0)}
     return element("rect", **{name: _short(value) for name, value in sizes.items()}, class_=class_, **more)
@@ -51,7 +53,9 @@ def dot(x: float, y: float, class_: str, radius: float = 4.0) -> Markup:
     return element("circle", cx=_short(x), cy=_short(y), r=radius, class_=class_)
 
 
-def polyline(x: Sequence[float] | Array, y: Sequence[float] | Array, class_: str, *, is_closed: bool = False) -> Markup:
+def polyline(
+    x: Sequence[float] | Array, y: Sequence[float] | Array, class_: str, *, is_closed: bool = False
+) -> Markup:
     """Connected points."""
     points = "L".join(f"{_short(a)} {_short(b)}" for a, b in zip(x, y, strict=True))
     return element("path", d=f"M{points}{'Z' if is_closed else ''}", class_=class_)

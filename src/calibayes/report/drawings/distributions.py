@@ -20,7 +20,10 @@ LETTERS = 15
 
 def histogram(title: str, description: str, edges: Array, shares: Array, ends: tuple[str, str]) -> Markup:
     """Outlines of the share of each class's rows in each bin, (k, bins), one over the other; ``ends`` are written below."""
-    x, y = Scale(float(edges[0]), float(edges[-1]), 4, WIDTH - 4), Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6)
+    x, y = (
+        Scale(float(edges[0]), float(edges[-1]), 4, WIDTH - 4),
+        Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6),
+    )
     outlines = [_outline(x, y, edges, row, code) for code, row in enumerate(shares)]
     base = line(4, HEIGHT - 18, WIDTH - 4, HEIGHT - 18, "axis")
     labels = [text(4, HEIGHT - 4, ends[0]), text(WIDTH - 4, HEIGHT - 4, ends[1], "end")]
@@ -36,7 +39,10 @@ def _outline(x: Scale, y: Scale, edges: Array, row: Array, code: int) -> list[Ma
 def level_bars(title: str, description: str, names: Sequence[str], counts: Array) -> Markup:
     """A bar a level, as long as it is frequent, in the colors of the classes of its rows, (levels, k)."""
     scale = Scale(0.0, float(counts.sum(axis=1).max(initial=1.0)) or 1.0, LABEL + 6, WIDTH - 40)
-    rows = [_level(scale, name, row, 4 + ROW * (j + 0.5)) for j, (name, row) in enumerate(zip(names, counts, strict=True))]
+    rows = [
+        _level(scale, name, row, 4 + ROW * (j + 0.5))
+        for j, (name, row) in enumerate(zip(names, counts, strict=True))
+    ]
     return drawing(ROW * len(names) + 8, title, description, rows, width=WIDTH)
 
 

@@ -60,6 +60,10 @@ def _row(scale: Scale, each: Estimate, y: float) -> list[Markup]:
     style = "end strong" if each.is_chosen else "end"
     label = text(LABEL, y + 4, shortened(each.name, LETTERS), style)
     has_interval = np.isfinite(each.low) and np.isfinite(each.high)
-    ends = (max(scale(each.low), scale.start), min(scale(each.high), scale.end)) if has_interval else (0.0, 0.0)
-    whisker = [line(ends[0], y, ends[1], y, "whisker" if each.is_chosen else "muted-line")] if has_interval else []
+    ends = (
+        (max(scale(each.low), scale.start), min(scale(each.high), scale.end)) if has_interval else (0.0, 0.0)
+    )
+    whisker = (
+        [line(ends[0], y, ends[1], y, "whisker" if each.is_chosen else "muted-line")] if has_interval else []
+    )
     return [label, *whisker, dot(scale(each.value), y, "accent" if each.is_chosen else "muted")]

@@ -22,19 +22,37 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
     letters = max(3, int(size / 6.5))
     shares = counts / counts.sum(axis=1, keepdims=True).clip(1)
     cells = [
-        _cell(LEFT + j * size, TOP + i * height, size, height, shares[i, j], counts[i, j] if k <= WRITTEN else None)
+        _cell(
+            LEFT + j * size,
+            TOP + i * height,
+            size,
+            height,
+            shares[i, j],
+            counts[i, j] if k <= WRITTEN else None,
+        )
         for i in range(k)
         for j in range(k)
     ]
-    rows = [text(LEFT - 8, TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink") for i, name in enumerate(names)]
-    columns = [
-        text(LEFT + (j + 0.5) * size, TOP - 8, shortened(name, letters), "middle ink") for j, name in enumerate(names)
+    rows = [
+        text(LEFT - 8, TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink")
+        for i, name in enumerate(names)
     ]
-    axes = [text(LEFT - 8, TOP - 26, "true class", "end"), text((LEFT + WIDTH) / 2, TOP - 26, "decided class", "middle")]
-    return drawing(TOP + k * height + 4, title, description, cells, rows, columns if size > 24 else None, axes)
+    columns = [
+        text(LEFT + (j + 0.5) * size, TOP - 8, shortened(name, letters), "middle ink")
+        for j, name in enumerate(names)
+    ]
+    axes = [
+        text(LEFT - 8, TOP - 26, "true class", "end"),
+        text((LEFT + WIDTH) / 2, TOP - 26, "decided class", "middle"),
+    ]
+    return drawing(
+        TOP + k * height + 4, title, description, cells, rows, columns if size > 24 else None, axes
+    )
 
 
-def _cell(x: float, y: float, width: float, height: float, share: float, number: float | None) -> list[Markup]:
+def _cell(
+    x: float, y: float, width: float, height: float, share: float, number: float | None
+) -> list[Markup]:
     opacity = f"{0.04 + 0.9 * share:.3f}"
     back = rectangle(x + 1, y + 1, width - 2, height - 2, "cell", fill_opacity=opacity, rx=3)
     if number is None:

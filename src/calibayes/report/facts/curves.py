@@ -76,11 +76,17 @@ def curves_of_model(model: Any) -> CurveFacts | None:
     """
     if paths := getattr(model, "paths_", None):
         curves = tuple(curve_of_path(name, path) for name, path in paths.items() if len(path.error) > 1)
-        return CurveFacts(curves, "total step", "the members of the ensemble, on the folds held out by its fit") if curves else None
+        return (
+            CurveFacts(curves, "total step", "the members of the ensemble, on the folds held out by its fit")
+            if curves
+            else None
+        )
     history = getattr(getattr(model, "estimator_", model), "history_", None)
     if history is None or len(history["error"]) < 2:
         return None
-    return CurveFacts((curve_of_history(history, type(model).__name__),), "update", "the training of this model")
+    return CurveFacts(
+        (curve_of_history(history, type(model).__name__),), "update", "the training of this model"
+    )
 
 
 def curve_of_path(name: str, path: Any) -> Curve:

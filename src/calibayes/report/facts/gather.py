@@ -99,9 +99,7 @@ def predicted_facts(
     return made
 
 
-def python_facts(
-    model: Any, source: str | None, changes: Mapping[str, Any], stages: Stages
-) -> str | None:
+def python_facts(model: Any, source: str | None, changes: Mapping[str, Any], stages: Stages) -> str | None:
     """The code that makes the model, if all its parameters can be written."""
     try:
         return code_of(model, source, changes)

@@ -67,4 +67,6 @@ def _named(names: tuple[str, ...], contributions: Array) -> str:
     values = contributions[1:]
     largest = np.argsort(-values, kind="stable")[:NAMED]
     least = max(LEAST_SHARE * values.max(initial=0.0), np.finfo(float).tiny)
-    return ", ".join(f"{shortened(names[1 + j], 40)} ({values[j]:+.2g})" for j in largest if values[j] >= least)
+    return ", ".join(
+        f"{shortened(names[1 + j], 40)} ({values[j]:+.2g})" for j in largest if values[j] >= least
+    )

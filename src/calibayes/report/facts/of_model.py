@@ -82,13 +82,22 @@ def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
         )
     log_posterior = np.maximum(log_posterior, np.log(np.finfo(float).tiny))
     n = len(rows)
-    return HeldOut(log_posterior, np.array([codes[label] for label in rows.labels.tolist()]), np.ones(n), np.arange(n), GIVEN_ROWS)
+    return HeldOut(
+        log_posterior,
+        np.array([codes[label] for label in rows.labels.tolist()]),
+        np.ones(n),
+        np.arange(n),
+        GIVEN_ROWS,
+    )
 
 
 def _curves(model: Any, stages: Stages) -> CurveFacts | None:
     curves = curves_of_model(model)
     if curves is None:
-        stages.skip("Learning curves", f"this {type(model).__name__} has no history of iterations: it was trained in one step")
+        stages.skip(
+            "Learning curves",
+            f"this {type(model).__name__} has no history of iterations: it was trained in one step",
+        )
     return curves
 
 

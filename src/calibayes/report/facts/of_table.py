@@ -98,7 +98,10 @@ def _compared(
     sample = compared_rows(rows, options.max_rows, options.seed)
     folds = fold_count(sample.labels, options.folds)
     if not folds:
-        stages.skip("Models compared", "a class has one row only, so that it cannot be held out and be trained on, too")
+        stages.skip(
+            "Models compared",
+            "a class has one row only, so that it cannot be held out and be trained on, too",
+        )
         return None, None
     pairs, skipped = chosen_pairs(rows.frame, options.models, options.rules)
     stages.skipped.extend(skipped)
@@ -151,7 +154,10 @@ def _surprise(rows: LabeledRows, table: TableFacts, seed: int, stages: Stages) -
     part = density_rows(rows, chosen, seed)
     halves = np.unique(part.labels.astype(str), return_counts=True)[1]
     if len(part) < 20 or len(halves) < 2:
-        stages.skip("Surprising rows", f"{counts(len(part), 'row')} are too few for a density of the other half of the rows")
+        stages.skip(
+            "Surprising rows",
+            f"{counts(len(part), 'row')} are too few for a density of the other half of the rows",
+        )
         return None
     with stages.stage("looking for surprising rows"):
         return surprise_by_halves(NaiveBayes(rule="ml"), part, len(usable) - len(chosen), seed)

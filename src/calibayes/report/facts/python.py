@@ -56,9 +56,15 @@ def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any
     """
     writer = Writer()
     made = writer.expression(estimator, 0, changes or {})
-    imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())]
+    imports = [
+        f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())
+    ]
     arrays = ["import numpy as np", ""] if writer.uses_numpy else []
-    given = source.strip() if source else "# X: a data frame with the columns of this report, y: the labels of its rows"
+    given = (
+        source.strip()
+        if source
+        else "# X: a data frame with the columns of this report, y: the labels of its rows"
+    )
     return "\n".join([*arrays, *imports, "", given, f"model = {made}", "model.fit(X, y)"])
 
 
@@ -96,7 +102,10 @@ class Writer:
     def _container(self, value: Any, depth: int) -> str:
         inner = depth + 1
         if isinstance(value, Mapping):
-            parts = [f"{self.expression(key, inner)}: {self.expression(part, inner)}" for key, part in value.items()]
+            parts = [
+                f"{self.expression(key, inner)}: {self.expression(part, inner)}"
+                for key, part in value.items()
+            ]
             return _wrapped("{", parts, "}", depth)
         parts = [self.expression(part, inner) for part in value]
         if isinstance(value, list):
@@ -164,4 +173,10 @@ def _wrapped(start: str, parts: list[str], end: str, depth: int) -> str:
     if len(line) + 4 * depth <= LINE and "\n" not in line:
         return line
     indent = "    " * (depth + 1)
-    return "\n".join([start, *(f"{indent}{part}," if not part.endswith(",") else f"{indent}{part}" for part in parts), "    " * depth + end])
+    return "\n".join(
+        [
+            start,
+            *(f"{indent}{part}," if not part.endswith(",") else f"{indent}{part}" for part in parts),
+            "    " * depth + end,
+        ]
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from calibayes.core.protocols import Array
@@ -95,7 +97,7 @@ def _calibration_error(bins: tuple[Bin, ...]) -> float:
     return sum(each.rows * abs(each.predicted - each.observed) for each in bins) / rows
 
 
-def _confusion(codes: Array, decided: Array, names: tuple[str, ...]) -> dict[str, object]:
+def _confusion(codes: Array, decided: Array, names: tuple[str, ...]) -> dict[str, Any]:
     """Counts of true by decided classes; of many classes the rarest are pooled."""
     k = len(names)
     counts = np.bincount(codes * k + decided, minlength=k * k).reshape(k, k)
@@ -121,7 +123,9 @@ def _tradeoffs(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[
 
 def _tradeoff(probability: Array, is_class: Array, name: str) -> Tradeoff:
     order = np.argsort(-probability, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(probability[order]) != 0), len(order) - 1)  # ties are taken together
+    ends = np.append(
+        np.flatnonzero(np.diff(probability[order]) != 0), len(order) - 1
+    )  # ties are taken together
     found, taken = np.cumsum(is_class[order])[ends], ends + 1.0
     positives, n = max(int(is_class.sum()), 1), len(order)
     true_rate = np.concatenate([[0.0], found / positives])
@@ -170,7 +174,7 @@ def _threshold(posterior: Array, codes: Array, names: tuple[str, ...], costs: Ar
 
 def _cost(probability: Array, prices: tuple[Array, Array], threshold: float) -> float:
     """Average cost if rows of this probability or a higher one are decided for the class."""
-    return float(np.where(probability >= threshold, *prices).mean())
+    return float(np.mean(np.where(probability >= threshold, prices[0], prices[1])))
 
 
 def _best(probability: Array, prices: tuple[Array, Array]) -> float:
@@ -192,7 +196,11 @@ def _honest_cost(probability: Array, prices: tuple[Array, Array]) -> float:
     """Average cost of each half of the rows at the threshold that the other half chooses."""
     half = np.random.default_rng(0).permutation(len(probability)) % 2 == 0
     costs = [
-        _cost(probability[rows], (prices[0][rows], prices[1][rows]), _best(probability[~rows], (prices[0][~rows], prices[1][~rows])))
+        _cost(
+            probability[rows],
+            (prices[0][rows], prices[1][rows]),
+            _best(probability[~rows], (prices[0][~rows], prices[1][~rows])),
+        )
         for rows in (half, ~half)
         if rows.any() and (~rows).any()
     ]

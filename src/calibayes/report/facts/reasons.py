@@ -36,7 +36,9 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
         marginals = model.marginals(rows.table_rows(np.arange(1)))
     except (TypeError, ValueError) as refused:
         return str(refused)
-    dependent = max((len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)), default=0)
+    dependent = max(
+        (len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)), default=0
+    )
     if dependent > COLUMNS:
         return (
             f"{name} has {dependent} columns that depend on each other, and sampling the Shapley values of more than "
@@ -45,7 +47,9 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
     return None
 
 
-def reason_facts(model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0) -> ReasonFacts:
+def reason_facts(
+    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0
+) -> ReasonFacts:
     """Reasons of a sample of the held-out rows, and of a few of them one by one."""
     order = np.random.default_rng(seed).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])

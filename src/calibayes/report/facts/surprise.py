@@ -86,6 +86,10 @@ def _facts(
 
 def _strangest(cells: Array, columns: list[str], values: Any) -> tuple[tuple[str, str, float], ...]:
     """The cells of smallest p-value: the strangest one, and others that are strange."""
-    order = [j for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable") if np.isfinite(cells[j])]
+    order = [
+        j
+        for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable")
+        if np.isfinite(cells[j])
+    ]
     chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
     return tuple((columns[j], cell_text(values, columns[j]), float(cells[j])) for j in chosen)

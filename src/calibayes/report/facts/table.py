@@ -35,13 +35,13 @@ def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
     d = rows.frame.shape[1]
     seen = np.random.default_rng(0).permutation(len(rows))[: max(READ_CELLS // d, 1000)]
     treated = _treatment(rows, model)
-    columns = [
-        _column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)
-    ]
+    columns = [_column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)]
     order = sorted(range(d), key=lambda j: -columns[j].information)
     shown = set(order[:PICTURES])
     pictured = [
-        _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups)) if j in shown else columns[j]
+        _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups))
+        if j in shown
+        else columns[j]
         for j in order
     ]
     return TableFacts(
@@ -78,7 +78,9 @@ def _treatment(rows: LabeledRows, model: Any) -> list[tuple[str, str, str]]:
     treated = []
     for j, name in enumerate(table.names):
         column = known.get(name)
-        kind, reason = (column.kind, column.reason) if column else (default_kind(table, j), content_type(table, j))
+        kind, reason = (
+            (column.kind, column.reason) if column else (default_kind(table, j), content_type(table, j))
+        )
         more = f"; also {', '.join(derived[name])}" if name in derived else ""
         treated.append((name, kind, reason + more))
     return treated
@@ -103,8 +105,12 @@ def information(cells: Array, codes: Array, k: int) -> float:
     size = int(cells.max(initial=0)) + 1
     counts = np.bincount(cells * k + codes, minlength=size * k).reshape(size, k).astype(float)
     n = counts.sum()
-    joint, across, down = (_entropy(part / n) for part in (counts.ravel(), counts.sum(axis=1), counts.sum(axis=0)))
-    cells_used, levels, classes = ((part > 0).sum() for part in (counts, counts.sum(axis=1), counts.sum(axis=0)))
+    joint, across, down = (
+        _entropy(part / n) for part in (counts.ravel(), counts.sum(axis=1), counts.sum(axis=0))
+    )
+    cells_used, levels, classes = (
+        (part > 0).sum() for part in (counts, counts.sum(axis=1), counts.sum(axis=0))
+    )
     chance = (cells_used - levels - classes + 1) / (2 * n * np.log(2))
     return float(max(across + down - joint - max(chance, 0.0), 0.0))
 
@@ -143,13 +149,26 @@ def _codes(column: Any, bins: int) -> Array:
 
     if _is_number(column):
         values = _numbers(column)
-        known = values[~np.isnan(values)]
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1])) if len(known) else np.zeros(0)
-        return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, values, side="right"))
+        edges = _edges(values[~np.isnan(values)], bins)
+        # A value that is an edge itself, such as many zeros, has a code of its own.
+        places = np.searchsorted(edges, values, side="left") + np.searchsorted(edges, values, side="right")
+        return np.where(np.isnan(values), 0, 1 + places)
     codes, levels = pd.factorize(_as_text(column))
-    if len(levels) > len(column) // 2:  # nearly all distinct, as identifiers are: they say nothing about new rows
+    if (
+        len(levels) > len(column) // 2
+    ):  # nearly all distinct, as identifiers are: they say nothing about new rows
         return np.zeros(len(column), dtype=int)
     return np.asarray(codes + 1)
+
+
+def _edges(known: Array, bins: int) -> Array:
+    """Quantiles of numbers, and of those beside a value that fills more than one bin."""
+    if not len(known):
+        return known
+    shares = np.linspace(0, 1, bins + 1)[1:-1]
+    edges, repeats = np.unique(np.quantile(known, shares), return_counts=True)
+    rest = known[known != edges[repeats.argmax()]] if repeats.max() > 1 else known
+    return np.union1d(edges, np.quantile(rest, shares[::2])) if len(rest) else edges
 
 
 def _range(column: Any) -> str:
@@ -213,12 +232,21 @@ def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
     place = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, BINS - 1)
     counts = np.bincount(groups[known] * BINS + place, minlength=k * BINS).reshape(k, BINS)
     below, above = (values[known] < low).any(), (values[known] > high).any()
-    ends = (f"{'≤ ' if below else ''}{_written(column, low)}", f"{'≥ ' if above else ''}{_written(column, high)}")
+    ends = (
+        f"{'≤ ' if below else ''}{_written(column, low)}",
+        f"{'≥ ' if above else ''}{_written(column, high)}",
+    )
     return Picture(counts, edges=edges, ends=ends)
 
 
 def _level_name(column: Any, level: Any) -> str:
-    return _written(column, level) if _is_date(column) else f"{level:.6g}" if _is_number(column) else shortened(level, 40)
+    return (
+        _written(column, level)
+        if _is_date(column)
+        else f"{level:.6g}"
+        if _is_number(column)
+        else shortened(level, 40)
+    )
 
 
 def _levels(column: Any, groups: Array, k: int) -> Picture | None:
@@ -232,7 +260,8 @@ def _levels(column: Any, groups: Array, k: int) -> Picture | None:
     counts = np.bincount(groups[codes >= 0] * len(levels) + codes[codes >= 0], minlength=k * len(levels))
     counts = counts.reshape(k, len(levels))
     order = np.argsort(-counts.sum(axis=0), kind="stable")
-    top = order[:LEVELS] if not _is_number(column) or len(levels) > LEVELS else np.arange(len(levels))
+    most = LEVELS + (len(levels) == LEVELS + 1)
+    top = order[:most] if not _is_number(column) or len(levels) > most else np.arange(len(levels))
     names = [_level_name(column, levels[j]) for j in top]
     parts = [counts[:, top]]
     if len(rest := order[len(top) :]):

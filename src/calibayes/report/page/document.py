@@ -61,10 +61,7 @@ def _bar() -> Markup:
 
 
 def _navigation(sections: Sequence[Section]) -> Markup:
-    items = [
-        element("li", element("a", section.title, href=f"#{section.key}"))
-        for section in sections
-    ]
+    items = [element("li", element("a", section.title, href=f"#{section.key}")) for section in sections]
     contents = element("ol", items)
     return element(
         "nav",

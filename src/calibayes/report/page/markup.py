@@ -27,7 +27,7 @@ class Markup:
         return self.html
 
 
-Child: TypeAlias = "Markup | str | int | None | Iterable[Child]"
+Child: TypeAlias = "Markup | str | int | Iterable[Child] | None"
 Attribute: TypeAlias = str | float | bool | None
 
 
@@ -87,5 +87,7 @@ def _attribute(key: str, value: Attribute) -> str:
 
 def _checked(name: str) -> str:
     if not _NAME.match(name):
-        raise ValueError(f"{name!r} is not the name of an element or attribute: use letters, digits and hyphens")
+        raise ValueError(
+            f"{name!r} is not the name of an element or attribute: use letters, digits and hyphens"
+        )
     return name

@@ -90,17 +90,33 @@ def table(
     """
     sides = ["figure" if j in numeric else None for j in range(len(heads))]
     head = [element("th", text, scope="col", class_=side) for text, side in zip(heads, sides, strict=True)]
-    body = [
-        element(
-            "tr",
-            element("th", line[0], scope="row", class_=sides[0]),
-            (element("td", cell, class_=side) for cell, side in zip(line[1:], sides[1:], strict=True)),
-        )
-        for line in lines
-    ]
+    body = [_line(line, heads, sides, has_labels=class_ == "stack") for line in lines]
     named = element("caption", caption, class_="hidden" if is_caption_hidden else None)
-    made = element("table", named, element("thead", element("tr", head)), element("tbody", body), class_=class_)
+    made = element(
+        "table",
+        named,
+        element("thead", element("tr", head)),
+        element("tbody", body, role="rowgroup" if class_ == "stack" else None),
+        class_=class_,
+        role="table" if class_ == "stack" else None,
+    )
     return element("div", made, class_="scroll", tabindex="0", role="group")
+
+
+def _line(
+    line: Sequence[Child], heads: Sequence[Child], sides: Sequence[str | None], *, has_labels: bool
+) -> Markup:
+    """A line of a table. On a phone, one that is stacked shows the head of its column before each cell."""
+    labels = [str(text) if has_labels else None for text in heads]
+    roles = ("row", "rowheader", "cell") if has_labels else (None, None, None)
+    first = element("th", line[0], scope="row", class_=sides[0], data_label=labels[0], role=roles[1])
+    others = [
+        element(
+            "td", element("div", cell) if has_labels else cell, class_=side, data_label=label, role=roles[2]
+        )
+        for cell, side, label in zip(line[1:], sides[1:], labels[1:], strict=True)
+    ]
+    return element("tr", first, others, role=roles[0])
 
 
 def folded_table(

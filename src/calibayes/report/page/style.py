@@ -97,6 +97,7 @@ td .name { word-break: normal; }
 main dl:not(.cards) dt { font-weight: 600; }
 main dl:not(.cards) dd { margin: 0 0 0.8rem; max-width: 68ch; overflow-wrap: anywhere; }
 .cards .text { font-size: 1.1rem; }
+.code + button { margin: 0 0 1rem; }
 .key svg { width: 0.8rem; height: 0.8rem; flex: none; }
 .finding { background: var(--surface); border: 1px solid var(--line); border-left: 4px solid var(--warn); border-radius: 8px;
   padding: 0.9rem 1.1rem; margin: 0.8rem 0; }
@@ -143,6 +144,16 @@ svg .on { fill: var(--surface); } svg .cell { fill: var(--accent); }
   nav .wide { display: block; }
   nav .wide p { font-weight: 600; font-size: 0.85rem; margin-bottom: 0.4rem; }
   nav .narrow { display: none; }
+}
+@media (max-width: 40rem) {
+  .cards > div:first-child { grid-column: span 2; }
+  th, td { padding: 0.4rem 0.6rem; }
+  .stack, .stack tbody, .stack caption { display: block; }
+  .stack thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  .stack tr { display: block; border-top: 1px solid var(--line); padding: 0.5rem 0; }
+  .stack th.figure, .stack td.figure, .stack th, .stack td { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: 0.6rem;
+    border: 0; padding: 0.15rem 0.9rem; text-align: left; white-space: normal; max-width: none; }
+  .stack [data-label]::before { content: attr(data-label); color: var(--soft); font-weight: 400; }
 }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 @media print { nav, .bar, .search, button { display: none !important; } section { break-inside: avoid-page; }

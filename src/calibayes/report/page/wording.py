@@ -13,14 +13,15 @@ NAME_LENGTH = 60
 """Most characters of a name or value."""
 TITLE_LENGTH = 300
 """Most characters that are shown while the pointer is over a shortened name."""
-THIN = "\u202f"
+THIN, NOTHING, MINUS = "\u202f", "\u2013", "\u2212"
+"""A thin space that does not break, the dash for a number that there is none of, and the minus sign."""
 
 
 def count(number: float) -> str:
     """A whole number, from five digits on with thin spaces between thousands.
 
-    >>> count(2007), count(48842) == "48\u202f842"
-    ('2007', True)
+    >>> count(2007), count(48842)
+    ('2007', '48\\u202f842')
     """
     return f"{int(number):,}".replace(",", THIN) if abs(number) >= 10_000 else str(int(number))
 
@@ -34,19 +35,19 @@ def percent(share: float, digits: int = 1) -> str:
     """A share in percent; a dash if there is none.
 
     >>> percent(0.1234), percent(float("nan"))
-    ('12.3 %', '–')
+    ('12.3\\u202f%', '\u2013')
     """
-    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+    return NOTHING if math.isnan(share) else f"{100 * share:.{digits}f}{THIN}%"
 
 
 def number(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, large whole numbers in full.
 
     >>> number(0.30861), number(12345.6), number(2.0), number(1.5e-9)
-    ('0.309', '12\u202f346', '2', '1.5e-09')
+    ('0.309', '12\\u202f346', '2', '1.5e-09')
     """
     if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+        return NOTHING if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
     if 10**digits <= abs(value) < 1e9:
         return count(round(value))
     return f"{value:.{digits}g}"
@@ -54,12 +55,12 @@ def number(value: float, digits: int = 3) -> str:
 
 def fixed(value: float, digits: int) -> str:
     """A number with so many decimals, for columns of figures; a dash if there is none."""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+    return f"{value:.{digits}f}" if math.isfinite(value) else NOTHING
 
 
 def signed(value: float) -> str:
     """A number with its sign."""
-    return f"{value:+.2f}".replace("-", "\u2212")
+    return f"{value:+.2f}".replace("-", MINUS)
 
 
 def one_line(text: Any) -> str:

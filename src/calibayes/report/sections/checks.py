@@ -32,7 +32,9 @@ def _opening(findings: Any) -> Markup:
 def _finding(each: Any) -> Markup:
     columns = [named(name, 40) for name in each.columns[:COLUMNS]]
     more = f" and {count(len(each.columns) - COLUMNS)} more" if len(each.columns) > COLUMNS else None
-    listed = [together(name, ", " if place < len(columns) - 1 else None) for place, name in enumerate(columns)]
+    listed = [
+        together(name, ", " if place < len(columns) - 1 else None) for place, name in enumerate(columns)
+    ]
     return element(
         "article",
         element("h3", element("span", each.code, class_="label"), shortened(each.title, 200)),
@@ -45,7 +47,12 @@ def _finding(each: Any) -> Markup:
 
 def _evidence(each: Any) -> Markup:
     pairs = [(shortened(name), _value(value)) for name, value in each.evidence.items()]
-    silence = paragraph("To silence it: ", code(f'ignore=("{each.code}",)'), " in Python. ", link(f"What {each.code} means", each.page))
+    silence = paragraph(
+        "To silence it: ",
+        code(f'ignore=("{each.code}",)'),
+        " in Python. ",
+        link(f"What {each.code} means", each.page),
+    )
     return together(definition_list(pairs) if pairs else None, silence)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.report.drawings.chart import SMALL, Axis, Frame, Line, chart
 from calibayes.report.drawings.canvas import line
+from calibayes.report.drawings.chart import SMALL, Axis, Frame, Line, chart
 from calibayes.report.drawings.scale import around
 from calibayes.report.facts.values import Curve, CurveFacts, Facts
 from calibayes.report.page.markup import Child, Markup, element, together
@@ -33,7 +33,10 @@ def curves_section(facts: Facts) -> Section | None:
     has_held_out = any(len(each.held_out_error) for each in curves.curves)
     shown = [_picture(each, curves) for each in curves.curves]
     body = together(
-        paragraph(f"Error by {curves.label}: {curves.about}. The dashed line marks the lowest log loss", " on held-out rows." if has_held_out else " on training rows."),
+        paragraph(
+            f"Error by {curves.label}: {curves.about}. The dashed line marks the lowest log loss",
+            " on held-out rows." if has_held_out else " on training rows.",
+        ),
         color_key(["training rows", "held-out rows"]) if has_training and has_held_out else None,
         element("div", shown, class_="figures small"),
         note(_reading(has_training, has_held_out, curves)),
@@ -61,14 +64,24 @@ def _picture(each: Curve, curves: CurveFacts) -> Markup:
     ]
     values = np.concatenate([each.error, each.held_out_error])
     span = around(values, 0, 1, floor=0.0)
-    x = Axis(curves.label, 0.0, float(steps[-1]) or 1.0, _unlogged if curves.label == "total step" else number)
+    x = Axis(
+        curves.label, 0.0, float(steps[-1]) or 1.0, _unlogged if curves.label == "total step" else number
+    )
     name = NAMES.get(each.name, each.name)
 
     def mark(frame: Frame) -> list[Markup]:
         place = frame.x(float(steps[min(each.best, len(steps) - 1)]))
         return [line(place, frame.y.start, place, frame.y.end, "dashed")]
 
-    picture = chart(f"Learning curve of {shortened(name)}", _said(each), lines, x, Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g} %"), mark, SMALL)
+    picture = chart(
+        f"Learning curve of {shortened(name)}",
+        _said(each),
+        lines,
+        x,
+        Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g}\u202f%"),
+        mark,
+        SMALL,
+    )
     return element("figure", element("h3", shortened(name)), picture, _numbers(each, curves))
 
 
@@ -93,5 +106,7 @@ def _numbers(each: Curve, curves: CurveFacts) -> Markup:
     ]
     known = [(name, scores) for name, scores in kinds if len(scores)]
     heads: list[Child] = [curves.label, *(name for name, _ in known)]
-    lines = [[number(step), *(fixed(scores[j], 4) for _, scores in known)] for j, step in enumerate(each.steps)]
+    lines = [
+        [number(step), *(fixed(scores[j], 4) for _, scores in known)] for j, step in enumerate(each.steps)
+    ]
     return folded_table(f"Scores of {shortened(each.name)}", heads, lines, range(len(heads)))

@@ -11,4 +11,6 @@ from calibayes.report.page.wording import named
 
 def color_key(names: Sequence[str]) -> Markup:
     """A list of names with their colors."""
-    return element("ul", [element("li", swatch(code), named(name, 40)) for code, name in enumerate(names)], class_="key")
+    return element(
+        "ul", [element("li", swatch(code), named(name, 40)) for code, name in enumerate(names)], class_="key"
+    )

@@ -23,14 +23,26 @@ def _card(value: Child, remark: Child) -> Markup:
 
 def _quality(facts: Facts) -> list[tuple[Child, Child]]:
     quality = facts.quality
-    model = ("Model" if facts.ranking is None else "Best model", _card(element("span", named(facts.model, 40), class_="text"), "this page is about it"))
+    model = (
+        "Model" if facts.ranking is None else "Best model",
+        _card(element("span", named(facts.model, 40), class_="text"), "this page is about it"),
+    )
     if quality is None:
         return [model]
-    interval = f"95 % interval {percent(quality.error_low)} to {percent(quality.error_high)}"
+    interval = f"95\u202f% interval {percent(quality.error_low)} to {percent(quality.error_high)}"
     return [
         model,
-        ("Error on held-out rows", _card(percent(quality.error), f"{interval}; always deciding for the most frequent class: {percent(quality.majority_error)}")),
-        ("Log loss on held-out rows", _card(fixed(quality.log_loss, 3), f"class frequencies alone: {fixed(quality.prior_log_loss, 3)}")),
+        (
+            "Error on held-out rows",
+            _card(
+                percent(quality.error),
+                f"{interval}; always deciding for the most frequent class: {percent(quality.majority_error)}",
+            ),
+        ),
+        (
+            "Log loss on held-out rows",
+            _card(fixed(quality.log_loss, 3), f"class frequencies alone: {fixed(quality.prior_log_loss, 3)}"),
+        ),
     ]
 
 
@@ -44,5 +56,9 @@ def _table(facts: Facts) -> list[tuple[Child, Child]]:
 def _checks(facts: Facts) -> list[tuple[Child, Child]]:
     findings = facts.findings
     found = len(findings.found)
-    words = element("a", f"{counts(len(findings.passed), 'check')} passed" if not found else "look at them first", href="#checks")
+    words = element(
+        "a",
+        f"{counts(len(findings.passed), 'check')} passed" if not found else "look at them first",
+        href="#checks",
+    )
     return [("Warnings of the checks", _card(count(found), words))]

@@ -43,7 +43,10 @@ def page_of(facts: Facts) -> str:
     made = (make(facts) for make in SECTIONS.values())
     sections = [section for section in made if section is not None]
     closing = together(
-        paragraph(f"Made by calibayes {__version__}. ", link("How to read this page", f"{DOCUMENTATION}/report.html")),
+        paragraph(
+            f"Made by calibayes {__version__}. ",
+            link("How to read this page", f"{DOCUMENTATION}/report.html"),
+        ),
         paragraph("This file is complete: it loads nothing, and sends nothing."),
     )
     return document(shortened(facts.title, 200), opening(facts), sections, closing)

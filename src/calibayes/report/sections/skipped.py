@@ -13,5 +13,11 @@ def skipped_section(facts: Facts) -> Section:
     pairs = [(shortened(each.what, 120), shortened(each.why, 600)) for each in facts.skipped]
     nothing = None if pairs else paragraph("Nothing was skipped.")
     times = [[name, fixed(seconds, 1)] for name, seconds in facts.seconds.items()]
-    timing = folded("Where the time went", table("Seconds of each stage", ["stage", "seconds"], times, numeric=(1,)))
-    return Section("skipped", "What was skipped, and why", together(nothing, definition_list(pairs) if pairs else None, timing))
+    timing = folded(
+        "Where the time went", table("Seconds of each stage", ["stage", "seconds"], times, numeric=(1,))
+    )
+    return Section(
+        "skipped",
+        "What was skipped, and why",
+        together(nothing, definition_list(pairs) if pairs else None, timing),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibayes.report.drawings.distributions import histogram, level_bars
 from calibayes.report.facts.values import ColumnFacts, Facts, TableFacts
 from calibayes.report.page.markup import Child, Markup, element, together
-from calibayes.report.page.parts import Section, figure, note, paragraph, subsection, table
+from calibayes.report.page.parts import Section, note, paragraph, subsection, table
 from calibayes.report.page.wording import count, counts, fixed, named, percent, shortened
 from calibayes.report.sections.keys import color_key
 
@@ -43,7 +43,9 @@ def _classes(given: TableFacts) -> Markup:
     ]
     more = len(ordered) - CLASSES
     left_out = note(f"{counts(more, 'rarer class', 'rarer classes')} are not listed.") if more > 0 else None
-    return together(table("Classes", ["class", "rows", "share"], lines, numeric=(1, 2), class_="short"), left_out)
+    return together(
+        table("Classes", ["class", "rows", "share"], lines, numeric=(1, 2), class_="short"), left_out
+    )
 
 
 def _pictures(given: TableFacts) -> Markup:
@@ -57,12 +59,18 @@ def _pictures(given: TableFacts) -> Markup:
             break
         shown.append(card)
     rows = "all rows" if given.read_rows == given.rows else f"{count(given.read_rows)} rows drawn at random"
-    which = "The" if len(shown) == len(given.columns) else f"The {len(shown)} most informative of {count(len(given.columns))}"
+    which = (
+        "The"
+        if len(shown) == len(given.columns)
+        else f"The {len(shown)} most informative of {count(len(given.columns))}"
+    )
     about = paragraph(
         f"{which} columns by what each says about the class on its own (mutual information in bits, corrected for chance; "
         f"{rows}). A histogram shows the distribution in each class; a bar of levels is as long as the level is frequent."
     )
-    return subsection("Columns by class", about, color_key(given.groups), element("div", shown, class_="figures small"))
+    return subsection(
+        "Columns by class", about, color_key(given.groups), element("div", shown, class_="figures small")
+    )
 
 
 def _card(column: ColumnFacts, given: TableFacts) -> Markup:
@@ -73,7 +81,11 @@ def _card(column: ColumnFacts, given: TableFacts) -> Markup:
         element("h4", named(column.name)),
         element("p", facts, class_="facts"),
         _picture(column),
-        element("figcaption", f"{column.information:.3f} bits about the class", f"; {column.range}" if column.range else None),
+        element(
+            "figcaption",
+            f"{column.information:.3f} bits about the class",
+            f"; {column.range}" if column.range else None,
+        ),
     )
 
 
@@ -85,7 +97,12 @@ def _picture(column: ColumnFacts) -> Markup | None:
     if picture.edges is None:
         totals = picture.counts.sum(axis=0)
         levels = ", ".join(f"{name} {int(size)}" for name, size in zip(picture.levels, totals, strict=True))
-        return level_bars(title, f"Rows of each level, in the colors of the classes: {levels}.", picture.levels, picture.counts.T)
+        return level_bars(
+            title,
+            f"Rows of each level, in the colors of the classes: {levels}.",
+            picture.levels,
+            picture.counts.T,
+        )
     shares = picture.counts / picture.counts.sum(axis=1, keepdims=True).clip(1)
     description = f"Share of each class's rows in bins from {picture.ends[0]} to {picture.ends[1]}."
     return histogram(title, description, picture.edges, shares, picture.ends)
@@ -103,8 +120,18 @@ def _all_columns(given: TableFacts) -> Markup:
         lines.append(line)
     left_out = len(given.columns) - len(lines)
     heads: list[Child] = ["column", "kind", "why", "missing", "distinct", "bits"]
-    listed = element("div", table("All columns, the most informative first", heads, lines, numeric=(3, 4, 5)), id="all-columns")
-    remark = note(f"{counts(left_out, 'further column')} are left out, to keep the page small: those that say least about the class.") if left_out else None
+    listed = element(
+        "div",
+        table("All columns, the most informative first", heads, lines, numeric=(3, 4, 5)),
+        id="all-columns",
+    )
+    remark = (
+        note(
+            f"{counts(left_out, 'further column')} are left out, to keep the page small: those that say least about the class."
+        )
+        if left_out
+        else None
+    )
     return subsection("All columns", _search(), listed, remark)
 
 
@@ -123,4 +150,6 @@ def _line(column: ColumnFacts, rows: int) -> list[Child]:
 def _search() -> Markup:
     field = element("input", type="search", id="search", data_filters="all-columns", autocomplete="off")
     label = element("label", "Search the columns", for_="search")
-    return element("div", label, field, element("span", id="search-count", role="status"), class_="search", hidden=True)
+    return element(
+        "div", label, field, element("span", id="search-count", role="status"), class_="search", hidden=True
+    )
