@@ -73,6 +73,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/influence.md", 0),
         ("docs/influence.md", 1),
         ("docs/checks.md", 0),
+        ("docs/checks.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )

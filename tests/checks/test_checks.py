@@ -53,14 +53,14 @@ def test_the_page_of_a_check_has_its_section(check):
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_found_in_tables_without_a_fault(seed):
     X, y = plain_table(seed, n=(100, 300, 1500)[seed % 3])
-    findings = run_checks(X, y, NaiveBayes().fit(X, y) if seed < 2 else None)
+    findings = run_checks(X, y, NaiveBayes().fit(X, y) if seed == 0 else None)
     assert [str(finding) for finding in findings.found] == []
     assert set(findings.passed) | set(findings.skipped) == set(CODES)
 
 
 def test_an_unknown_code_is_an_error():
     X, y = plain_table()
-    with pytest.raises(ValueError, match="unknown code 'CB04': did you mean 'CB004'"):
+    with pytest.raises(ValueError, match="unknown code 'CB04': the codes are CB001 to CB"):
         run_checks(X, y, ignore=("CB04",))
     assert run_checks(X, y, ignore="CB004").silenced == ("CB004",)
 
@@ -83,7 +83,7 @@ def test_bad_input_is_refused():
 def test_tables_of_any_kind_are_read(given):
     X, y = plain_table(n=60)
     numbers = X[["height", "birds"]]
-    assert len(run_checks(converted(numbers, given), list(y)).passed) >= 2
+    assert len(run_checks(converted(numbers, given), list(y)).passed) > 5
 
 
 def converted(frame, kind):
@@ -109,3 +109,12 @@ def test_odd_columns_end_in_findings_not_in_errors():
     )
     findings = run_checks(X, [0, 1] * (n // 2))
     assert len(findings.found) + len(findings.passed) + len(findings.skipped) == len(CHECKS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_levels_in_random_order_are_no_shift(seed):
+    """Levels that occur once or twice must not be joined by where they first occur."""
+    X, y = plain_table()
+    towns = np.random.default_rng(seed).integers(0, 2 * len(y), len(y))
+    findings = run_checks(X.assign(town=[f"t{town}" for town in towns]), y)
+    assert {finding.code for finding in findings.found} <= {"CB015"}

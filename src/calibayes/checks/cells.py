@@ -31,7 +31,10 @@ def cells_of(column: Column, chosen: Array, ranges: int = RANGES) -> tuple[Array
 
 def _level_cells(column: Column, chosen: Array) -> tuple[Array, int]:
     rows = np.bincount(column.codes[chosen] + 1, minlength=len(column.levels) + 1)[1:]
-    kept = np.argsort(-rows, kind="stable")[:LEVELS]
+    ties = np.random.default_rng(0).permutation(
+        len(rows)
+    )  # not by first occurrence: cells must not depend on the order of rows
+    kept = np.lexsort((ties, -rows))[:LEVELS]
     places = np.full(len(column.levels) + 1, len(kept))
     places[kept] = np.arange(len(kept))
     places[-1] = len(kept) + 1  # codes of missing values are -1

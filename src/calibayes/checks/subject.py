@@ -19,7 +19,6 @@ from calibayes.compare.cross_validation import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.labels import read_target
 from calibayes.estimators.interface.splits import shuffled_folds
-from calibayes.tables.row_hashes import mixed
 
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000
@@ -104,16 +103,8 @@ class Subject:
         """0 or 1 for each row: stratified random halves; -1 for the only row of a class."""
         return shuffled_folds(self.codes, 2, seed=0)
 
-    @cached_property
-    def row_groups(self) -> Array:
-        """Number of the group of equal rows that a row is in, (n,)."""
-        hashes = np.zeros(self.n, dtype=np.uint64)
-        for column in self.columns:
-            hashes = mixed(hashes ^ mixed((column.codes + 2).astype(np.uint64)))
-        return np.unique(hashes, return_inverse=True)[1].reshape(-1)
 
-
-def subject_of(X: Any, y: Any, model: Any, results: Sequence[FoldResult] | None) -> Subject:
+def subject_of(X: Any, y: Any, model: Any = None, results: Sequence[FoldResult] | None = None) -> Subject:
     """The subject of the checks of a table. Raises ValueError if X and y do not fit together, or there is one class."""
     target = read_target(y, unlabeled=True)
     d = column_count(X, len(target.codes))

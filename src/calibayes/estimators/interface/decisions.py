@@ -14,6 +14,7 @@ from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
@@ -40,6 +41,9 @@ class Decisions:
     class_weight: Any = None
     n_jobs: int | None = None
     classes_: Array
+
+    _repr_html_ = property(html_method)
+    _repr_mimebundle_ = mime_bundle
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
