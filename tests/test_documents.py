@@ -29,6 +29,7 @@ DOCUMENTS = (
     "docs/fairness.md",
     "docs/influence.md",
     "docs/checks.md",
+    "docs/report.md",
 )
 MODULES = sorted(
     module.name
@@ -142,6 +143,7 @@ def test_examples_in_docstrings_run(name):
                 "files",
                 "trust",
                 "checks",
+                "report",
             )
         ),
     ],

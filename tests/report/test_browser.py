@@ -55,7 +55,7 @@ const style = getComputedStyle(document.body), channels = (text) => text.match(/
 const light = (text) => { const [r, g, b] = channels(text).map((c) => {
   c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const ground = light(style.backgroundColor);
-return [...document.querySelectorAll("h1, p, .note, a, th, figcaption, summary, dt")].map((part) => {
+return [...document.querySelectorAll("h1, p, .note, a:not(.skip), th, figcaption, summary, dt")].map((part) => {
   const ink = light(getComputedStyle(part).color);
   return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05); }).reduce((a, b) => Math.min(a, b));
 """
