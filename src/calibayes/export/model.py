@@ -30,8 +30,8 @@ from calibayes.export.families import log_densities
 from calibayes.families.model import PRIOR
 
 ADVICE = (
-    "Export a model of another kind: naive Bayes, TreeAugmentedNB, AODE, discriminant analysis, or a PosteriorMixture of "
-    "such models"
+    "Export a model of another kind: naive Bayes, TreeAugmentedNB, AODE, discriminant analysis, a PosteriorMixture of such "
+    "models, or BayesClassifier(keep_rows=False)"
 )
 LEAST_SCORE = -1e300
 """The score of a class of probability 0."""
