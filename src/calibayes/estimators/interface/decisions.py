@@ -177,6 +177,10 @@ class Decisions:
         progress.close()
         return explained
 
+    # -- in other places ---------------------------------------------------------------------------------------------
+
+    to_sql = front.to_sql
+
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
 
