@@ -57,6 +57,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
+        ("docs/scikit-learn.md", 0),
         ("docs/held-out.md", 0),
         ("docs/held-out.md", 1),
         ("docs/forgetting.md", 0),
