@@ -119,7 +119,7 @@ class Rebuilt:
 
 def parameters_of(source: Any, estimator: type) -> dict[str, Any]:
     """The parameters of a classifier of scikit-learn that the estimator of the same name has, too, and maximum likelihood."""
-    known = set(estimator().get_params(deep=False))  # type: ignore[attr-defined]
+    known = set(estimator().get_params(deep=False))
     given = source.get_params(deep=False)
     return {"rule": "ml", **{name: value for name, value in given.items() if name in known}}
 
