@@ -1,0 +1,47 @@
+"""The parts of expressions, and the order in which those that are computed once are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from calibayes.export.expressions import Condition, Expression, Node, Once, TextColumn
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """The nodes that a node is computed from."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Expression | Condition))
+        elif isinstance(value, Expression | Condition | TextColumn):
+            yield value
+
+
+def once_within(node: Node) -> Iterator[Once]:
+    """The outermost `Once` nodes inside of a node, each as often as it occurs."""
+    pending = list(parts_of(node))
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Once):
+            yield part
+        else:
+            pending.extend(parts_of(part))
+
+
+def once_in_order(nodes: Sequence[Node]) -> list[list[Once]]:
+    """All `Once` nodes below some nodes, in layers: each depends on those of earlier layers only."""
+    depths: dict[Once, int] = {}
+    pending = [once for node in nodes for once in ([node] if isinstance(node, Once) else once_within(node))]
+    while pending:
+        once = pending[-1]
+        inner = [] if once in depths else list(dict.fromkeys(once_within(once)))
+        if unknown := [part for part in inner if part not in depths]:
+            pending.extend(unknown)
+            continue
+        depths.setdefault(once, 1 + max((depths[part] for part in inner), default=-1))
+        pending.pop()
+    layers: list[list[Once]] = [[] for _ in range(1 + max(depths.values(), default=-1))]
+    for once, depth in depths.items():
+        layers[depth].append(once)
+    return layers
