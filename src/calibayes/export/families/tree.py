@@ -108,7 +108,7 @@ class ClassDensity:
 def choice(code: Expression, values: Sequence[Expression], first: int = 0) -> Expression:
     """The expression at a code, found by comparisons in log2(size) steps; missing if the code is missing."""
     if len(values) == 1:
-        return Where(code < first + 0.5, Where(IsMissing(code), MISSING, values[0]), values[0])
+        return Where(IsMissing(code), MISSING, values[0])
     middle = len(values) // 2
     left, right = choice(code, values[:middle], first), choice(code, values[middle:], first + middle)
     return Where(code < first + middle, left, right)
