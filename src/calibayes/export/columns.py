@@ -73,7 +73,7 @@ class Numbers:
                 f"column {self.name!r} has levels that are equal as float64 numbers, such as {levels[0]!r}: use text "
                 "for such codes"
             )
-        return NumberCode(self.expression, tuple(numbers), other)
+        return NumberCode(Once(self.expression), tuple(numbers), other)
 
     def is_missing(self) -> Condition:
         return IsMissing(self.expression)

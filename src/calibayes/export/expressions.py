@@ -244,6 +244,8 @@ class AnyOf(Condition):
 
 
 Node: TypeAlias = Expression | Condition | TextColumn
+READ_FROM_TABLE = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextCode, IsBeyond)
+"""Nodes that read a cell of the table, beside `IsMissing` of a text."""
 
 LARGEST_NUMBER = 1e100
 """Larger absolute values are refused by `predict_proba`; see `calibayes.tables.table.LARGEST`."""
@@ -267,6 +269,11 @@ def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
     if constant == 0.0:
         return terms[0] if len(terms) == 1 else Sum(tuple(terms))
     return Sum((Constant(constant), *terms))
+
+
+def stored(conditions: Sequence[Condition]) -> Condition:
+    """Whether any of at least one condition is true, computed once."""
+    return Constant(0.5) < Once(Where(AnyOf(tuple(conditions)), Constant(1.0), Constant(0.0)))
 
 
 def log_sum_exp(terms: Sequence[Expression]) -> Expression:

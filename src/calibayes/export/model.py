@@ -20,6 +20,7 @@ from calibayes.export.expressions import (
     Expression,
     ModelExpressions,
     softmax,
+    stored,
     total,
 )
 from calibayes.export.families import log_densities
@@ -80,7 +81,7 @@ def class_scores(fitted: Fitted) -> tuple[list[Expression], list[Condition]]:
     refused: list[Condition] = []
     for name, family in fitted.model.families.items():
         columns, conditions = _family_columns(family, binding.encoders[name], table)
-        refused += conditions
+        refused += [stored(conditions)] if conditions else []
         for terms, term in zip(by_class, log_densities(family, parameters[name], columns), strict=True):
             terms.append(term)
     return _with_prior(by_class, parameters[PRIOR]["log_probability"]), refused

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
-from calibayes.export.expressions import Condition, Expression, Node, Once, TextColumn
+from calibayes.export.expressions import (
+    READ_FROM_TABLE,
+    Condition,
+    Expression,
+    IsMissing,
+    Node,
+    Once,
+    TextColumn,
+)
 
 
 def parts_of(node: Node) -> Iterator[Node]:
@@ -16,6 +24,23 @@ def parts_of(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Expression | Condition))
         elif isinstance(value, Expression | Condition | TextColumn):
             yield value
+
+
+def is_read_from_table(node: Node) -> bool:
+    """Whether a node reads a cell of the table."""
+    is_text = isinstance(node, IsMissing) and isinstance(node.value, TextColumn)
+    return is_text or isinstance(node, READ_FROM_TABLE)
+
+
+def cells_within(node: Node) -> Iterator[Node]:
+    """The nodes that read cells of the table in a node, itself included, but not inside of `Once`."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if is_read_from_table(part):
+            yield part
+        elif not isinstance(part, Once):
+            pending.extend(parts_of(part))
 
 
 def once_within(node: Node) -> Iterator[Once]:

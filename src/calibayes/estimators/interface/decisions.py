@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
 from calibayes.engines import computing
+from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.marginals import Marginals
@@ -167,6 +168,10 @@ class Decisions:
                 explained = explained.by_source(conversion.sources)
         progress.close()
         return explained
+
+    # -- in other places ---------------------------------------------------------------------------------------------
+
+    to_sql = front.to_sql
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).

@@ -17,7 +17,6 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays
 from calibayes.export.expressions import (
     MISSING,
-    AnyOf,
     Condition,
     Constant,
     Expression,
@@ -25,6 +24,7 @@ from calibayes.export.expressions import (
     IsMissing,
     Once,
     Where,
+    stored,
     total,
 )
 from calibayes.export.families.log_density import known, log_densities
@@ -48,7 +48,7 @@ def _(family: Gaussian, parameters: Arrays, columns: Sequence[Expression]) -> li
     complete = (
         _linear(mean, parameters, columns) if len(covariance) == 1 else _quadratic(mean, parameters, columns)
     )
-    incomplete: Condition = AnyOf(tuple(IsMissing(x) for x in columns))
+    incomplete = stored([IsMissing(x) for x in columns])
     if len(columns) > MOST_ELIMINATED:
         warn(
             f"the covariance is full, of {len(columns)} columns: rows with a missing value in one of them have no "

@@ -100,15 +100,18 @@ class ClassDensity:
 
     def _summed_out(self, j: int, messages: Sequence[Expression]) -> Expression:
         """What a missing column adds if its parent is known; 0 otherwise."""
-        parent = self.tree.parents[j]
-        added = messages[0] if parent < 0 else known(choice(self.columns[parent], messages))
-        return Where(IsMissing(self.columns[j]), added, Constant(0.0))
+        nothing, parent = Constant(0.0), self.tree.parents[j]
+        added = messages[0]
+        if parent >= 0:
+            code = self.columns[parent]
+            added = Where(IsMissing(code), nothing, choice(code, messages))
+        return Where(IsMissing(self.columns[j]), added, nothing)
 
 
 def choice(code: Expression, values: Sequence[Expression], first: int = 0) -> Expression:
-    """The expression at a code, found by comparisons in log2(size) steps; missing if the code is missing."""
+    """The expression at a code that is not missing, found by log2(size) comparisons."""
     if len(values) == 1:
-        return Where(IsMissing(code), MISSING, values[0])
+        return values[0]
     middle = len(values) // 2
     left, right = choice(code, values[:middle], first), choice(code, values[middle:], first + middle)
-    return Where(code < first + middle, left, right)
+    return Where(code < first + middle - 0.5, left, right)
