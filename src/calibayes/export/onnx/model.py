@@ -22,28 +22,15 @@ LABEL, PROBABILITIES = "label", "probabilities"
 
 
 def to_onnx(model: Any, missing: str = "") -> Any:
-    """The label and the probabilities of a fitted classifier as an ONNX model (docs/onnx.md).
+    """The label and the probabilities of a fitted classifier as an ONNX model: the method `to_onnx` of classifiers.
 
-    Parameters
-    ----------
-    model : fitted classifier
-    missing : str, default=""
-        The text that means a missing value in inputs of text.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Inputs are "X" (n, d), float64, for a model that was fitted to an array of numbers; otherwise one (n, 1) for each
-        column that it reads, of float64 or strings. Outputs are "label" (n,) and "probabilities" (n, k).
-
-    Raises
-    ------
-    ImportError
-        If the package onnx is not installed.
-    TypeError
-        If the model cannot be written as ONNX; the message says why.
-    ValueError
-        If a level is the marker of missing texts.
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.export.onnx import to_onnx
+    >>> exported = to_onnx(GaussianNB().fit([[1.0, 0.0], [2.0, 1.0], [5.0, 0.0], [7.0, 2.0]], ["a", "a", "b", "b"]))
+    >>> [value.name for value in (*exported.graph.input, *exported.graph.output)]
+    ['X', 'label', 'probabilities']
     """
     onnx_module()
     expressions = model_expressions(model)
@@ -52,7 +39,10 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     graph = Graph([MATRIX] if matrix is not None else list(columns.names))
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
     inputs = Inputs(graph, matrix, missing)
-    rendered = Rendering(graph, inputs).outputs(expressions.probabilities)
+    try:
+        rendered = Rendering(graph, inputs).outputs(expressions.probabilities)
+    except TypeError as error:
+        raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
     graph.add("Identity", rendered, output=outputs[1])
     classes = np.asarray(model.classes_)
     _label(graph, outputs[1], classes, getattr(model, "costs", None), outputs[0])
