@@ -27,6 +27,7 @@ DOCUMENTS = (
     "docs/questions.md",
     "docs/fairness.md",
     "docs/influence.md",
+    "docs/onnx.md",
 )
 MODULES = sorted(
     module.name
@@ -71,6 +72,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/fairness.md", 0),
         ("docs/influence.md", 0),
         ("docs/influence.md", 1),
+        ("docs/onnx.md", 0),
+        ("docs/onnx.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
@@ -126,6 +129,7 @@ def test_examples_in_docstrings_run(name):
                 "federated",
                 "files",
                 "trust",
+                "export.onnx",
             )
         ),
     ],

@@ -25,6 +25,7 @@ from calibayes.export.model import model_expressions
 from calibayes.export.onnx import feeds, to_onnx
 from calibayes.export.onnx.graph import Graph
 from calibayes.export.onnx.inputs import Inputs
+from calibayes.export.onnx.nodes import RENDERERS
 from calibayes.export.onnx.rendering import Rendering
 from tests.export.cases import CASES, case
 from tests.golden.stored_cases import CASES as STORED
@@ -221,7 +222,7 @@ EXPRESSIONS = [
 def rendered(expressions):
     graph = Graph(["a", "b"])
     inputs = Inputs(graph, None, "")
-    tensor = Rendering(graph, inputs).outputs(expressions)
+    tensor = Rendering(graph, inputs, RENDERERS).outputs(expressions)
     graph.add("Identity", tensor, output="y")
     value = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.DOUBLE, ["n", len(expressions)])
     model = graph.model("test", inputs.values(), [value], {})

@@ -56,7 +56,7 @@ def _table(X: Any) -> Table:
 
 def _marker(model: Any) -> str:
     """The text that means a missing value, as the model has noted it."""
-    notes = {entry.key: entry.value for entry in model.metadata_props}
+    notes: dict[str, str] = {entry.key: entry.value for entry in model.metadata_props}
     return notes.get(MISSING_MARKER, "")
 
 

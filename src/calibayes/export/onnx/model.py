@@ -14,6 +14,7 @@ from calibayes.export.expressions import ModelExpressions
 from calibayes.export.model import model_expressions
 from calibayes.export.onnx.graph import MISSING_MARKER, Graph, onnx_module
 from calibayes.export.onnx.inputs import MATRIX, Inputs, UsedColumns
+from calibayes.export.onnx.nodes import RENDERERS
 from calibayes.export.onnx.rendering import Rendering
 from calibayes.export.traversal import parts_of
 
@@ -40,7 +41,7 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
     inputs = Inputs(graph, matrix, missing)
     try:
-        rendered = Rendering(graph, inputs).outputs(expressions.probabilities)
+        rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
     except TypeError as error:
         raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
     graph.add("Identity", rendered, output=outputs[1])

@@ -3,26 +3,28 @@
 Lists of expressions are rendered, not single ones: all nodes of a list that have the same type and operator become one
 operation on a matrix, whose rows are the nodes and whose columns the n rows of the table; their parts are rendered as lists in
 turn. So the number of operations depends on the form of a model, and hardly on its number of columns and classes. Values that
-are computed once (`Once`) are rendered layer by layer. Missing numbers are NaN.
+are computed once (`Once`), and functions, are rendered layer by layer. Missing numbers are NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from calibayes.export import expressions as ex
 from calibayes.export.onnx.graph import Graph
-from calibayes.export.onnx.inputs import CALENDAR_ZONE, Inputs, look_up
-from calibayes.export.onnx.sums import FlatSum, flattened, groups_with_common_terms, linear_map
+from calibayes.export.onnx.inputs import Inputs
 from calibayes.export.traversal import once_in_order
 
-FUNCTIONS = {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "floor": "Floor"}
-OPERATORS = {"-": "Sub", "*": "Mul", "/": "Div"}
-COMPARISONS = {"<": "Less", "<=": "LessOrEqual", "=": "Equal"}
 NAN = np.array([[np.nan]])
+KEPT = (ex.Function, ex.Once)
+"""Nodes that are rendered layer by layer: those that are computed once, and functions, so that many share an operation."""
+
+
+Renderer: TypeAlias = Callable[["Rendering", Any], str]
+"""The matrix of a list of nodes that have the same type and operator."""
 
 
 class Place(NamedTuple):
@@ -33,10 +35,10 @@ class Place(NamedTuple):
 
 
 class Rendering:
-    """The operations of one model."""
+    """The operations of one model; ``renderers`` say how a list of nodes of one type becomes a matrix."""
 
-    def __init__(self, graph: Graph, inputs: Inputs) -> None:
-        self.graph, self.inputs = graph, inputs
+    def __init__(self, graph: Graph, inputs: Inputs, renderers: Mapping[type, Renderer]) -> None:
+        self.graph, self.inputs, self.renderers = graph, inputs, renderers
         self.places: dict[Any, Place] = {}
         """Where the value of a node is, if it is kept."""
         self.widths: dict[str, int] = {}
@@ -46,8 +48,11 @@ class Rendering:
 
     def outputs(self, nodes: Sequence[ex.Expression]) -> str:
         """The values of expressions, (n, number of expressions): the columns of the result."""
-        for layer in once_in_order(nodes):
-            self._keep(layer, self.matrix([once.value for once in layer]))
+        for layer in once_in_order(nodes, KEPT):
+            for kind in KEPT:
+                if kept := [node for node in layer if isinstance(node, kind)]:
+                    values = [node.value for node in kept] if kind is ex.Once else kept
+                    self._keep(kept, self.matrix(values))
         return self.graph.add("Transpose", self.matrix(nodes), perm=[1, 0])
 
     def matrix(self, nodes: Sequence[Any]) -> str:
@@ -71,7 +76,7 @@ class Rendering:
             self._filled_out(self._render([nodes[j] for j in group]), nodes, group)
             for group in groups.values()
         ]
-        return self._in_order(parts, [j for group in groups.values() for j in group])
+        return self.in_order(parts, [j for group in groups.values() for j in group])
 
     def _form(self, node: Any) -> Hashable:
         """What nodes have in common that become one operation."""
@@ -82,7 +87,7 @@ class Rendering:
     def _render(self, nodes: Sequence[Any]) -> str:
         if nodes[0] in self.places:
             return self._kept([self.places[node] for node in nodes])
-        rendered = RENDERERS[type(nodes[0])](self, nodes)
+        rendered = self.renderers[type(nodes[0])](self, nodes)
         if isinstance(nodes[0], ex.Condition):
             self._keep(nodes, rendered)
         return rendered
@@ -91,7 +96,7 @@ class Rendering:
 
     def _keep(self, nodes: Sequence[Any], tensor: str) -> None:
         if nodes and all(isinstance(getattr(node, "value", None), ex.Constant) for node in nodes):
-            tensor = self._expanded(tensor, len(nodes))
+            tensor = self.expanded(tensor, len(nodes))
         self.widths[tensor] = len(nodes)
         self.places.update({node: Place(tensor, j) for j, node in enumerate(nodes)})
 
@@ -102,14 +107,14 @@ class Rendering:
         parts = [
             self._rows(tensor, [places[j].row for j in positions]) for tensor, positions in by_tensor.items()
         ]
-        return self._in_order(parts, [j for positions in by_tensor.values() for j in positions])
+        return self.in_order(parts, [j for positions in by_tensor.values() for j in positions])
 
     def _rows(self, tensor: str, rows: Sequence[int]) -> str:
         if list(rows) == list(range(self.widths.get(tensor, -1))):
             return tensor
         return self.graph.add("Gather", tensor, self.graph.constant(np.array(rows, dtype=np.int64)), axis=0)
 
-    def _in_order(self, parts: Sequence[str], positions: Sequence[int]) -> str:
+    def in_order(self, parts: Sequence[str], positions: Sequence[int]) -> str:
         """Parts below each other, their rows moved to these positions."""
         joined = parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=0)
         order = np.argsort(positions)
@@ -120,9 +125,9 @@ class Rendering:
     def _filled_out(self, tensor: str, nodes: Sequence[Any], group: Sequence[int]) -> str:
         """A matrix with a column for each row of the table: constants have one column."""
         is_constant = all(isinstance(nodes[j], ex.Constant) for j in group)
-        return self._expanded(tensor, len(group)) if is_constant else tensor
+        return self.expanded(tensor, len(group)) if is_constant else tensor
 
-    def _expanded(self, tensor: str, height: int) -> str:
+    def expanded(self, tensor: str, height: int) -> str:
         rows = self.graph.add("Shape", self.inputs.any(), start=0, end=1)
         shape = self.graph.add("Concat", self.constant_shape(height), rows, axis=0)
         return self.graph.add("Expand", tensor, shape)
@@ -157,214 +162,4 @@ class Rendering:
         for position, node in enumerate(nodes):
             groups.setdefault(size(node), []).append(position)
         parts = [render([nodes[j] for j in group]) for group in groups.values()]
-        return self._in_order(parts, [j for group in groups.values() for j in group])
-
-
-# -- columns of the table ------------------------------------------------------------------------------------------
-
-
-def _number_columns(this: Rendering, nodes: Sequence[ex.NumberColumn]) -> str:
-    cells = this.inputs.numbers([node.name for node in nodes])
-    size = this.graph.add("Abs", cells)
-    is_valid = this.graph.add("LessOrEqual", size, this.numbers(ex.LARGEST_NUMBER))
-    return this.graph.add("Where", is_valid, cells, this.graph.constant(NAN))
-
-
-def _time_columns(this: Rendering, nodes: Sequence[ex.TimeColumn]) -> str:
-    for node in nodes:
-        if node.zone is not None:
-            raise TypeError(CALENDAR_ZONE.format(name=node.name, zone=node.zone))
-    return this.inputs.numbers([node.name for node in nodes])
-
-
-def _plain_columns(this: Rendering, nodes: Sequence[Any]) -> str:
-    return this.inputs.numbers([node.name for node in nodes])
-
-
-def _text_codes(this: Rendering, nodes: Sequence[ex.TextCode]) -> str:
-    return _stacked(this, [this.inputs.text_codes(node) for node in nodes])
-
-
-def _stacked(this: Rendering, parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else this.graph.add("Concat", *parts, axis=0)
-
-
-# -- numbers -------------------------------------------------------------------------------------------------------
-
-
-def _constants(this: Rendering, nodes: Sequence[ex.Constant]) -> str:
-    return this.numbers([node.value for node in nodes])
-
-
-def _arithmetic(this: Rendering, nodes: Sequence[ex.Arithmetic]) -> str:
-    left, right = (this.matrix([getattr(node, side) for node in nodes]) for side in ("left", "right"))
-    return this.graph.add(OPERATORS[nodes[0].operator], left, right)
-
-
-def _functions(this: Rendering, nodes: Sequence[ex.Function]) -> str:
-    return this.graph.add(FUNCTIONS[nodes[0].name], this.matrix([node.value for node in nodes]))
-
-
-def _filled(this: Rendering, nodes: Sequence[ex.Filled]) -> str:
-    value = this.matrix([node.value for node in nodes])
-    return this.where_missing(value, this.matrix([node.default for node in nodes]), value)
-
-
-def _where(this: Rendering, nodes: Sequence[ex.Where]) -> str:
-    condition = this.matrix([node.condition for node in nodes])
-    then, otherwise = (this.matrix([getattr(node, side) for node in nodes]) for side in ("then", "otherwise"))
-    return this.graph.add("Where", condition, then, otherwise)
-
-
-def _sums(this: Rendering, nodes: Sequence[ex.Sum]) -> str:
-    sums = [flattened(node) for node in nodes]
-    return this.by_size(
-        sums,
-        lambda flat: "linear" if flat.is_linear else len(flat.terms),
-        lambda group: _linear_sums(this, group) if group[0].is_linear else _other_sums(this, group),
-    )
-
-
-def _linear_sums(this: Rendering, sums: Sequence[FlatSum]) -> str:
-    groups = groups_with_common_terms(sums)
-    parts = [_product(this, [sums[j] for j in group]) for group in groups]
-    return this._in_order(parts, [j for group in groups for j in group])
-
-
-def _product(this: Rendering, sums: Sequence[FlatSum]) -> str:
-    """One product of matrices; a sum is missing if one of its own terms is."""
-    linear = linear_map(sums)
-    terms = this.matrix(linear.terms)
-    if linear.uses.all() and linear.weights.all():
-        product = this.graph.add("MatMul", this.graph.constant(linear.weights), terms)
-        return this.graph.add("Add", product, this.numbers(linear.constants))
-    missing = this.graph.add("IsNaN", terms)
-    filled = this.graph.add("Where", missing, this.numbers(0.0), terms)
-    product = this.graph.add("MatMul", this.graph.constant(linear.weights), filled)
-    total = this.graph.add("Add", product, this.numbers(linear.constants))
-    uses = this.graph.constant(linear.uses.astype(np.float32))
-    counted = this.graph.add("MatMul", uses, this.cast(missing, "FLOAT"))
-    is_missing = this.graph.add("Greater", counted, this.graph.constant(np.zeros((1, 1), dtype=np.float32)))
-    return this.graph.add("Where", is_missing, this.graph.constant(NAN), total)
-
-
-def _other_sums(this: Rendering, sums: Sequence[FlatSum]) -> str:
-    size = len(sums[0].terms)
-    constants = np.array([flat.constant for flat in sums])
-    if not size:
-        return this._expanded(this.numbers(constants), len(sums))
-    total = this.matrix([term for flat in sums for term in flat.terms])
-    weights = np.array([weight for flat in sums for weight in flat.weights])
-    if (weights != 1.0).any():
-        total = this.graph.add("Mul", total, this.numbers(weights))
-    if size > 1:
-        total = this.reduced("ReduceSum", total, (len(sums), size))
-    return this.graph.add("Add", total, this.numbers(constants)) if constants.any() else total
-
-
-def _greatest(this: Rendering, nodes: Sequence[ex.Greatest]) -> str:
-    def render(group: Sequence[ex.Greatest]) -> str:
-        terms = this.matrix([term for node in group for term in node.terms])
-        return this.reduced("ReduceMax", terms, (len(group), len(group[0].terms)))
-
-    return this.by_size(nodes, lambda node: len(node.terms), render)
-
-
-def _bins(this: Rendering, nodes: Sequence[ex.Bin]) -> str:
-    """By halving: the number of edges up to a value, in log2 of the number of edges steps."""
-    value, graph = this.matrix([node.value for node in nodes]), this.graph
-    steps = max(len(node.edges) for node in nodes).bit_length()
-    size = 2**steps
-    edges = np.full((len(nodes), size), np.inf)
-    for place, node in enumerate(nodes):
-        edges[place, : len(node.edges)] = node.edges
-    table = graph.constant(edges.ravel())
-    offset = graph.constant(np.arange(len(nodes))[:, None] * size - 1)
-    position = graph.constant(np.zeros((len(nodes), 1), dtype=np.int64))
-    for step in [2**power for power in reversed(range(steps))]:
-        length = graph.constant(np.array([[step]]))
-        tried = graph.add("Add", position, length)
-        edge = graph.add("Gather", table, graph.add("Add", tried, offset))
-        position = graph.add("Where", graph.add("LessOrEqual", edge, value), tried, position)
-    return this.missing_with(value, this.cast(position, "DOUBLE"))
-
-
-def _number_codes(this: Rendering, nodes: Sequence[ex.NumberCode]) -> str:
-    parts = []
-    for node in nodes:
-        other = np.nan if node.other is None else node.other
-        value = this.matrix([node.value])
-        codes = look_up(this.graph, value, np.array(node.levels), range(len(node.levels)), other)  # type: ignore[arg-type]
-        parts.append(codes if node.other is None else this.missing_with(value, codes))
-    return _stacked(this, parts)
-
-
-def _entries(this: Rendering, nodes: Sequence[ex.Entry]) -> str:
-    """One look-up in all tables behind each other."""
-    code = this.matrix([node.code for node in nodes])
-    sizes = [len(node.table) for node in nodes]
-    first = np.cumsum([0, *sizes[:-1]])[:, None]
-    table = this.graph.constant(np.concatenate([np.array(node.table) for node in nodes]))
-    known = this.cast(this.where_missing(code, this.numbers(0.0), code), "INT64")
-    place = this.graph.add("Add", known, this.graph.constant(first)) if first.any() else known
-    return this.missing_with(code, this.graph.add("Gather", table, place))
-
-
-# -- conditions ----------------------------------------------------------------------------------------------------
-
-
-def _compared(this: Rendering, nodes: Sequence[ex.Compared]) -> str:
-    left, right = (this.matrix([getattr(node, side) for node in nodes]) for side in ("left", "right"))
-    return this.graph.add(COMPARISONS[nodes[0].operator], left, right)
-
-
-def _is_missing(this: Rendering, nodes: Sequence[ex.IsMissing]) -> str:
-    def render(group: Sequence[ex.IsMissing]) -> str:
-        if isinstance(group[0].value, ex.TextColumn):
-            texts: list[Any] = [node.value for node in group]
-            return _stacked(this, [this.inputs.is_missing_text(text) for text in texts])
-        return this.graph.add("IsNaN", this.matrix([node.value for node in group]))
-
-    return this.by_size(nodes, lambda node: isinstance(node.value, ex.TextColumn), render)
-
-
-def _is_beyond(this: Rendering, nodes: Sequence[ex.IsBeyond]) -> str:
-    size = this.graph.add("Abs", this.inputs.numbers([node.column.name for node in nodes]))
-    return this.graph.add("Greater", size, this.numbers(ex.LARGEST_NUMBER))
-
-
-def _combined(operator: str) -> Any:
-    def render_all(this: Rendering, nodes: Sequence[Any]) -> str:
-        def render(group: Sequence[Any]) -> str:
-            conditions = this.matrix([part for node in group for part in node.conditions])
-            numbers = this.cast(conditions, "INT32")
-            return this.cast(this.reduced(operator, numbers, (len(group), len(group[0].conditions))), "BOOL")
-
-        return this.by_size(nodes, lambda node: len(node.conditions), render)
-
-    return render_all
-
-
-RENDERERS: Mapping[type, Callable[[Rendering, Any], str]] = {
-    ex.NumberColumn: _number_columns,
-    ex.BooleanColumn: _plain_columns,
-    ex.TimeColumn: _time_columns,
-    ex.DurationColumn: _plain_columns,
-    ex.TextCode: _text_codes,
-    ex.Constant: _constants,
-    ex.Sum: _sums,
-    ex.Greatest: _greatest,
-    ex.Arithmetic: _arithmetic,
-    ex.Function: _functions,
-    ex.Filled: _filled,
-    ex.Where: _where,
-    ex.Bin: _bins,
-    ex.NumberCode: _number_codes,
-    ex.Entry: _entries,
-    ex.Compared: _compared,
-    ex.IsMissing: _is_missing,
-    ex.IsBeyond: _is_beyond,
-    ex.AllOf: _combined("ReduceMin"),
-    ex.AnyOf: _combined("ReduceMax"),
-}
-"""How nodes of each type become one operation or a few."""
+        return self.in_order(parts, [j for group in groups.values() for j in group])
