@@ -41,7 +41,9 @@ def mixed(n=N):
     table = {
         "height": rng.normal(size=n) + y,
         "visits": rng.integers(0, 9, n) + y,
-        "color": rng.choice(np.array(["red", "green", "it's \\ blue", "Red", "  pink", "ä", ""], dtype=object), n),
+        "color": rng.choice(
+            np.array(["red", "green", "it's \\ blue", "Red", "  pink", "ä", ""], dtype=object), n
+        ),
         "size class": rng.choice(np.array(["S", "M", "L"], dtype=object), n),
         "is_new": rng.random(n) < 0.3 + 0.2 * y,
         "seen": dates,
@@ -49,7 +51,9 @@ def mixed(n=N):
         "took": pd.to_timedelta(rng.integers(1, 900, n) + 60 * y, unit="s"),
     }
     frame = pd.DataFrame(table)
-    frame["size class"] = frame["size class"].where(rng.random(n) > 0.4, np.array(["S", "M", "L"], dtype=object)[y])
+    frame["size class"] = frame["size class"].where(
+        rng.random(n) > 0.4, np.array(["S", "M", "L"], dtype=object)[y]
+    )
     return frame, np.array(["low", "mid", "high"], dtype=object)[y]
 
 
@@ -87,7 +91,9 @@ def with_gaps(X, seed=0, share=0.25):
     rng = generator(30 + seed)
     for name in frame.columns:
         kind = frame[name].dtype.kind
-        frame[name] = frame[name].astype(object if kind == "b" else float if kind in "iu" else frame[name].dtype)
+        frame[name] = frame[name].astype(
+            object if kind == "b" else float if kind in "iu" else frame[name].dtype
+        )
         frame.loc[rng.random(len(frame)) < share, name] = None if frame[name].dtype == object else np.nan
     return frame
 
@@ -95,7 +101,11 @@ def with_gaps(X, seed=0, share=0.25):
 def strange_rows(columns):
     """Rows of the mixed table with missing cells, levels that did not occur in training, and far numbers."""
     frame = with_gaps(mixed()[0][list(columns)])
-    for name, cells in {"height": [1e9, -1e9, 4.5], "color": ["RED", "pink", "violet"], "size class": ["s", "", "XL"]}.items():
+    for name, cells in {
+        "height": [1e9, -1e9, 4.5],
+        "color": ["RED", "pink", "violet"],
+        "size class": ["s", "", "XL"],
+    }.items():
         if name in frame:
             frame.loc[frame.index[:3], name] = cells
     return frame
@@ -134,7 +144,9 @@ def mixed_families():
 
 
 def lda_dense():
-    return of_mixed(LinearDiscriminantAnalysis(rule="ml", encoder="dense"))
+    return of_mixed(
+        LinearDiscriminantAnalysis(rule="ml", encoder="dense"), ("height", "size class", "is_new")
+    )
 
 
 def adapted():
@@ -148,10 +160,10 @@ def mixture_of_models():
 
 
 CASES = {
-    "gaussian": lambda: of_numbers(GaussianNB()),
+    "gaussian": lambda: of_numbers(GaussianNB(max_iter=5, stop=None)),
     "gaussian, other class frequencies": adapted,
     "bernoulli": lambda: of_counts(BernoulliNB(binarize=0.5)),
-    "categorical": lambda: of_codes(CategoricalNB()),
+    "categorical": lambda: of_codes(CategoricalNB(max_iter=5, stop=None)),
     "multinomial": lambda: of_counts(MultinomialNB(), share=0.0),
     "complement": lambda: of_counts(ComplementNB(), share=0.0),
     "poisson": lambda: of_counts(PoissonNB()),
@@ -166,11 +178,11 @@ CASES = {
     "tree": lambda: of_codes(TreeAugmentedNB(rule="ml")),
     "tree per class": lambda: of_mixed(TreeAugmentedNB(rule="ml", per_class=True)),
     "AODE": lambda: of_codes(AODE(rule="ml")),
-    "k-dependence": lambda: of_codes(KDependenceBayes(rule="ml")),
-    "LDA": lambda: of_numbers(LinearDiscriminantAnalysis()),
+    "k-dependence": lambda: of_codes(KDependenceBayes(rule="ml", max_parents=1)),
+    "LDA": lambda: of_numbers(LinearDiscriminantAnalysis(max_iter=5, stop=None)),
     "LDA, dense": lda_dense,
-    "QDA": lambda: of_numbers(QuadraticDiscriminantAnalysis()),
-    "logistic regression": lambda: of_numbers(GenerativeLogisticRegression()),
+    "QDA": lambda: of_numbers(QuadraticDiscriminantAnalysis(max_iter=5, stop=None)),
+    "logistic regression": lambda: of_numbers(GenerativeLogisticRegression(max_iter=5, stop=None)),
     "mixture": lambda: of_numbers(MixtureDiscriminantAnalysis(rule="ml"), 3),
     "average of models": mixture_of_models,
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import calibayes
+from calibayes.export.calendar import CALENDAR
 from calibayes.export.evaluate import evaluate
 from calibayes.export.expressions import (
     MISSING,
@@ -16,17 +16,18 @@ from calibayes.export.expressions import (
     Once,
     TextCode,
     TextColumn,
+    TimeColumn,
     Where,
     log_sum_exp,
     softmax,
 )
-from calibayes.export.model import model_expressions
+from calibayes.export.families import log_densities
 from calibayes.export.traversal import once_in_order
-from tests.export.tables import as_columns
-from tests.golden.stored_cases import CASES, path_of, stored
-from tests.golden.stored_tables import table_from_json
+from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
+from tests.cases import FAMILIES
 
 X = NumberColumn("x")
+NOT_WRITTEN = [name for name in FAMILIES if name.startswith(("kernel-pair", "k-dependence-2"))]
 NUMBERS = {"x": np.array([-1.0, 0.5, np.nan, 2.0, np.inf])}
 
 
@@ -74,18 +75,31 @@ def test_what_is_computed_once_comes_in_layers():
     assert layers[1] == [second]
 
 
-@pytest.mark.parametrize(("version", "case"), [pytest.param(*entry, id=entry[1]["file"]) for entry in CASES])
-def test_expressions_predict_what_a_stored_model_predicts(version, case):
-    model, table = (
-        calibayes.load(path_of(version, case)),
-        table_from_json(stored(version, f"{case['table']}.json")),
-    )
-    try:
-        probabilities = model_expressions(model).probabilities
-    except TypeError as error:
-        assert "cannot be exported: " in str(error)
-        return
-    found = evaluate(probabilities, as_columns(table), table.shape[0])
-    predicted = model.predict_proba(table)
-    precision = 1e-6 if predicted.dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(found, predicted, rtol=0, atol=precision)
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in NOT_WRITTEN])
+def test_log_densities_are_those_of_the_family(name):
+    """Up to a term that all classes share, with and without missing values."""
+    case = FAMILIES[name]
+    family, parameters = case.prepared(), case.prepared().parameters(case.start())
+    inputs = [Once(NumberColumn(f"x{j}")) for j in range(case.columns.shape[1])]
+    expressions = log_densities(family, parameters, inputs)
+    for rows in case.tables():
+        cells = np.where(rows < 0, np.nan, rows) if case.has_codes else rows
+        columns = {f"x{j}": column for j, column in enumerate(cells.T)}
+        found, expected = evaluate(expressions, columns, len(rows)), family.log_density(rows, parameters)
+        np.testing.assert_allclose(found - found[:, :1], expected - expected[:, :1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NOT_WRITTEN)
+def test_families_that_are_not_written_as_expressions_are_refused(name):
+    case = FAMILIES[name]
+    inputs = [Once(NumberColumn(f"x{j}")) for j in range(case.columns.shape[1])]
+    with pytest.raises(TypeError, match=type(case.family).__name__ + "|two others"):
+        log_densities(case.prepared(), case.prepared().parameters(case.start()), inputs)
+
+
+@pytest.mark.parametrize("part", CALENDAR)
+def test_parts_of_the_calendar_are_those_of_dates(part):
+    dates = np.arange("1895-01-01T00:30", "2105-01-01", 3 * 3600, dtype="M8[s]").astype("M8[us]")[::7]
+    position_of, _ = CALENDAR_LEVELS[part]
+    found = evaluate([CALENDAR[part](Once(TimeColumn("t")))], {"t": dates}, len(dates))[:, 0]
+    np.testing.assert_array_equal(found, position_of(dates))

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array
+from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.generative.fitted import Fitted
+from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.export.columns import TableColumn, table_columns
 from calibayes.export.encoders import encoded, is_incomplete
 from calibayes.export.expressions import (
@@ -19,6 +21,7 @@ from calibayes.export.expressions import (
     Constant,
     Expression,
     ModelExpressions,
+    Once,
     softmax,
     stored,
     total,
@@ -26,6 +29,10 @@ from calibayes.export.expressions import (
 from calibayes.export.families import log_densities
 from calibayes.families.model import PRIOR
 
+ADVICE = (
+    "Export a model of another kind: naive Bayes, TreeAugmentedNB, AODE, discriminant analysis, or a PosteriorMixture of "
+    "such models"
+)
 LEAST_SCORE = -1e300
 """The score of a class of probability 0."""
 
@@ -53,17 +60,26 @@ def model_expressions(model: Any) -> ModelExpressions:
     True
     """
     check_is_fitted(model)
-    fitted = getattr(model, "fitted_", None)
     try:
-        return ModelExpressions(tuple(map(str, model.classes_)), probabilities(fitted))
+        return ModelExpressions(tuple(map(str, model.classes_)), probabilities(_fitted_state(model)))
     except TypeError as error:
         raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
+
+
+def _fitted_state(model: Any) -> Any:
+    """The fitted value of an estimator, or of the one that it has chosen."""
+    return getattr(getattr(model, "estimator_", model), "fitted_", model)
 
 
 @singledispatch
 def probabilities(fitted: Any) -> tuple[Expression, ...]:
     """p(class | x) of each class from the fitted state of a model. Raises TypeError if there is no such expression."""
-    raise TypeError("it is no generative model of families over columns, nor an average of such models")
+    raise TypeError(f"it is no generative model of families over columns. {ADVICE}")
+
+
+@probabilities.register
+def _(fitted: JointKernelClassifier) -> tuple[Expression, ...]:
+    raise TypeError(f"its densities are sums over the training rows, which it keeps. {ADVICE}")
 
 
 @probabilities.register
@@ -71,6 +87,33 @@ def _(fitted: Fitted) -> tuple[Expression, ...]:
     scores, refused = class_scores(fitted)
     divided = [score / fitted.temperature for score in scores] if fitted.temperature != 1.0 else scores
     return softmax(divided, refused)
+
+
+@probabilities.register
+def _(fitted: FittedEnsemble) -> tuple[Expression, ...]:
+    if fitted.grown is not None:
+        raise TypeError(
+            f"trees are grown on the average of its members, with split points in bytes. {ADVICE}"
+        )
+    members = [_member(name, model, fitted.weights[name]) for name, model in fitted.models.items()]
+    frequencies = fitted.weights[FREQUENCIES] * fitted.class_frequencies
+    pairs = zip(zip(*members, strict=True) if members else [()] * len(frequencies), frequencies, strict=True)
+    averages = [total(list(parts), float(constant)) for parts, constant in pairs]
+    if fitted.priors is None:
+        return tuple(averages)
+    shifted = [
+        Once(p * float(np.exp(change))) for p, change in zip(averages, fitted.prior_shift, strict=True)
+    ]
+    whole = Once(total(shifted))
+    return tuple(p / whole for p in shifted)
+
+
+def _member(name: str, model: Any, weight: float) -> list[Expression]:
+    """The weighted probabilities of a member of an average."""
+    try:
+        return [p * weight for p in probabilities(_fitted_state(model))]
+    except TypeError as error:
+        raise TypeError(f"its member {name!r} ({type(model).__name__}) is no expression: {error}") from error
 
 
 def class_scores(fitted: Fitted) -> tuple[list[Expression], list[Condition]]:

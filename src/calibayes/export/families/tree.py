@@ -23,30 +23,58 @@ from calibayes.export.expressions import (
     IsMissing,
     Once,
     Where,
+    log_sum_exp,
     total,
 )
 from calibayes.export.families.log_density import known, log_densities
-from calibayes.families import Tree
-from calibayes.families.tree.tables import ClassTree, TreeTables
+from calibayes.families import AveragedOneDependence, KDependence, Tree
+from calibayes.kernels.levels.trees import TreeTables
 
 
 @log_densities.register
 def _(family: Tree, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
     densities: dict[int, Expression] = {}
     for tree in family.class_trees:
-        cells = _cells(tree, columns)
-        tables = tree.with_probabilities(parameters).tables
-        for position, c in enumerate(tree.classes.tolist()):
-            of_class = [table[position] for table in tables]
-            densities[c] = ClassDensity(tree.tables, of_class, columns, cells).total()
+        by_class = tree_densities(tree.with_probabilities(parameters), columns)
+        densities |= dict(zip(tree.classes.tolist(), by_class, strict=True))
     return [densities[c] for c in range(len(family.layout.classes))]
 
 
-def _cells(tree: ClassTree, columns: Sequence[Expression]) -> list[Expression]:
+@log_densities.register
+def _(family: AveragedOneDependence, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+    """Stars, each a tree, are averaged."""
+    stars = [tree_densities(star, columns) for star in family.stars.with_probabilities(parameters)]
+    return [log_sum_exp([Once(density) for density in by_star]) for by_star in zip(*stars, strict=True)]
+
+
+@log_densities.register
+def _(family: KDependence, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+    tables = family.tables
+    if any(len(parents) > 1 for parents in tables.parents):
+        raise TypeError(
+            "its columns depend on two others each, whose missing values are not summed over in an expression: "
+            "max_parents=1, or TreeAugmentedNB, can be exported"
+        )
+    parents = tuple(next(iter(of_column), -1) for of_column in tables.parents)
+    return tree_densities(
+        TreeTables(parents, tables.order, tables.split(parameters["log_probability"])), columns
+    )
+
+
+def tree_densities(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
+    """log p(known cells | class) of the classes that share a tree."""
+    cells = _cells(tree, columns)
+    return [
+        ClassDensity(tree, [table[c] for table in tree.tables], columns, cells).total()
+        for c in range(len(tree.tables[0]))
+    ]
+
+
+def _cells(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
     """The cell of each column in its table; missing where the column or its parent is."""
     return [
-        columns[j] if parent < 0 else Once(columns[parent] * float(tree.tables.levels[j]) + columns[j])
-        for j, parent in enumerate(tree.tables.parents)
+        columns[j] if parent < 0 else Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
+        for j, parent in enumerate(tree.parents)
     ]
 
 

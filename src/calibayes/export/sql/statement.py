@@ -62,8 +62,12 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
 
 def _table(table: str | Sequence[str]) -> Any:
     """The table as an SQL expression. Raises ValueError if it is no name."""
-    parts = table.split(".") if isinstance(table, str) else list(table)
-    if not 1 <= len(parts) <= 3 or not all(isinstance(part, str) and part for part in parts):
+    parts: Any = table.split(".") if isinstance(table, str) else table
+    if (
+        not isinstance(parts, list | tuple)
+        or not 1 <= len(parts) <= 3
+        or not all(isinstance(part, str) and part for part in parts)
+    ):
         raise ValueError(
             f"table must be a name such as 'visits' or 'schema.visits', or a sequence of up to three names, got {table!r}"
         )
@@ -127,7 +131,8 @@ def _named_layers(outputs: Sequence[Expression]) -> tuple[list[list[Node]], dict
     alone = [once.value for once in layers[0] if is_read_from_table(once.value)]
     cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in cells_within(node)}
     computed = [once for once in layers[0] if not is_read_from_table(once.value)]
-    rows: list[list[Node]] = [[*cells.values(), *computed], *map(list, layers[1:])]
+    rows: list[list[Node]] = [[*cells.values(), *computed]]
+    rows += [[*layer] for layer in layers[1:]]
     names: dict[Node, str] = {node: f"v{i}" for i, node in enumerate(node for row in rows for node in row)}
     for node in (*alone, *later, *outputs):
         names |= {cell: names[cells[_cell_key(cell)]] for cell in cells_within(node)}
