@@ -35,6 +35,8 @@ class Inputs:
         Names of the columns of one matrix; None for one input for each column.
     marker : str
         The text that means a missing value.
+    names : sequence of str
+        The columns that the graph will read.
     kinds : dict
         Name of a column -> "number" or "text", in the order of first use.
     """
@@ -42,6 +44,7 @@ class Inputs:
     graph: Graph
     matrix: Sequence[str] | None
     marker: str
+    names: Sequence[str]
     kinds: dict[str, str] = field(default_factory=dict)
     turned: dict[str, str] = field(default_factory=dict)
     """Inputs as rows."""
@@ -58,7 +61,7 @@ class Inputs:
 
     def any(self) -> str:
         """An input, for the number of rows."""
-        return MATRIX if self.matrix is not None else next(iter(self.kinds))
+        return MATRIX if self.matrix is not None else self.names[0]
 
     def numbers(self, names: Sequence[str]) -> str:
         """Columns of numbers as rows, (number of names, n)."""

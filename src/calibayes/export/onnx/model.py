@@ -36,10 +36,12 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     onnx_module()
     expressions = model_expressions(model)
     columns = _used(expressions)
+    if not columns.names:
+        raise TypeError(f"{type(model).__name__} cannot be exported: it reads no column")
     matrix = _matrix_names(model, columns)
     graph = Graph([MATRIX] if matrix is not None else list(columns.names))
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
-    inputs = Inputs(graph, matrix, missing)
+    inputs = Inputs(graph, matrix, missing, list(columns.names))
     try:
         rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
     except TypeError as error:
@@ -66,8 +68,9 @@ def _used(expressions: ModelExpressions) -> UsedColumns:
 
 def _matrix_names(model: Any, columns: UsedColumns) -> Sequence[str] | None:
     """The names of the columns of an array of numbers that the model was fitted to; None if there was another table."""
-    names: Sequence[str] = model.conversion_.names
-    is_array = not hasattr(model, "feature_names_in_")
+    fitted = getattr(model, "estimator_", model)  # the estimator that another one has chosen
+    names: Sequence[str] = fitted.conversion_.names
+    is_array = not hasattr(fitted, "feature_names_in_")
     return names if is_array and columns.are_numbers else None
 
 
