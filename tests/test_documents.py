@@ -31,6 +31,7 @@ DOCUMENTS = (
     "docs/checks.md",
     "docs/plots.md",
     "docs/report.md",
+    "docs/onnx.md",
 )
 MODULES = sorted(
     module.name
@@ -73,6 +74,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
+        ("docs/scikit-learn.md", 0),
         ("docs/held-out.md", 0),
         ("docs/held-out.md", 1),
         ("docs/forgetting.md", 0),
@@ -89,6 +91,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/checks.md", 0),
         ("docs/checks.md", 1),
         ("docs/plots.md", 0),
+        ("docs/onnx.md", 0),
+        ("docs/onnx.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
@@ -146,6 +150,7 @@ def test_examples_in_docstrings_run(name):
                 "trust",
                 "checks",
                 "report",
+                "export.onnx",
             )
         ),
     ],

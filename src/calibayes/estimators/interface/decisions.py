@@ -180,6 +180,7 @@ class Decisions:
     # -- in other places ---------------------------------------------------------------------------------------------
 
     to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
