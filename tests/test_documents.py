@@ -35,6 +35,18 @@ MODULES = sorted(
 )
 
 
+REPOSITORY = "https://github.com/calibayes/calibayes/blob/main/"
+
+
+def test_the_links_of_the_readme_work_on_other_sites():
+    """The README is also the page of the package index, where links to files of the repository must be absolute."""
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    assert all(link.startswith("https://") for link in links)
+    files = [link.removeprefix(REPOSITORY) for link in links if link.startswith(REPOSITORY)]
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
 def code_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
 
