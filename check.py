@@ -11,6 +11,7 @@ python check.py --torch              arrays on a device: their tests with PyTorc
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
+python check.py --browser           minutes: reports in headless Chromium (Debian's chromium and chromium-driver; selenium)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -85,6 +86,13 @@ KILL_TESTS = ["tests/files/test_interrupted_saves.py", "-k=killed"]
 FUZZ = [
     Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"}),
     Step("killed processes", [*PYTEST, *KILL_TESTS], {"CALIBAYES_KILLS": "400"}),
+]
+BROWSER = [
+    Step(
+        "reports in a browser",
+        [PYTHON, "-m", "pytest", "-rs", "tests/report/test_browser.py"],
+        {"CALIBAYES_BROWSER": "1"},
+    )
 ]
 FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
@@ -186,6 +194,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "torch": torch_steps,
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
+        "browser": lambda: BROWSER,
         "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
     }
     for name, make in special.items():
@@ -268,6 +277,7 @@ def main() -> int:
     parser.add_argument(
         "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
     )
+    parser.add_argument("--browser", action="store_true", help="look at reports in headless Chromium")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
     parser.add_argument("--package", action="store_true", help="build and check the files for a release")

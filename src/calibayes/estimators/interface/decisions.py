@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
 from calibayes.engines import computing
+from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
 from calibayes.estimators.interface.marginals import Marginals, ModelNeedsAllColumns
@@ -120,6 +121,10 @@ class Decisions:
     influence = influence.influence
     questions = unknown.questions
 
+    # -- in other places ----------------------------------------------------------------------------------------------
+
+    report = front.report
+
     def unknown_cells(self, X: Any) -> unknown.UnknownCells:
         """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
         raise TypeError(
@@ -171,6 +176,11 @@ class Decisions:
                 explained = explained.by_source(conversion.sources)
         progress.close()
         return explained
+
+    # -- in other places ---------------------------------------------------------------------------------------------
+
+    to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
