@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calibayes import NaiveBayes
 from calibayes.checks import CHECKS, run_checks
+from calibayes.checks.model_checks.losses import Mean
 from calibayes.compare import compare, stratified_folds
 from calibayes.datasets import load
 from calibayes.testing import tables
@@ -180,3 +181,11 @@ def test_wide_tables_are_sampled(monkeypatch):
     monkeypatch.setattr("calibayes.checks.subject.MOST_COLUMNS", 20)
     X = np.random.default_rng(0).normal(size=(100, 50))
     assert run_checks(X, np.arange(100) % 2).scope == "all 100 rows, 20 of 50 columns (drawn at random)"
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "deviations"),
+    [(0.0, 0.0, 0.0), (0.1, 0.0, np.inf), (-0.1, 0.0, -np.inf), (1.0, 5e-324, np.inf), (1.0, 0.5, 2.0)],
+)
+def test_means_without_spread_have_infinite_deviations(mean, error, deviations):
+    assert Mean(mean, error).deviations == deviations
