@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from typing import Any
 
 from calibayes.export.expressions import (
     READ_FROM_TABLE,
@@ -43,30 +44,32 @@ def cells_within(node: Node) -> Iterator[Node]:
             pending.extend(parts_of(part))
 
 
-def once_within(node: Node) -> Iterator[Once]:
-    """The outermost `Once` nodes inside of a node, each as often as it occurs."""
+def once_within(node: Node, kinds: tuple[type, ...] = (Once,)) -> Iterator[Any]:
+    """The outermost `Once` nodes, or nodes of other kinds, inside of a node, each as often as it occurs."""
     pending = list(parts_of(node))
     while pending:
         part = pending.pop()
-        if isinstance(part, Once):
+        if isinstance(part, kinds):
             yield part
         else:
             pending.extend(parts_of(part))
 
 
-def once_in_order(nodes: Sequence[Node]) -> list[list[Once]]:
-    """All `Once` nodes below some nodes, in layers: each depends on those of earlier layers only."""
-    depths: dict[Once, int] = {}
-    pending = [once for node in nodes for once in ([node] if isinstance(node, Once) else once_within(node))]
+def once_in_order(nodes: Sequence[Node], kinds: tuple[type, ...] = (Once,)) -> list[list[Any]]:
+    """All `Once` nodes, or nodes of other kinds, below some nodes, in layers: each depends on earlier layers only."""
+    depths: dict[Any, int] = {}
+    pending = [
+        once for node in nodes for once in ([node] if isinstance(node, kinds) else once_within(node, kinds))
+    ]
     while pending:
         once = pending[-1]
-        inner = [] if once in depths else list(dict.fromkeys(once_within(once)))
+        inner = [] if once in depths else list(dict.fromkeys(once_within(once, kinds)))
         if unknown := [part for part in inner if part not in depths]:
             pending.extend(unknown)
             continue
         depths.setdefault(once, 1 + max((depths[part] for part in inner), default=-1))
         pending.pop()
-    layers: list[list[Once]] = [[] for _ in range(1 + max(depths.values(), default=-1))]
+    layers: list[list[Any]] = [[] for _ in range(1 + max(depths.values(), default=-1))]
     for once, depth in depths.items():
         layers[depth].append(once)
     return layers

@@ -13,7 +13,8 @@ from calibayes.engines import computing
 from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.marginals import Marginals, ModelNeedsAllColumns
+from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
@@ -40,6 +41,9 @@ class Decisions:
     class_weight: Any = None
     n_jobs: int | None = None
     classes_: Array
+
+    _repr_html_ = property(html_method)
+    _repr_mimebundle_ = mime_bundle
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
@@ -117,6 +121,10 @@ class Decisions:
     influence = influence.influence
     questions = unknown.questions
 
+    # -- in other places ----------------------------------------------------------------------------------------------
+
+    report = front.report
+
     def unknown_cells(self, X: Any) -> unknown.UnknownCells:
         """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
         raise TypeError(
@@ -126,7 +134,7 @@ class Decisions:
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
-        raise TypeError(f"{type(self).__name__} cannot leave out columns")
+        raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
 
     def explain(
         self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
@@ -172,6 +180,7 @@ class Decisions:
     # -- in other places ---------------------------------------------------------------------------------------------
 
     to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
