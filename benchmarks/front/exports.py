@@ -16,19 +16,21 @@ import pandas as pd
 
 import calibayes as cb
 from calibayes.encoders import Grid
+from calibayes.export.onnx import to_onnx
 from calibayes.export.sql import to_sql
 from calibayes.families import Gaussian, KernelPair, Mixture, TreeCovariance
 
 EXPORTS: Mapping[str, Callable[[Any], Any]] = {
     "SQL": lambda model: to_sql(model, "visits"),
+    "ONNX": to_onnx,
 }
 """Format -> export of a model."""
 INTRODUCTION = """# What is exported where
 
 Written by `python -m benchmarks.front.exports --page docs/exports.md`, which fits each model to a small table and exports it.
 Rules and other ways of training make no difference: the parameters are exported. Class frequencies that were replaced
-(`with_priors`, `adapt_priors`) and temperatures are part of them. [SQL](sql.md) says what a statement computes and how it differs
-from `predict_proba`.
+(`with_priors`, `adapt_priors`) and temperatures are part of them. [SQL](sql.md) and [ONNX](onnx.md) say what is computed and how
+it differs from `predict_proba`.
 
 `BayesClassifier`, the default, is a weighted average of members. It is exported if all members with a weight are
 (`model.weights_` shows them). Two kinds are not: the member "near" keeps training rows, and trees may be grown on the average in
@@ -140,14 +142,15 @@ def _outcome(export: Callable[[Any], Any], model: Any) -> str:
 
 def page() -> str:
     """The text of docs/exports.md."""
-    head = ["| model | " + " | ".join(EXPORTS) + " |", "| --- |" + " --- |" * len(EXPORTS)]
-    lines = [
-        f"| {sample.label} | "
-        + " | ".join("yes" if not why else f"no: {why}" for why in found.values())
-        + " |"
-        for sample, found in outcomes()
-    ]
-    return "\n".join([INTRODUCTION, *head, *lines, ""])
+    head = ["| model | " + " | ".join(EXPORTS) + " | why not |", "| --- |" + " --- |" * (len(EXPORTS) + 1)]
+    return "\n".join([INTRODUCTION, *head, *(_line(*outcome) for outcome in outcomes()), ""])
+
+
+def _line(sample: Sample, found: Mapping[str, str]) -> str:
+    """The line of a model; a reason that all formats share is given once."""
+    answers = ["no" if why else "yes" for why in found.values()]
+    reasons = dict.fromkeys(why for why in found.values() if why)
+    return f"| {sample.label} | {' | '.join(answers)} | {'; '.join(reasons)} |".replace("  |", " |")
 
 
 def main() -> None:
