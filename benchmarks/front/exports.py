@@ -33,8 +33,9 @@ Rules and other ways of training make no difference: the parameters are exported
 it differs from `predict_proba`.
 
 `BayesClassifier`, the default, is a weighted average of members. It is exported if all members with a weight are
-(`model.weights_` shows them). Two kinds are not: the member "near" keeps training rows, and trees may be grown on the average in
-larger tables. `BayesClassifier(keep_rows=False)` leaves out the first; the error says which one stands in the way.
+(`model.weights_` shows them), with the trees that are grown on them. The member "near" is not: it keeps training rows.
+`BayesClassifier(keep_rows=False)` leaves it out. In tables with more columns than rows, members of principal components are not
+exported, either; the error names the member.
 """
 
 
