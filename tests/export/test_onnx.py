@@ -184,7 +184,7 @@ def test_booleans_some_of_which_are_missing():
 def test_what_cannot_be_exported():
     X, y = load_iris(return_X_y=True)
     model = calibayes.JointKernelClassifier().fit(X, y)
-    with pytest.raises(TypeError, match="JointKernelClassifier cannot be exported: .* training rows"):
+    with pytest.raises(TypeError, match=r"JointKernelClassifier cannot be exported: .* training rows"):
         to_onnx(model)
     with pytest.raises(NotFittedError):
         to_onnx(BayesClassifier())
