@@ -76,6 +76,10 @@ BENCHMARKS += [
         *("privacy", "questions"),
     )
 ]
+BENCHMARKS += [
+    Step(f"benchmark {name}", [PYTHON, "-m", f"benchmarks.front.{name}", "--quick"])
+    for name in ("onnx_speed", "sql")
+]
 SPEED = [Step("benchmark speed", [PYTHON, "benchmarks/speed.py", "--quick"])]
 """Compares times, so nothing runs beside it."""
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]

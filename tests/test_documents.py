@@ -32,6 +32,7 @@ DOCUMENTS = (
     "docs/plots.md",
     "docs/report.md",
     "docs/onnx.md",
+    "docs/sql.md",
 )
 MODULES = sorted(
     module.name
@@ -88,6 +89,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/fairness.md", 0),
         ("docs/influence.md", 0),
         ("docs/influence.md", 1),
+        ("docs/sql.md", 0),
+        ("docs/sql.md", 1),
         ("docs/checks.md", 0),
         ("docs/checks.md", 1),
         ("docs/plots.md", 0),
@@ -151,6 +154,7 @@ def test_examples_in_docstrings_run(name):
                 "checks",
                 "report",
                 "export.onnx",
+                "export.sql",
             )
         ),
     ],

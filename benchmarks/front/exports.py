@@ -16,23 +16,26 @@ import pandas as pd
 
 import calibayes as cb
 from calibayes.encoders import Grid
+from calibayes.export.onnx import to_onnx
 from calibayes.export.sql import to_sql
 from calibayes.families import Gaussian, KernelPair, Mixture, TreeCovariance
 
 EXPORTS: Mapping[str, Callable[[Any], Any]] = {
     "SQL": lambda model: to_sql(model, "visits"),
+    "ONNX": to_onnx,
 }
 """Format -> export of a model."""
 INTRODUCTION = """# What is exported where
 
 Written by `python -m benchmarks.front.exports --page docs/exports.md`, which fits each model to a small table and exports it.
 Rules and other ways of training make no difference: the parameters are exported. Class frequencies that were replaced
-(`with_priors`, `adapt_priors`) and temperatures are part of them. [SQL](sql.md) says what a statement computes and how it differs
-from `predict_proba`.
+(`with_priors`, `adapt_priors`) and temperatures are part of them. [SQL](sql.md) and [ONNX](onnx.md) say what is computed and how
+it differs from `predict_proba`.
 
 `BayesClassifier`, the default, is a weighted average of members. It is exported if all members with a weight are
-(`model.weights_` shows them). Two kinds are not: the member "near" keeps training rows, and trees may be grown on the average in
-larger tables. `BayesClassifier(keep_rows=False)` leaves out the first; the error says which one stands in the way.
+(`model.weights_` shows them), with the trees that are grown on them. The member "near" is not: it keeps training rows.
+`BayesClassifier(keep_rows=False)` leaves it out. In tables with more columns than rows, members of principal components are not
+exported, either; the error names the member.
 """
 
 
@@ -59,6 +62,7 @@ SAMPLES = (
     Sample(cb.NaiveBayes(rule="ml"), "mixed"),
     Sample(cb.NaiveBayes(rule="ml", discretize="mdl"), "mixed", "numbers in bins"),
     Sample(cb.NaiveBayes(rule="ml"), "dated", "with dates"),
+    Sample(cb.NaiveBayes(rule="ml"), "zoned", "with times of a time zone"),
     Sample(cb.NaiveBayes(rule="ml"), "written", "with dates written as text"),
     Sample(cb.KernelNB(rule="ml"), "mixed"),
     Sample(cb.KernelNB(rule="ml", binning="grid"), "mixed", "on a grid"),
@@ -114,6 +118,7 @@ def tables(n: int = 90) -> dict[str, tuple[Any, Any]]:
         "counts": (rng.poisson(1.0 + y[:, None] * [0.0, 1.0, 2.0]), y),
         "mixed": (mixed, y),
         "dated": (mixed.assign(day=days), y),
+        "zoned": (mixed.assign(day=days.tz_localize("Europe/Berlin")), y),
         "written": (mixed.assign(day=days.strftime("%d.%m.%Y")), y),
         "waves": (waves, (np.sin(2.0 * waves).sum(axis=1) > 0.0).astype(int)),
     }
@@ -140,14 +145,15 @@ def _outcome(export: Callable[[Any], Any], model: Any) -> str:
 
 def page() -> str:
     """The text of docs/exports.md."""
-    head = ["| model | " + " | ".join(EXPORTS) + " |", "| --- |" + " --- |" * len(EXPORTS)]
-    lines = [
-        f"| {sample.label} | "
-        + " | ".join("yes" if not why else f"no: {why}" for why in found.values())
-        + " |"
-        for sample, found in outcomes()
-    ]
-    return "\n".join([INTRODUCTION, *head, *lines, ""])
+    head = ["| model | " + " | ".join(EXPORTS) + " | why not |", "| --- |" + " --- |" * (len(EXPORTS) + 1)]
+    return "\n".join([INTRODUCTION, *head, *(_line(*outcome) for outcome in outcomes()), ""])
+
+
+def _line(sample: Sample, found: Mapping[str, str]) -> str:
+    """The line of a model; a reason that all formats share is given once."""
+    answers = ["no" if why else "yes" for why in found.values()]
+    reasons = dict.fromkeys(why for why in found.values() if why)
+    return f"| {sample.label} | {' | '.join(answers)} | {'; '.join(reasons)} |".replace("  |", " |")
 
 
 def main() -> None:

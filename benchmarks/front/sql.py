@@ -46,24 +46,26 @@ def table(n: int) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(columns), y
 
 
-def seconds(function: Any) -> tuple[float, Any]:
-    """Time of one call, and its result."""
-    begin = time.perf_counter()
+def seconds(function: Any) -> tuple[float, float, Any]:
+    """Time of one call, processor time of all its threads, and its result."""
+    begin, begin_processor = time.perf_counter(), time.process_time()
     result = function()
-    return time.perf_counter() - begin, result
+    return time.perf_counter() - begin, time.process_time() - begin_processor, result
 
 
 def compared(model: Any, X: pd.DataFrame, connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """Times and the largest difference of the probabilities."""
-    of_statement, statement = seconds(lambda: model.to_sql("visits"))
-    of_query, columns = seconds(lambda: connection.execute(statement).fetchnumpy())
-    of_model, expected = seconds(lambda: model.predict_proba(X))
+    to_sql, _, statement = seconds(lambda: model.to_sql("visits"))
+    query, query_processor, columns = seconds(lambda: connection.execute(statement).fetchnumpy())
+    python, python_processor, expected = seconds(lambda: model.predict_proba(X))
     found = np.stack([np.asarray(column) for column in columns.values()], axis=1)
     return {
         "kB": len(statement) / 1e3,
-        "to_sql": of_statement,
-        "DuckDB": of_query,
-        "predict_proba": of_model,
+        "to_sql": to_sql,
+        "DuckDB": query,
+        "(processor)": query_processor,
+        "predict_proba": python,
+        "(processor) ": python_processor,
         "difference": float(np.abs(found - expected).max()),
     }
 

@@ -24,9 +24,13 @@ from calibayes import (
     QuadraticDiscriminantAnalysis,
     TreeAugmentedNB,
     every,
+    load,
 )
 from calibayes.encoders import ByColumnType, MissingAsLevel
 from calibayes.families import KernelDensity
+from tests.golden.stored_cases import CASES as GOLDEN
+from tests.golden.stored_cases import path_of, stored
+from tests.golden.stored_tables import table_from_json
 from tests.seeds import generator
 
 N = 240
@@ -159,6 +163,13 @@ def mixture_of_models():
     return of_numbers(PosteriorMixture(models=models, cv=3))
 
 
+def of_file(name):
+    """A model of a golden file, whose training takes long, and its table."""
+    version, entry = next((version, entry) for version, entry in GOLDEN if entry["file"] == name)
+    table = table_from_json(stored(version, f"{entry['table']}.json"))
+    return load(path_of(version, entry)), with_gaps(table)
+
+
 CASES = {
     "gaussian": lambda: of_numbers(GaussianNB(max_iter=5, stop=None)),
     "gaussian, other class frequencies": adapted,
@@ -179,6 +190,8 @@ CASES = {
     "tree per class": lambda: of_mixed(TreeAugmentedNB(rule="ml", per_class=True)),
     "AODE": lambda: of_codes(AODE(rule="ml")),
     "k-dependence": lambda: of_codes(KDependenceBayes(rule="ml", max_parents=1)),
+    "trees": lambda: of_file("few-trees"),
+    "trees on the members": lambda: of_file("trees-on-members"),
     "LDA": lambda: of_numbers(LinearDiscriminantAnalysis(max_iter=5, stop=None)),
     "LDA, dense": lda_dense,
     "QDA": lambda: of_numbers(QuadraticDiscriminantAnalysis(max_iter=5, stop=None)),

@@ -14,6 +14,7 @@ from calibayes.encoders.clusters import Clusters
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.dense_parts import FARTHEST, AsinhScaled, Indicators, MissingIndicator
 from calibayes.encoders.grid import Grid
+from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.missing_as_level import MissingAsLevel
 from calibayes.encoders.numbers import Counts, Flags, Numbers
@@ -31,6 +32,7 @@ from calibayes.export.expressions import (
     Once,
     Where,
 )
+from calibayes.export.forests import byte_columns, leaves
 
 
 class Encoded(NamedTuple):
@@ -138,6 +140,12 @@ def _(encoder: MissingAsLevel, table: Sequence[TableColumn]) -> Encoded:
         if has_missing and encoder.missing_is_coded:
             codes[place] = Once(Where(table[j].is_missing(), Constant(float(size)), codes[place]))
     return Encoded(codes, inner.refused)
+
+
+@encoded.register
+def _(encoder: Leaves, table: Sequence[TableColumn]) -> Encoded:
+    columns, refused = byte_columns(encoder.bytes, table, encoded)
+    return Encoded(leaves(encoder.forest, columns), refused)
 
 
 # -- mixed columns as standardized numbers -------------------------------------------------------------------------

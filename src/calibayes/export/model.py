@@ -20,6 +20,7 @@ from calibayes.export.expressions import (
     Condition,
     Constant,
     Expression,
+    Function,
     ModelExpressions,
     Once,
     softmax,
@@ -27,12 +28,16 @@ from calibayes.export.expressions import (
     total,
 )
 from calibayes.export.families import log_densities
+from calibayes.export.families.counts import sums_of_entries
+from calibayes.export.forests import byte_columns, leaves
 from calibayes.families.model import PRIOR
 
 ADVICE = (
     "Export a model of another kind: naive Bayes, TreeAugmentedNB, AODE, discriminant analysis, a PosteriorMixture of such "
     "models, or BayesClassifier(keep_rows=False)"
 )
+LEAST_PROBABILITY = 1e-300
+"""Added to probabilities before their logarithm."""
 LEAST_SCORE = -1e300
 """The score of a class of probability 0."""
 
@@ -91,14 +96,12 @@ def _(fitted: Fitted) -> tuple[Expression, ...]:
 
 @probabilities.register
 def _(fitted: FittedEnsemble) -> tuple[Expression, ...]:
-    if fitted.grown is not None:
-        raise TypeError(
-            f"trees are grown on the average of its members, with split points in bytes. {ADVICE}"
-        )
     members = [_member(name, model, fitted.weights[name]) for name, model in fitted.models.items()]
     frequencies = fitted.weights[FREQUENCIES] * fitted.class_frequencies
     pairs = zip(zip(*members, strict=True) if members else [()] * len(frequencies), frequencies, strict=True)
     averages = [total(list(parts), float(constant)) for parts, constant in pairs]
+    if fitted.grown is not None:
+        averages = _with_trees(averages, fitted)
     if fitted.priors is None:
         return tuple(averages)
     shifted = [
@@ -106,6 +109,30 @@ def _(fitted: FittedEnsemble) -> tuple[Expression, ...]:
     ]
     whole = Once(total(shifted))
     return tuple(p / whole for p in shifted)
+
+
+def _with_trees(averages: Sequence[Expression], fitted: FittedEnsemble) -> list[Expression]:
+    """The average of members and of the posteriors of trees that are grown on it (see `GrownTrees`)."""
+    grown: Any = fitted.grown
+    conversion: Any = _any_conversion(fitted)
+    table = table_columns(conversion, conversion.types)
+    columns, conditions = byte_columns(grown.bytes, table, encoded)
+    refused = [stored(conditions)] if conditions else []
+    members = [Once(p) for p in averages]
+    starts = [Once(Function("log", p + LEAST_PROBABILITY) * grown.share) for p in members]
+    parts = [[p * (1.0 - grown.weight)] for p in members]
+    for forest, log_factor in zip(grown.forests, grown.log_factors, strict=True):
+        scores = sums_of_entries(log_factor, forest.leaves, leaves(forest, columns))
+        posterior = softmax([a + b for a, b in zip(starts, scores, strict=True)], refused)
+        for terms, p in zip(parts, posterior, strict=True):
+            terms.append(p * (grown.weight / len(grown.forests)))
+    return [total(terms) for terms in parts]
+
+
+def _any_conversion(fitted: FittedEnsemble) -> Any:
+    """How the columns of the table are converted: the same for all members."""
+    model = next(iter(fitted.models.values()))
+    return getattr(model, "estimator_", model).conversion_
 
 
 def _member(name: str, model: Any, weight: float) -> list[Expression]:

@@ -154,6 +154,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.estimator_.decision_function(X)
 
     to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
