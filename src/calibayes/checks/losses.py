@@ -28,7 +28,9 @@ class Mean(NamedTuple):
     @property
     def deviations(self) -> float:
         """Standard errors between the mean and zero; infinite if the error is zero and the mean is not."""
-        return float(np.divide(self.value, self.error)) if self.error > 0 else np.sign(self.value) * np.inf
+        if self.error > 0:
+            return float(np.divide(self.value, self.error))
+        return float(np.sign(self.value) * np.inf) if self.value else 0.0
 
 
 def mean_of(values: Array, weight: Array) -> Mean:
