@@ -96,12 +96,13 @@ def fold_results(
     results: list[FoldResult] = []
     refused: dict[str, Exception] = {}
     for place, (model, rule) in enumerate(pairs):
-        name = method_name(model, rule)
+        name, jobs = method_name(model, rule), 1 if model in BASELINES else n_jobs
         try:
             for number, split in enumerate(splits):
                 progress(f"comparing {name}", (place + number / folds) / len(pairs))
-                with threadpool_limits(n_jobs):  # predictions of baselines, too
-                    results.append(run_fold(data, model, rule, split, n_jobs))
+                # A second thread hardly helps a baseline on so few rows, and costs much on a busy machine.
+                with threadpool_limits(jobs):
+                    results.append(run_fold(data, model, rule, split, jobs))
         except REFUSALS as refusal:
             refused[name] = refusal
             results = [each for each in results if (each.model, each.rule) != (model, rule)]
