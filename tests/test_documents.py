@@ -29,7 +29,9 @@ DOCUMENTS = (
     "docs/fairness.md",
     "docs/influence.md",
     "docs/checks.md",
+    "docs/plots.md",
     "docs/report.md",
+    "docs/onnx.md",
 )
 MODULES = sorted(
     module.name
@@ -72,6 +74,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
+        ("docs/scikit-learn.md", 0),
         ("docs/held-out.md", 0),
         ("docs/held-out.md", 1),
         ("docs/forgetting.md", 0),
@@ -87,6 +90,9 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/influence.md", 1),
         ("docs/checks.md", 0),
         ("docs/checks.md", 1),
+        ("docs/plots.md", 0),
+        ("docs/onnx.md", 0),
+        ("docs/onnx.md", 1),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
@@ -144,6 +150,7 @@ def test_examples_in_docstrings_run(name):
                 "trust",
                 "checks",
                 "report",
+                "export.onnx",
             )
         ),
     ],

@@ -13,7 +13,7 @@ from calibayes.engines import computing
 from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.marginals import Marginals, ModelNeedsAllColumns
 from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
@@ -134,7 +134,7 @@ class Decisions:
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
-        raise TypeError(f"{type(self).__name__} cannot leave out columns")
+        raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
 
     def explain(
         self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
@@ -176,6 +176,11 @@ class Decisions:
                 explained = explained.by_source(conversion.sources)
         progress.close()
         return explained
+
+    # -- in other places ---------------------------------------------------------------------------------------------
+
+    to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).
