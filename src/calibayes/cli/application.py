@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import click
+import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
@@ -30,6 +30,14 @@ NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, R
 errors = Console(stderr=True)
 
 
+class Interruption(Exception):
+    """Ctrl-C, or a closed output, of which typer would make an exit without a message."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(EXIT_CODES[code])
+        self.code = code
+
+
 class Commands(TyperGroup):
     """The group of all commands. Errors are one line on the standard error stream; exit codes are in ``EXIT_CODES``."""
 
@@ -40,6 +48,14 @@ class Commands(TyperGroup):
         if not options.pop("standalone_mode", True):
             return super().main(words, standalone_mode=False, **options)
         sys.exit(exit_code(lambda: super(Commands, self).main(words, standalone_mode=False, **options), debug))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interruption(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise Interruption(CLOSED_OUTPUT) from None
 
 
 def exit_code(call: Callable[[], Any], debug: bool) -> int:
@@ -53,7 +69,7 @@ def exit_code(call: Callable[[], Any], debug: bool) -> int:
             result = call()
             sys.stdout.flush()
     except BaseException as error:
-        if debug and not isinstance(error, SystemExit | KeyboardInterrupt | click.ClickException):
+        if debug and not isinstance(error, Interruption) and not _is_of_usage(error):
             traceback.print_exc()
         return _code_of(error)
     return result if isinstance(result, int) else DONE
@@ -61,13 +77,13 @@ def exit_code(call: Callable[[], Any], debug: bool) -> int:
 
 def _code_of(error: BaseException) -> int:
     """Print an error. Returns its exit code."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        print_text(errors, "interrupted; no file was changed")
-        return INTERRUPTED
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) or getattr(error, "code", None) == CLOSED_OUTPUT:
         _discard_output()
         return CLOSED_OUTPUT
-    if isinstance(error, click.ClickException):
+    if isinstance(error, KeyboardInterrupt | Interruption | typer.Abort):
+        print_text(errors, "interrupted; no file was changed")
+        return INTERRUPTED
+    if _is_of_usage(error):
         return _code_of_usage(error)
     if isinstance(error, USER_ERRORS):
         print_error(errors, one_line(str(error)))
@@ -79,7 +95,12 @@ def _code_of(error: BaseException) -> int:
     return INTERNAL_ERROR
 
 
-def _code_of_usage(error: click.ClickException) -> int:
+def _is_of_usage(error: BaseException) -> bool:
+    """Whether an error is one of click (which typer may bring along): an unknown option, a missing argument."""
+    return hasattr(error, "format_message")
+
+
+def _code_of_usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         print_text(errors, context.get_help())

@@ -17,6 +17,7 @@ from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import working
 from calibayes.cli.training_data import TrainingData, training_data
 from calibayes.compare import MODELS, RULES
+from calibayes.compare.cross_validation import MANY_CLASSES
 from calibayes.compare.models import ENSEMBLES
 from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
 from calibayes.estimators.presets.aode import AODE
@@ -106,7 +107,7 @@ def fit_command(
     given = options.csv_options(separator, decimal, encoding, missing_value)
     with working(f"reading {table}") as work:
         data = training_data(table, target, weights, options.several(ignore), given)
-        for text in data.notes:
+        for text in (*data.notes, *quantity_notes(data.labels)):
             note(text)
         _set_kinds(estimator, data, options.pairs("--kind", kind))
         work.update(f"training {model}")
@@ -154,6 +155,13 @@ def _set_kinds(estimator: Any, data: TrainingData, kinds: dict[str, str]) -> Non
         )
     if kinds:
         estimator.set_params(kinds=kinds)
+
+
+def quantity_notes(labels: Any) -> list[str]:
+    """A note if labels in memory look like a quantity."""
+    if getattr(labels, "dtype", np.dtype(object)).kind not in "fiu" or labels.nunique() <= MANY_CLASSES:
+        return []
+    return [f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"]
 
 
 def _print(estimator: Any, model: str, output: Path, seconds: float, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -79,8 +80,24 @@ def _compressed(file: Any, ending: str) -> Iterator[Any]:
         yield written
 
 
+class _LeftOpen(io.RawIOBase):
+    """A file that stays open when what writes to it is closed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)
+
+
 def _zstd(file: Any) -> Any:
-    return pyarrow().CompressedOutputStream(pyarrow().PythonFile(file, mode="w"), "zstd")
+    try:
+        return pyarrow().CompressedOutputStream(pyarrow().PythonFile(_LeftOpen(file), mode="w"), "zstd")
+    except ImportError:
+        raise ValueError("writing files that end in .zst needs pyarrow: pip install 'calibayes[parquet]'") from None
 
 
 def _gzip(file: Any) -> Any:
