@@ -7,7 +7,9 @@ from calibayes.cli import app
 
 
 def call(*arguments, **options):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"}, **options)
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments], env={"COLUMNS": "100"}, **options
+    )
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +18,10 @@ def penguins(tmp_path_factory):
     folder = tmp_path_factory.mktemp("penguins")
     table = folder / "penguins.csv"
     assert call("datasets", "penguins", "-o", table).exit_code == 0
-    for name, options in (("penguins", ["--model", "LDA"]), ("nb", ["--model", "NaiveBayes", "--rule", "ml"])):
+    for name, options in (
+        ("penguins", ["--model", "LDA"]),
+        ("nb", ["--model", "NaiveBayes", "--rule", "ml"]),
+    ):
         result = call("fit", table, "--target", "species", "-o", folder / f"{name}.safetensors", *options)
         assert result.exit_code == 0, result.output
     return folder

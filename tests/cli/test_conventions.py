@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 import typer.main
@@ -86,7 +85,9 @@ def test_every_command_prints_json(words, lines, penguins, tmp_path, monkeypatch
 
 def test_every_command_with_results_has_json():
     commands = typer.main.get_command(app).commands
-    assert {name for name, one in commands.items() if any("--json" in p.opts for p in one.params)} == set(COMMANDS)
+    assert {name for name, one in commands.items() if any("--json" in p.opts for p in one.params)} == set(
+        COMMANDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,20 +103,32 @@ def test_every_command_with_results_has_json():
         (["fit", "none.csv", "--target", "y", "-o", "m.safetensors"], "there is no file none.csv"),
         (["fit", ".", "--target", "y", "-o", "m.safetensors"], "is a folder"),
         (["fit", "nb.safetensors", "--target", "y", "-o", "m.safetensors"], "is a model file"),
-        (["fit", "penguins.csv", "--target", "sex", "-o", "m.safetensors", "--model", "LDB"], "did you mean LDA"),
+        (
+            ["fit", "penguins.csv", "--target", "sex", "-o", "m.safetensors", "--model", "LDB"],
+            "did you mean LDA",
+        ),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--rule", "ml"], "has no training rule"),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--set", "cvv=3"], "did you mean cv?"),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--set", "cv"], "the form name=value"),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--set", "cv=3", "--set", "cv=4"], "twice"),
-        (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--kind", "z=kernel"], "--kind names the column 'z'"),
+        (
+            ["fit", "penguins.csv", "--target", "sex", "-o", "m", "--kind", "z=kernel"],
+            "--kind names the column 'z'",
+        ),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--ignore", "z"], "has no column 'z'"),
-        (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--weights", "island"], "does not hold numbers"),
+        (
+            ["fit", "penguins.csv", "--target", "sex", "-o", "m", "--weights", "island"],
+            "does not hold numbers",
+        ),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--separator", "::"], "must be one character"),
         (["predict", "penguins.csv", "penguins.csv"], "is not a model file"),
         (["predict", "none.safetensors", "penguins.csv"], "there is no model file"),
         (["predict", "nb.safetensors", "empty.csv"], "is empty"),
         (["predict", "nb.safetensors", "lacking.csv"], "has no columns 'island', 'bill_length_mm'"),
-        (["predict", "nb.safetensors", "uneven.csv"], "row 2 below the header has 8 cells, but the header has 7"),
+        (
+            ["predict", "nb.safetensors", "uneven.csv"],
+            "row 2 below the header has 8 cells, but the header has 7",
+        ),
         (["predict", "nb.safetensors", "words.csv"], "but 'heavy' is no number"),
         (["predict", "nb.safetensors", "twice.csv"], "occurs more than once"),
         (["predict", "nb.safetensors", "latin.csv"], "--encoding"),
@@ -229,12 +242,14 @@ def test_a_closed_output_is_no_error(penguins):
     assert not result.stderr or result.stderr.startswith("note: ")
 
 
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="a background job of a shell ignores Ctrl-C"
+)
 def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("old")
     words = [sys.executable, "-m", "calibayes.cli", "predict", penguins / "nb.safetensors", "-", "-o", output]
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which background jobs of shells ignore
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed) as process:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write((penguins / "penguins.csv").read_bytes()[:300])
         process.stdin.flush()
         process.stdin.write(b"\n" * 2**20)  # more than is looked at before the output is opened

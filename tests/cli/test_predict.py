@@ -114,7 +114,9 @@ def as_bytes(frame, kind):
         with pyarrow.ipc.new_stream(buffer, table.schema) as writer:
             writer.write_table(table, max_chunksize=50)
     else:
-        buffer.write({"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "csv": bytes}[kind](text))
+        buffer.write(
+            {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "csv": bytes}[kind](text)
+        )
     return buffer.getvalue()
 
 
@@ -147,11 +149,32 @@ def test_kinds_of_tables_are_found_by_their_first_bytes(kind, from_file, penguin
         (lambda frame: frame[frame.columns[::-1]].to_csv(index=False).encode(), []),
         (lambda frame: frame.to_csv(index=False, quoting=1).encode(), []),
         (lambda frame: frame.to_csv(index=False, na_rep="NA").encode(), []),
-        (lambda frame: frame.astype({"body_mass_g": object}).fillna({"body_mass_g": "?"}).to_csv(index=False).encode(), []),
+        (
+            lambda frame: (
+                frame.astype({"body_mass_g": object})
+                .fillna({"body_mass_g": "?"})
+                .to_csv(index=False)
+                .encode()
+            ),
+            [],
+        ),
         (lambda frame: frame.to_csv(index=False, na_rep="-9").encode(), ["--missing-value", "-9"]),
     ],
-    ids=["semicolon and comma", "tab", "pipe", "sep=", "space", "decimal", "mark", "utf-16", "latin-1", "crlf"]
-    + ["no last end", "order", "quoted", "NA", "?", "-9"],
+    ids=[
+        *(
+            "semicolon and comma",
+            "tab",
+            "pipe",
+            "sep=",
+            "space",
+            "decimal",
+            "mark",
+            "utf-16",
+            "latin-1",
+            "crlf",
+        ),
+        *("no last end", "order", "quoted", "NA", "?", "-9"),
+    ],
 )
 def test_ways_to_write_a_csv_file(write, options, penguins, tmp_path):
     frame = pd.read_csv(penguins / "penguins.csv")
@@ -171,7 +194,11 @@ def test_formats_of_predictions(ending, penguins, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
     expected = pd.read_csv(io.StringIO(call(*words).stdout))
-    read = {"jsonl": lambda path: pd.read_json(path, lines=True), "parquet": pd.read_parquet, "arrow": pd.read_feather}
+    read = {
+        "jsonl": lambda path: pd.read_json(path, lines=True),
+        "parquet": pd.read_parquet,
+        "arrow": pd.read_feather,
+    }
     if ending == "csv.zst":
         output = pa.CompressedInputStream(str(output), "zstd")
     found = read.get(ending, pd.read_csv)(output)
@@ -207,7 +234,9 @@ def test_costs_of_the_model_decide(tmp_path):
     model = calibayes.NaiveBayes(rule="ml", costs=costs).fit(X, y)
     calibayes.save(model, tmp_path / "costs.safetensors")
     X.to_csv(tmp_path / "table.csv", index=False)
-    found = pd.read_csv(io.StringIO(call("predict", tmp_path / "costs.safetensors", tmp_path / "table.csv").stdout))
+    found = pd.read_csv(
+        io.StringIO(call("predict", tmp_path / "costs.safetensors", tmp_path / "table.csv").stdout)
+    )
     assert found["prediction"].tolist() == model.predict(X).tolist()
     assert found["prediction"].tolist() != model.set_params(costs=None).predict(X).tolist()
 

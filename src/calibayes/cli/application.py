@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -47,7 +48,9 @@ class Commands(TyperGroup):
         debug = words != given or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
         if not options.pop("standalone_mode", True):
             return super().main(words, standalone_mode=False, **options)
-        sys.exit(exit_code(lambda: super(Commands, self).main(words, standalone_mode=False, **options), debug))
+        sys.exit(
+            exit_code(lambda: super(Commands, self).main(words, standalone_mode=False, **options), debug)
+        )
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -68,7 +71,7 @@ def exit_code(call: Callable[[], Any], debug: bool) -> int:
             warnings.showwarning = _warning_printer()
             result = call()
             sys.stdout.flush()
-    except BaseException as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001, each becomes a message and an exit code
         if debug and not isinstance(error, Interruption) and not _is_of_usage(error):
             traceback.print_exc()
         return _code_of(error)
@@ -88,10 +91,10 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, USER_ERRORS):
         print_error(errors, one_line(str(error)))
         return WRONG_USE
-    if not isinstance(error, Exception):
-        raise error
     text = f"internal error: {type(error).__name__}: {error}"
-    print_error(errors, one_line(f"{text}; run the command again with {DEBUG_OPTION} and report what it prints"))
+    print_error(
+        errors, one_line(f"{text}; run the command again with {DEBUG_OPTION} and report what it prints")
+    )
     return INTERNAL_ERROR
 
 
@@ -130,10 +133,8 @@ def _warning_printer() -> Callable[..., None]:
 
 def _discard_output() -> None:
     """Let Python flush what is left of the output to nowhere when it exits."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
 
 
 def examples(*lines: str) -> str:

@@ -118,9 +118,7 @@ def _load(table: str | None, target: str | None, given: CsvOptions) -> Dataset:
     return labeled_table(table, target, given)
 
 
-def _left_out(
-    pairs: list[tuple[str, str]], models: list[str], rules: list[str], chosen: bool
-) -> list[str]:
+def _left_out(pairs: list[tuple[str, str]], models: list[str], rules: list[str], chosen: bool) -> list[str]:
     """Notes on models and rules that were asked for and are in no comparison."""
     if not chosen:
         return []

@@ -28,11 +28,15 @@ console = Console()
 def datasets_command(
     name: Annotated[
         str | None,
-        typer.Argument(help="Data set to write. Default: list all.", autocompletion=options.complete_datasets),
+        typer.Argument(
+            help="Data set to write. Default: list all.", autocompletion=options.complete_datasets
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; its ending says the format. Default: standard output."),
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
@@ -48,7 +52,9 @@ def datasets_command(
     """
     if name is None:
         if output is not None or form is not None:
-            raise ValueError("no data set given: name the one to write, as in calibayes datasets penguins -o FILE")
+            raise ValueError(
+                "no data set given: name the one to write, as in calibayes datasets penguins -o FILE"
+            )
         _list(as_json)
         return
     kind = format_of(output, form, as_json)

@@ -106,7 +106,9 @@ def evaluate_command(
     opened = open_table(table, expected, given)
     classes, scores = np.asarray(fitted.classes_), None
     with working(f"predicting the rows of {opened.where}") as work:
-        for _, more in each_block(opened, expected, lambda piece: scores_of(fitted, piece), jobs or default_jobs()):
+        for _, more in each_block(
+            opened, expected, lambda piece: scores_of(fitted, piece), jobs or default_jobs()
+        ):
             scores = more if scores is None else scores + more
             work.update(f"{scores.rows:,} rows predicted")
     if scores is None or scores.confusion.sum() == 0:
@@ -156,7 +158,9 @@ def _print(scores: Scores, classes: list[str], as_json: bool) -> None:
         print_json(summary)
         return
     left_out = f"; {counted(scores.unlabeled, 'row')} without a label left out" if scores.unlabeled else ""
-    print_text(console, f"{counted(scores.rows, 'row')}, {counted(len(classes), 'class', 'classes')}{left_out}")
+    print_text(
+        console, f"{counted(scores.rows, 'row')}, {counted(len(classes), 'class', 'classes')}{left_out}"
+    )
     print_text(
         console,
         f"error {100 * summary['error']:.2f} %, log loss {summary['log_loss']:.4f}, Brier score {summary['brier']:.4f}\n",
@@ -170,7 +174,11 @@ def _class_table(summary: dict[str, Any]) -> RichTable:
     table = result_table("class", "weight", "precision", "recall", "F1")
     for one in summary["classes"]:
         shares = (one["precision"], one["recall"], one["f1"])
-        table.add_row(Text(printable(one["class"])), f"{one['weight']:g}", *("" if s != s else f"{s:.4f}" for s in shares))
+        table.add_row(
+            Text(printable(one["class"])),
+            f"{one['weight']:g}",
+            *("" if np.isnan(share) else f"{share:.4f}" for share in shares),
+        )
     return table
 
 

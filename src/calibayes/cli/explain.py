@@ -40,10 +40,12 @@ def explain_command(
         typer.Option(help="Number of a row below the header, from 1, to explain; can be repeated."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Class to compare with. Default: the second most probable one of each row.")
+        str | None,
+        typer.Option(help="Class to compare with. Default: the second most probable one of each row."),
     ] = None,
     max_rows: Annotated[
-        int, typer.Option(min=1, help="Largest number of rows for the overall contributions, drawn at random.")
+        int,
+        typer.Option(min=1, help="Largest number of rows for the overall contributions, drawn at random."),
     ] = EXPLAINED_ROWS,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -132,9 +134,7 @@ def _print_rows(explanation: Explanation, numbers: list[int], as_json: bool) -> 
         return
     for i, number in enumerate(numbers):
         found = _row(explanation, i, number, chosen[i], other[i])
-        print_text(
-            console, f"row {number}: {chosen[i]} against {other[i]}, log odds {found['log_odds']:.4f}"
-        )
+        print_text(console, f"row {number}: {chosen[i]} against {other[i]}, log odds {found['log_odds']:.4f}")
         table = result_table("column", "contribution")
         for name, size in sorted(found["contributions"].items(), key=lambda pair: -abs(pair[1])):
             table.add_row(Text(printable(name)), f"{size:+.4f}")

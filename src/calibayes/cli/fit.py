@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,7 @@ FURTHER_MODELS = {
     "CalibratedTrees": CalibratedTrees,
     "JointKernelClassifier": JointKernelClassifier,
 }
-FITTED_MODELS = {**MODELS, **FURTHER_MODELS}
+FITTED_MODELS: Mapping[str, Callable[[], Any]] = {**MODELS, **FURTHER_MODELS}
 """Name -> function that creates the model: those of `calibayes compare` and further ones for tables."""
 DEFAULT_MODEL = ENSEMBLES[0]
 EXAMPLES = examples(
@@ -99,8 +100,12 @@ def fit_command(
     cells. CSV, Parquet and Arrow files of more than 32 MB are read in passes, so that they need not fit in memory.
     """
     if target is None or output is None:
-        lacking = "--target NAME (the column to predict)" if target is None else "-o FILE (the model file to write)"
-        raise ValueError(f"{lacking} is missing; for example: calibayes fit {table} --target y -o model.safetensors")
+        lacking = (
+            "--target NAME (the column to predict)" if target is None else "-o FILE (the model file to write)"
+        )
+        raise ValueError(
+            f"{lacking} is missing; for example: calibayes fit {table} --target y -o model.safetensors"
+        )
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
     estimator = _estimator(model, rule, options.pairs("--set", set_), seed, jobs)
@@ -122,7 +127,7 @@ def _estimator(model: str, rule: str | None, given: dict[str, str], seed: int, j
     """The untrained model. Raises ValueError if a name is unknown or a parameter has no such value."""
     estimator = FITTED_MODELS[options.require_known("--model", model, FITTED_MODELS)]()
     parameters = estimator.get_params(deep=False)
-    chosen = {"random_state": seed, "n_jobs": jobs}
+    chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
     if rule is not None:
         options.require_known("--rule", rule, RULES)
         if "rule" not in parameters:
@@ -161,7 +166,9 @@ def quantity_notes(labels: Any) -> list[str]:
     """A note if labels in memory look like a quantity."""
     if getattr(labels, "dtype", np.dtype(object)).kind not in "fiu" or labels.nunique() <= MANY_CLASSES:
         return []
-    return [f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"]
+    return [
+        f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"
+    ]
 
 
 def _print(estimator: Any, model: str, output: Path, seconds: float, as_json: bool) -> None:

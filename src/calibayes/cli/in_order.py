@@ -11,9 +11,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], jobs: int
-) -> Iterator[Result]:
+def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Iterator[Result]:
     """The results for the items, in their order; at most ``jobs`` + 2 items are worked on or wait at a time."""
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(jobs, "calibayes") as pool:

@@ -22,7 +22,10 @@ console = Console()
 
 def inspect_command(
     file: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."
+        ),
     ],
     tensors: Annotated[bool, typer.Option("--tensors", help="List all tensors.")] = False,
     as_json: Annotated[

@@ -8,7 +8,18 @@ import typer
 from rich.console import Console
 
 from calibayes._version import __version__
-from calibayes.cli import compare, datasets, evaluate, explain, fit, info, inspect_file, predict, reproduce, sample
+from calibayes.cli import (
+    compare,
+    datasets,
+    evaluate,
+    explain,
+    fit,
+    info,
+    inspect_file,
+    predict,
+    reproduce,
+    sample,
+)
 from calibayes.cli.application import DEBUG_OPTION, DEBUG_VARIABLE, Commands, examples
 
 console = Console()

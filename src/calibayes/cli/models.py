@@ -26,7 +26,9 @@ def expected_of(
     )
     for role, name in (("labels", labels), ("weights", weights)):
         if name in trained.columns:
-            raise ValueError(f"column {name!r} of the {role} is one that the model predicts from; name another one")
+            raise ValueError(
+                f"column {name!r} of the {role} is one that the model predicts from; name another one"
+            )
     return Expected(
         features,
         None if labels is None else ExpectedColumn(labels, holds_labels(model.classes_)),

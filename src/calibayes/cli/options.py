@@ -23,7 +23,8 @@ TableArgument = Annotated[
     ),
 ]
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written.")
+    Path,
+    typer.Argument(metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."),
 ]
 Separator = Annotated[
     str | None,
@@ -35,7 +36,8 @@ Separator = Annotated[
 Decimal = Annotated[
     str | None,
     typer.Option(
-        metavar="CHARACTER", help="Decimal mark of a CSV file, . or a comma. Default: found in the first rows."
+        metavar="CHARACTER",
+        help="Decimal mark of a CSV file, . or a comma. Default: found in the first rows.",
     ),
 ]
 Encoding = Annotated[

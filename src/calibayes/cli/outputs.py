@@ -97,7 +97,9 @@ def _zstd(file: Any) -> Any:
     try:
         return pyarrow().CompressedOutputStream(pyarrow().PythonFile(_LeftOpen(file), mode="w"), "zstd")
     except ImportError:
-        raise ValueError("writing files that end in .zst needs pyarrow: pip install 'calibayes[parquet]'") from None
+        raise ValueError(
+            "writing files that end in .zst needs pyarrow: pip install 'calibayes[parquet]'"
+        ) from None
 
 
 def _gzip(file: Any) -> Any:

@@ -38,7 +38,9 @@ def predict_command(
     table: options.TableArgument,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; its ending says the format. Default: standard output."),
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
@@ -77,12 +79,15 @@ def predict_command(
     given = options.csv_options(separator, decimal, encoding, missing_value)
     opened = open_table(table, expected, given, block_bytes=block_bytes)
     predictor = Predictor(fitted, only, digits)
-    example = {**dict.fromkeys(identifiers, []), **predictor.example}
+    example = {**{name: [] for name in identifiers}, **predictor.example}
     if clash := set(identifiers) & set(predictor.example):
         raise ValueError(f"--id {min(clash)} has the name of a column of the output; rename it in the table")
-    with working(f"predicting the rows of {opened.where}") as work, output_file(output) as file:
-        with row_writer(file, kind, example) as writer:
-            rows = _write_all(opened, expected, predictor, writer, jobs or default_jobs(), work)
+    with (
+        working(f"predicting the rows of {opened.where}") as work,
+        output_file(output) as file,
+        row_writer(file, kind, example) as writer,
+    ):
+        rows = _write_all(opened, expected, predictor, writer, jobs or default_jobs(), work)
     if rows == 0:
         note(f"{opened.where} has no rows below its header")
 
@@ -156,4 +161,3 @@ def decisions(model: Any, table: Any) -> tuple[Array, Array]:
     if getattr(model, "costs", None) is None:
         return most_probable(log_posterior), posterior
     return least_cost(posterior, checked_costs(model.costs, posterior.shape[1])), posterior
-

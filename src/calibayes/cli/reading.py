@@ -44,5 +44,6 @@ def each_block(
             yield number, result
             rows += number
     except RowError as error:
-        raise ValueError(f"{table.where}: row {rows + error.row + 1} below the header {error.problem}") from None
-
+        raise ValueError(
+            f"{table.where}: row {rows + error.row + 1} below the header {error.problem}"
+        ) from None

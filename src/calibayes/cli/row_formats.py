@@ -124,8 +124,8 @@ def _schema(example: Columns) -> Any:
 def csv_cell(text: str) -> str:
     """A cell of a CSV file, in quotation marks where it needs them."""
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow([text, ""])
-    return buffer.getvalue()[:-1]
+    csv.writer(buffer, lineterminator="\r\n").writerow([text, ""])  # which quotes both characters
+    return buffer.getvalue().removesuffix(",\r\n")
 
 
 def _json_cell(value: Any) -> str:
@@ -174,6 +174,4 @@ def _lines_by_python(columns: Columns, *, as_json: bool) -> str:
     if as_json:
         rows = (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(zip(*values, strict=True))
-    return buffer.getvalue()
+    return "".join(f"{','.join(csv_cell(str(cell)) for cell in row)}\n" for row in zip(*values, strict=True))

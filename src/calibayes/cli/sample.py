@@ -27,7 +27,9 @@ EXAMPLES = examples(
 def sample_command(
     model: options.ModelArgument,
     rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="Number of rows.")] = 10,
-    label: Annotated[str | None, typer.Option("--class", help="Class of all rows. Default: classes are drawn.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--class", help="Class of all rows. Default: classes are drawn.")
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,7 +40,9 @@ def sample_command(
     target: Annotated[str, typer.Option(help="Name of the column of classes in the output.")] = "class",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; its ending says the format. Default: standard output."),
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
@@ -83,7 +87,7 @@ def _cells(model: Any, given: dict[str, str]) -> dict[str, Any]:
         except ValueError:
             raise ValueError(f"--given {name}={text}: column {name!r} holds numbers") from None
     if not hasattr(model, "feature_names_in_"):
-        return {trained.columns.index(name): cell for name, cell in cells.items()}  # type: ignore[misc]
+        return {trained.columns.index(name): cell for name, cell in cells.items()}
     return cells
 
 

@@ -157,7 +157,9 @@ def found_separator(beginning: str) -> str:
     header comes first.
     """
     rows = {separator: _first_rows(beginning, separator) for separator in SEPARATORS}
-    even = [separator for separator, found in rows.items() if len(found[0]) > 1 and len({*map(len, found)}) == 1]
+    even = [
+        separator for separator, found in rows.items() if len(found[0]) > 1 and len({*map(len, found)}) == 1
+    ]
     return max(even or SEPARATORS, key=lambda separator: len(rows[separator][0]))
 
 

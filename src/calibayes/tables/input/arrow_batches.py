@@ -22,7 +22,9 @@ def arrow_schema(raw: RawTable) -> tuple[Any, Callable[[list[str], int], Iterato
     """The schema of a file, and a function of names of columns and a number of rows that gives its batches."""
     try:
         if raw.kind == "parquet":
-            parquet = module_of_pyarrow("parquet").ParquetFile(raw.whole(), buffer_size=2**18, pre_buffer=False)
+            parquet = module_of_pyarrow("parquet").ParquetFile(
+                raw.whole(), buffer_size=2**18, pre_buffer=False
+            )
             return parquet.schema_arrow, partial(_parquet_batches, parquet)
         ipc = module_of_pyarrow("ipc")
         if raw.kind == "ipc file":
@@ -53,7 +55,9 @@ def piece_of_batch(expected: Expected, batch: Any) -> Piece:
     """The rows of a batch. Raises ValueError if a column holds something else than expected."""
     rows = pyarrow().Table.from_batches([batch])
     columns = {name: _column(rows.column(name), name, held) for name, held in expected.columns.items()}
-    passed_on = {name: [_shown(cell) for cell in rows.column(name).to_pylist()] for name in expected.passed_on}
+    passed_on = {
+        name: [_shown(cell) for cell in rows.column(name).to_pylist()] for name in expected.passed_on
+    }
     return piece_of(expected, columns, passed_on)
 
 

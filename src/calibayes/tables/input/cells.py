@@ -16,7 +16,16 @@ from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.csv_file import Markers, NumberFormat, number_formats
 from calibayes.tables.input.expected import DURATION, FLAG, NUMBER
 
-FLAGS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False, "yes": True, "no": False}
+FLAGS = {
+    "true": True,
+    "false": False,
+    "1": True,
+    "0": False,
+    "1.0": True,
+    "0.0": False,
+    "yes": True,
+    "no": False,
+}
 """Ways to write a flag, in lower case."""
 
 
@@ -47,7 +56,9 @@ class CellFormat:
         if self.holds == NUMBER:
             return np.array([*self._numbers(cells), np.nan])[places]
         if self.holds == DURATION:
-            return np.array([*map(self._duration, cells), np.timedelta64("NaT", "us")], dtype="m8[us]")[places]
+            return np.array([*map(self._duration, cells), np.timedelta64("NaT", "us")], dtype="m8[us]")[
+                places
+            ]
         values = [self._flag(cell) if self.holds == FLAG else self._text(cell) for cell in cells]
         return _coded(values, places)
 

@@ -76,7 +76,9 @@ class CsvBlocks:
         further = {name: pa.string() for name in self.expected.passed_on if name not in columns}
         return pa_csv.read_csv(
             pa.BufferReader(self.form.header + block),
-            read_options=pa_csv.ReadOptions(block_size=len(block) + len(self.form.header) + 1, use_threads=False),
+            read_options=pa_csv.ReadOptions(
+                block_size=len(block) + len(self.form.header) + 1, use_threads=False
+            ),
             parse_options=pa_csv.ParseOptions(delimiter=self.form.separator, newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
                 column_types={**types, **further},
@@ -90,7 +92,9 @@ class CsvBlocks:
     def _converted(self, rows: Any) -> Piece:
         formats = self.cell_formats
         columns = {name: _arrow_column(rows.column(name), form) for name, form in formats.items()}
-        return piece_of(self.expected, columns, {name: _texts(rows, name) for name in self.expected.passed_on})
+        return piece_of(
+            self.expected, columns, {name: _texts(rows, name) for name in self.expected.passed_on}
+        )
 
     def by_python(self, block: bytes) -> Piece:
         """The rows of a block, without pyarrow. Raises ValueError if one cannot be read."""

@@ -124,7 +124,7 @@ def look_at(file: BinaryIO, options: CsvOptions, where: str) -> tuple[CsvFormat,
     header = _header(text, separator)
     names = refuse_duplicate_names(tuple(rows[0]))
     form = _format(where, separator, header, names, rows[1:] if is_all else rows[1:-1], options)
-    return form, io.BufferedReader(Chained(text[len(header) :], file), buffer_size=2**18)  # type: ignore[return-value]
+    return form, io.BufferedReader(Chained(text[len(header) :], file), buffer_size=2**18)
 
 
 def _text(text: bytes, where: str) -> str:

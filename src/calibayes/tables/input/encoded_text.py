@@ -52,5 +52,7 @@ def as_utf8(file: BinaryIO, encoding: str | None, name: str) -> BinaryIO:
     try:
         plain = codecs.lookup(found).name == "utf-8"
     except LookupError:
-        raise ValueError(f"unknown encoding {found!r}; usual ones are utf-8, latin-1, cp1252 and utf-16") from None
+        raise ValueError(
+            f"unknown encoding {found!r}; usual ones are utf-8, latin-1, cp1252 and utf-16"
+        ) from None
     return buffered if plain else io.BufferedReader(AsUTF8(buffered, found, name), buffer_size=BYTES)

@@ -129,9 +129,13 @@ def _peeked(file: Any) -> tuple[bytes, BinaryIO]:
 def _kind(first: bytes, name: str) -> str:
     for magic, meaning in OTHER_FILES.items():
         if first.startswith(magic):
-            raise ValueError(f"{name} is {meaning}; give a CSV, Parquet or Arrow file (export the table as CSV)")
+            raise ValueError(
+                f"{name} is {meaning}; give a CSV, Parquet or Arrow file (export the table as CSV)"
+            )
     if first[8:10] == b'{"':
-        raise ValueError(f"{name} is a model file, where a table is expected; the model comes first, then the table")
+        raise ValueError(
+            f"{name} is a model file, where a table is expected; the model comes first, then the table"
+        )
     return next((kind for magic, kind in KINDS.items() if first.startswith(magic)), "text")
 
 

@@ -31,7 +31,7 @@ def record_blocks(file: BinaryIO, separator: str, size: int) -> Iterator[bytes]:
             yield waiting[:end]
             waiting = waiting[end:]
         elif len(waiting) > LARGEST_RECORD:
-            raise ValueError("a row has no end: a quotation mark (\") that opens a cell is not closed")
+            raise ValueError('a row has no end: a quotation mark (") that opens a cell is not closed')
     if waiting.strip(b"\r\n"):
         yield waiting
 

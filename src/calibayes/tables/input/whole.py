@@ -67,7 +67,9 @@ def _limited(raw: RawTable, file: Any) -> str:
     """The text. Raises ValueError if that of a compressed file is too large, or if it is not in UTF-8."""
     content = file.read() if raw.path is not None else file.read(LARGEST_DECOMPRESSED + 1)
     if raw.path is None and len(content) > LARGEST_DECOMPRESSED:
-        raise ValueError(f"{raw.name} is larger than 2 GiB: decompress it into a file first and give that file")
+        raise ValueError(
+            f"{raw.name} is larger than 2 GiB: decompress it into a file first and give that file"
+        )
     try:
         return str(content, "utf-8")
     except UnicodeDecodeError as error:
