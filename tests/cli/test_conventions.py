@@ -68,7 +68,10 @@ def test_examples_run(example, penguins, tmp_path, monkeypatch):
         (("datasets",), False),
         (("datasets", "iris"), True),
         (("info",), False),
-        (("reproduce", "generative-models-notes"), False),
+        (
+            ("report", "penguins.csv", "--target", "sex", "--model", "LDA", "--folds", 2, "-o", "r.html"),
+            False,
+        ),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
@@ -143,6 +146,9 @@ def test_every_command_with_results_has_json():
         (["explain", "nb.safetensors", "penguins.csv", "--against", "Emperor"], "unknown --against"),
         (["sample", "nb.safetensors", "--class", "Emperor"], "unknown --class"),
         (["sample", "nb.safetensors", "--given", "year=old"], "holds numbers"),
+        (["report", "penguins.csv", "--target", "sex"], "-o FILE"),
+        (["report", "penguins.csv", "--target", "sex", "-o", "r.html", "--silence", "CB999"], "CB999"),
+        (["report", "penguins.csv", "--target", "sex", "-o", "r.html", "--costs", "[["], "is no JSON"),
         (["datasets", "penguin"], "did you mean penguins?"),
         (["reproduce", "none"], "none"),
     ],
@@ -223,7 +229,7 @@ def test_a_rule_that_fits_no_model_is_noted(penguins):
 
 
 def run(*words, **options):
-    return subprocess.run([sys.executable, "-m", "calibayes.cli", *map(str, words)], check=False, **options)
+    return subprocess.run([sys.executable, "-m", "calibayes", *map(str, words)], check=False, **options)
 
 
 def test_a_closed_output_is_no_error(penguins):
@@ -248,7 +254,7 @@ def test_a_closed_output_is_no_error(penguins):
 def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("old")
-    words = [sys.executable, "-m", "calibayes.cli", "predict", penguins / "nb.safetensors", "-", "-o", output]
+    words = [sys.executable, "-m", "calibayes", "predict", penguins / "nb.safetensors", "-", "-o", output]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write((penguins / "penguins.csv").read_bytes()[:300])
         process.stdin.flush()

@@ -187,7 +187,7 @@ def test_samples_are_those_of_the_model(penguins, tmp_path):
         3,
     )
     found = pd.read_csv(io.StringIO(call(*words).stdout))
-    X, y = calibayes.load(penguins / "nb.safetensors").sample(20, "Gentoo", {"sex": "male"}, random_state=3)
+    X, _ = calibayes.load(penguins / "nb.safetensors").sample(20, "Gentoo", {"sex": "male"}, random_state=3)
     np.testing.assert_allclose(found["body_mass_g"], X["body_mass_g"])
     assert set(found["class"]) == {"Gentoo"}
     assert set(found["sex"]) == {"male"}

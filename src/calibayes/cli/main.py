@@ -17,6 +17,7 @@ from calibayes.cli import (
     info,
     inspect_file,
     predict,
+    report,
     reproduce,
     sample,
 )
@@ -67,6 +68,7 @@ app.command("predict", epilog=predict.EXAMPLES)(predict.predict_command)
 app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.evaluate_command)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain_command)
 app.command("sample", epilog=sample.EXAMPLES)(sample.sample_command)
+app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("inspect", epilog=inspect_file.EXAMPLES)(inspect_file.inspect_command)
 app.command("datasets", epilog=datasets.EXAMPLES)(datasets.datasets_command)
 app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce_command)

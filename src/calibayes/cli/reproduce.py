@@ -26,8 +26,7 @@ console = Console()
 errors = Console(stderr=True)
 
 EXAMPLES = examples(
-    "calibayes reproduce generative-models-notes",
-    "calibayes reproduce rc-probabilistic-2024 VI --datasets iris --trials 1 --json",
+    "calibayes reproduce rc-probabilistic-2024 VI --datasets iris --trials 1 -j 1 --json",
 )
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 """Bold text in Markdown."""
@@ -128,7 +127,7 @@ def _run(
     paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
 ) -> list[Report]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
         return reproduce(
             select_experiments(paper, table),
