@@ -24,7 +24,7 @@ import pandas as pd
 import calibayes
 from calibayes.cli.models import expected_of
 from calibayes.cli.predict import Predictor
-from calibayes.cli.row_formats import TextWriter
+from calibayes.cli.rows.row_formats import TextWriter
 from calibayes.tables.input.open import open_table
 
 LEVELS = np.array(["alpha", "beta", "gamma", "delta", "epsilon", "zeta"], dtype=object)

@@ -68,10 +68,6 @@ def test_examples_run(example, penguins, tmp_path, monkeypatch):
         (("datasets",), False),
         (("datasets", "iris"), True),
         (("info",), False),
-        (
-            ("report", "penguins.csv", "--target", "sex", "--model", "LDA", "--folds", 2, "-o", "r.html"),
-            False,
-        ),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )

@@ -91,7 +91,7 @@ def test_without_pyarrow_the_rows_are_the_same(mixed):
 
 def test_the_command_without_pyarrow(mixed, monkeypatch):
     expected = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))
-    for module in ("calibayes.tables.input.open", "calibayes.cli.row_formats"):
+    for module in ("calibayes.tables.input.open", "calibayes.cli.rows.row_formats"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
     monkeypatch.setattr(csv_blocks.CsvBlocks, "by_pyarrow", None)
     found = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))

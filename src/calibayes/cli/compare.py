@@ -16,7 +16,7 @@ from calibayes.cli import options
 from calibayes.cli.application import examples, note
 from calibayes.cli.printing import print_json, print_table, print_text
 from calibayes.cli.progress import working
-from calibayes.cli.training_data import labeled_table
+from calibayes.cli.rows.training_data import labeled_table
 from calibayes.compare import (
     BASELINES,
     MODELS,

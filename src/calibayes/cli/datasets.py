@@ -10,10 +10,10 @@ from rich.console import Console
 
 from calibayes.cli import options
 from calibayes.cli.application import examples
-from calibayes.cli.outputs import FORMATS, format_of, output_file, refuse_terminal
 from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import working
-from calibayes.cli.tables import write_frame
+from calibayes.cli.rows.outputs import FORMATS, format_of, output_file, refuse_terminal
+from calibayes.cli.rows.tables import write_frame
 from calibayes.datasets import is_local, list_datasets, load
 from calibayes.tables.text import text_table
 

@@ -17,8 +17,8 @@ from calibayes.cli.models import expected_of, load_model
 from calibayes.cli.predict import decisions, default_jobs
 from calibayes.cli.printing import print_json, print_table, print_text, printable, result_table
 from calibayes.cli.progress import working
-from calibayes.cli.reading import each_block
-from calibayes.cli.row_formats import label_texts
+from calibayes.cli.rows.reading import each_block
+from calibayes.cli.rows.row_formats import label_texts
 from calibayes.core.protocols import Array
 from calibayes.tables.coded_column import as_array
 from calibayes.tables.input.expected import Piece

@@ -15,8 +15,8 @@ from calibayes.cli.models import expected_of, load_model
 from calibayes.cli.predict import default_jobs
 from calibayes.cli.printing import print_json, print_table, print_text, printable, result_table
 from calibayes.cli.progress import working
-from calibayes.cli.reading import each_block
-from calibayes.cli.row_formats import label_texts
+from calibayes.cli.rows.reading import each_block
+from calibayes.cli.rows.row_formats import label_texts
 from calibayes.estimators.interface.explanation import Explanation
 from calibayes.tables.input.open import open_table
 from calibayes.tables.streams.concatenated import concatenated

@@ -16,7 +16,7 @@ from calibayes.cli import options
 from calibayes.cli.application import examples, note
 from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import working
-from calibayes.cli.training_data import TrainingData, training_data
+from calibayes.cli.rows.training_data import TrainingData, training_data
 from calibayes.compare import MODELS, RULES
 from calibayes.compare.cross_validation import MANY_CLASSES
 from calibayes.compare.models import ENSEMBLES

@@ -13,10 +13,10 @@ import typer
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
 from calibayes.cli.models import expected_of, load_model
-from calibayes.cli.outputs import FORMATS, format_of, output_file, refuse_terminal
 from calibayes.cli.progress import Work, working
-from calibayes.cli.reading import each_block
-from calibayes.cli.row_formats import Columns, Labels, RowWriter, label_texts, row_writer
+from calibayes.cli.rows.outputs import FORMATS, format_of, output_file, refuse_terminal
+from calibayes.cli.rows.reading import each_block
+from calibayes.cli.rows.row_formats import Columns, Labels, RowWriter, label_texts, row_writer
 from calibayes.core.protocols import Array
 from calibayes.decision import checked_costs, least_cost, most_probable
 from calibayes.tables.input.expected import Piece

@@ -12,10 +12,10 @@ from rich.console import Console
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
 from calibayes.cli.models import load_model
-from calibayes.cli.outputs import output_file
 from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import Work, working
-from calibayes.cli.training_data import labeled_table
+from calibayes.cli.rows.outputs import output_file
+from calibayes.cli.rows.training_data import labeled_table
 from calibayes.compare import BASELINES, MODELS, RULES
 from calibayes.datasets import Dataset
 from calibayes.tables.input.expected import require_columns

@@ -12,10 +12,10 @@ import typer
 from calibayes.cli import options
 from calibayes.cli.application import examples
 from calibayes.cli.models import load_model
-from calibayes.cli.outputs import FORMATS, format_of, output_file, refuse_terminal
 from calibayes.cli.progress import working
-from calibayes.cli.row_formats import label_texts
-from calibayes.cli.tables import write_frame
+from calibayes.cli.rows.outputs import FORMATS, format_of, output_file, refuse_terminal
+from calibayes.cli.rows.row_formats import label_texts
+from calibayes.cli.rows.tables import write_frame
 from calibayes.tables.input.expected import NUMBER, holds
 
 EXAMPLES = examples(

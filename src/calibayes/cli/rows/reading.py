@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from calibayes.cli.application import note
-from calibayes.cli.in_order import in_order
+from calibayes.cli.rows.in_order import in_order
 from calibayes.tables.input.csv_blocks import RowError
 from calibayes.tables.input.expected import Expected, Piece
 from calibayes.tables.input.open import OpenTable
