@@ -31,6 +31,7 @@ DOCUMENTS = (
     "docs/checks.md",
     "docs/plots.md",
     "docs/report.md",
+    "docs/command.md",
     "docs/onnx.md",
     "docs/sql.md",
 )
