@@ -14,6 +14,9 @@ from threadpoolctl import threadpool_info
 from calibayes._version import __version__
 from calibayes.kernels.dispatch import ENVIRONMENT_VARIABLE, native_kernels
 
+DOCUMENTATION = "https://calibayes.readthedocs.io/en/stable"
+"""Address of the documentation of the released version."""
+
 
 def versions() -> Mapping[str, str]:
     """Name -> version or state of calibayes, its kernels and threads, Python, the machine and the dependencies."""

@@ -91,10 +91,26 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure."""
+    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure.
+
+    Parameters
+    ----------
+    numbers : BoxNumbers, CurveNumbers or None
+        Numbers that the figure is drawn from, if they are kept.
+    is_on_site : bool
+        Whether the documentation site draws the figure while it is built. A page refers to it by a link then, and has
+        a file with its numbers, if there are any, instead of one with the picture.
+    """
 
     name: str
     draw: Callable[[], Any]
+    numbers: Any = None
+    is_on_site: bool = False
+
+    @classmethod
+    def of(cls, name: str, numbers: Any) -> Figure:
+        """The figure of some numbers, which the site draws."""
+        return cls(name, numbers.draw, numbers, is_on_site=True)
 
 
 @dataclass(frozen=True)
