@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from calibayes.experiments.picture_numbers import BoxNumbers, CurveNumbers, read_numbers, to_json
+from calibayes.experiments.picture_numbers import (
+    BoxNumbers,
+    BoxSummaries,
+    CurveNumbers,
+    read_numbers,
+    to_json,
+)
 
 ROOT = Path(__file__).parents[1]
 ADDRESS = "https://example.org/repository"
@@ -48,7 +54,7 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository(extensions, target
 
 @pytest.mark.parametrize("target", ["no-such-page.md", "../README.md#no-such-heading"])
 def test_a_link_to_nowhere_is_a_problem(extensions, target):
-    text = f"See [there]({target}).\n\n```python\n[code](no-link.md)\n```\n"
+    text = f"See [there]({target}), `[code](no-link.md)`.\n\n```python\n[code](no-link.md)\n```\n"
     _, problems = extensions[1].site_text(text, "docs/start.md", "start.md", ADDRESS)
     assert len(problems) == 1
     assert target in problems[0]
@@ -69,6 +75,7 @@ def test_no_picture_is_large():
     "numbers",
     [
         BoxNumbers({"a": {"one": [0.1, 0.2], "two": [0.3]}}, y="error"),
+        BoxSummaries({"a": {"one": [0.1, 0.2, 0.3, 0.4, 0.5, 0.9]}}, y="error"),
         CurveNumbers({"a": {"": [[1.0, 2.0], [0.5, 0.25]]}}, x="rows", y="loss", columns=1),
     ],
 )
@@ -83,7 +90,7 @@ def test_numbers_of_an_unknown_kind_are_refused(tmp_path):
     path = tmp_path / "numbers.json"
     path.write_text('{"kind": "pie", "panels": {}}', encoding="utf-8")
     with pytest.raises(
-        ValueError, match=r"numbers.json has numbers of kind 'pie'; expected one of boxes, curves"
+        ValueError, match=r"numbers.json has numbers of kind 'pie'; expected one of boxes, summaries, curves"
     ):
         read_numbers(path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 from repository_links import write
@@ -30,7 +31,7 @@ def module_page(name: str) -> str:
     classes = [word for word, thing in things.items() if inspect.isclass(thing)]
     functions = [word for word, thing in things.items() if inspect.isroutine(thing)]
     others = [word for word in things if word not in {*classes, *functions}]
-    parts = [f"# `{name}`", first_paragraph(module.__doc__)]
+    parts = [f"# `{name}`", module_text(module)]
     for title, words in (("Classes", classes), ("Functions", functions), ("Constants", others)):
         parts += [f"## {title}", table(name, words)] if words else []
     return "\n\n".join(parts) + "\n"
@@ -44,8 +45,10 @@ def has_page(module: str, word: str, thing: object) -> bool:
     return not inspect.ismodule(thing) and not is_in_calibayes
 
 
-def first_paragraph(text: str | None) -> str:
-    return inspect.cleandoc(text or "").split("\n\n")[0].replace("``", "`")
+def module_text(module: object) -> str:
+    """The docstring of a module as reStructuredText: first what it is, then its examples."""
+    text = inspect.cleandoc(module.__doc__ or "").replace("Examples\n--------", ".. rubric:: Examples")
+    return f"```{{eval-rst}}\n{text}\n```"
 
 
 def table(module: str, words: list[str]) -> str:
@@ -63,6 +66,7 @@ def table(module: str, words: list[str]) -> str:
 
 def write_pages(app, config) -> None:
     folder = Path(app.srcdir)
+    shutil.rmtree(folder / "api", ignore_errors=True)  # pages of names that are gone
     for name in public_modules(folder):
         write(folder / "api" / f"{name}.md", module_page(name))
 

@@ -22,7 +22,8 @@ COPIED = {
 }
 """Files of the repository -> the pages of the site with their text."""
 LINK = re.compile(r"(?<!\\)(\]\()([^)\s]+)(\))")
-FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", flags=re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$|`[^`]+`", flags=re.MULTILINE | re.DOTALL)
+"""Code: blocks, and words in backticks."""
 EXTERNAL = re.compile(r"https?://[^\s)>\"'`\]]+")
 
 

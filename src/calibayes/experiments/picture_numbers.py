@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibayes.plots.boxes import boxes
+from calibayes.plots.boxes import boxes, summary_boxes
 from calibayes.plots.curves import panels
 
 DECIMALS = 5
@@ -32,6 +32,16 @@ class BoxNumbers:
 
 
 @dataclass(frozen=True)
+class BoxSummaries(BoxNumbers):
+    """Summaries for box plots: ends of the whiskers, quartiles and median in the order of size, then the outliers."""
+
+    kind: ClassVar[str] = "summaries"
+
+    def draw(self) -> Any:
+        return summary_boxes(self.panels, y=self.y, columns=self.columns)
+
+
+@dataclass(frozen=True)
 class CurveNumbers:
     """Numbers of line plots: title of a panel -> label of a curve -> x values and y values."""
 
@@ -50,7 +60,7 @@ class CurveNumbers:
         return panels(curves, columns=self.columns, x=self.x, y=self.y)
 
 
-KINDS = {kind.kind: kind for kind in (BoxNumbers, CurveNumbers)}
+KINDS = {kind.kind: kind for kind in (BoxNumbers, BoxSummaries, CurveNumbers)}
 
 
 def to_json(numbers: BoxNumbers | CurveNumbers) -> str:

@@ -15,6 +15,14 @@ def plot_members(model: PosteriorAverage, X: Any, *, ax: Any = None) -> Any:
     """For each predicted class, the mean share of each member in the probability of that class.
 
     Classes that are predicted for no row are omitted. Returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, LinearDiscriminantAnalysis, PosteriorMixture
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [("nb", GaussianNB(rule="ml")), ("lda", LinearDiscriminantAnalysis(rule="ml"))]
+    >>> axes = plot_members(PosteriorMixture(models=members).fit(X, y), X)
     """
     shares, predicted = model.shares(X), np.argmax(model.predict_proba(X), axis=1)
     present = np.unique(predicted)

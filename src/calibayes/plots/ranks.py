@@ -16,7 +16,14 @@ LETTER_WIDTH = 0.017
 
 
 def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
-    """Plot methods at their average ranks; bars join those within the critical difference. Returns the axes."""
+    """Plot methods at their average ranks; bars join those within the critical difference. Returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes.ranks import rank_summary
+    >>> errors = [[0.10, 0.12, 0.15], [0.20, 0.21, 0.22], [0.05, 0.04, 0.09], [0.30, 0.33, 0.35]]
+    >>> axes = plot_ranks(rank_summary(errors, ["A", "B", "C"]))
+    """
     order = np.argsort(summary.average_ranks, kind="stable")
     ranks, k = summary.average_ranks[order], len(order)
     axes = axes_or_new(ax, 1.5 + 0.3 * k)

@@ -17,6 +17,13 @@ def plot_reasons(explanation: Explanation, row: int = 0, *, most: int = 12, ax: 
 
     If orders of the columns were sampled, lines show one standard error to either side; the bar of all other columns has
     none. Returns the axes; ``axes.figure.savefig(...)`` saves the plot.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> axes = plot_reasons(NaiveBayes(rule="ml").fit(X, y).explain(X), row=3)
     """
     row_contributions = explanation.contributions[row]
     order = np.argsort(-np.abs(row_contributions), kind="stable")
@@ -48,7 +55,15 @@ def plot_reasons(explanation: Explanation, row: int = 0, *, most: int = 12, ax: 
 
 
 def plot_overall(explanation: Explanation, *, most: int = 20, ax: Any = None) -> Any:
-    """Bars of the mean absolute contribution of each column to the log odds, the ``most`` largest on top."""
+    """Bars of the mean absolute contribution of each column to the log odds, the ``most`` largest on top.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> axes = plot_overall(NaiveBayes(rule="ml").fit(X, y).explain(X))
+    """
     sizes = dict(list(explanation.overall().items())[:most])
     axes = axes_or_new(ax, 1.2 + 0.3 * len(sizes))
     heights = np.arange(len(sizes))[::-1]

@@ -11,7 +11,15 @@ from calibayes.plots.axes import axes_or_new
 
 
 def plot_trade_off(model: TradeOffCV, *, ax: Any = None) -> Any:
-    """Plot mean and standard error of the held-out score over the folds against lam; marks the chosen lam."""
+    """Plot mean and standard error of the held-out score over the folds against lam; marks the chosen lam.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TradeOffCV
+    >>> from sklearn.datasets import load_iris
+    >>> model = TradeOffCV(GaussianNB(), lams=(1.0, 0.5), cv=3).fit(*load_iris(return_X_y=True))
+    >>> axes = plot_trade_off(model)
+    """
     axes = axes_or_new(ax, 4.0)
     lam, losses = model.cv_results_["lam"], model.cv_results_[model.scoring]
     mean, standard_error = losses.mean(axis=1), losses.std(axis=1) / np.sqrt(losses.shape[1])

@@ -17,6 +17,13 @@ def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> A
 
     If each class has its own tree, ``label`` is the class to plot; ValueError if there is no tree of that class.
     Columns without edges are omitted. Returns the axes; ``axes.figure.savefig(...)`` saves the plot.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.datasets import load_penguins
+    >>> model = TreeAugmentedNB(rule="ml").fit(*load_penguins(return_X_y=True))
+    >>> axes = plot_tree(model)
     """
     edges = [edge for edge in model.edges_ if edge.label == label]
     labels = list(dict.fromkeys(edge.label for edge in model.edges_))
