@@ -59,6 +59,7 @@ def table(module: str, words: list[str]) -> str:
         "",
         ".. autosummary::",
         "   :toctree: generated",
+        "   :nosignatures:",
         "",
     ]
     return "\n".join([*lines, *(f"   {word}" for word in sorted(words, key=str.lower)), "```"])

@@ -83,6 +83,14 @@ def draw_pictures(app, config) -> None:
     (docs / FOLDER).mkdir(exist_ok=True)
     for name in sorted(used):
         known[name](docs / FOLDER / f"{name}.svg")
+    close_figures()
+
+
+def close_figures() -> None:
+    """Close what was drawn, or the gallery would take it for pictures of its first example."""
+    from matplotlib import pyplot
+
+    pyplot.close("all")
 
 
 def show_pictures(app, name: str, source: list[str]) -> None:
