@@ -47,7 +47,7 @@ def has_page(module: str, word: str, thing: object) -> bool:
 
 def module_text(module: object) -> str:
     """The docstring of a module as reStructuredText: first what it is, then its examples."""
-    text = inspect.cleandoc(module.__doc__ or "").replace("Examples\n--------", ".. rubric:: Examples")
+    text = inspect.cleandoc(module.__doc__ or "").replace("Examples\n--------\n", ".. rubric:: Examples\n\n")
     return f"```{{eval-rst}}\n{text}\n```"
 
 
