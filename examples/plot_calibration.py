@@ -20,14 +20,13 @@ X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]], 400) + np.oute
 
 # %%
 # ``GenerativeLogisticRegression`` is Gaussian naive Bayes with variances that the classes share, so that its boundary is
-# a straight line. By maximum likelihood it is upright: the second column has the same mean in both classes.
+# a straight line. By maximum likelihood it is nearly upright: the second column has about the same mean in both classes.
 models = {rule: GenerativeLogisticRegression(rule=rule).fit(X, y) for rule in ("ml", "rc")}
 for rule, model in models.items():
     print(f"{rule}: coefficients {model.coef_.round(2).tolist()}, error {1 - model.score(X, y):.3f}")
 
 # %%
-# Calibration has moved the means of the second column apart, although those of the rows are equal, so that its
-# coefficient is not 0 any more: the model fits the columns less well and tells the classes apart better.
+# Calibration has moved the means of the second column apart, although those of the rows are about equal: the model fits the columns less well and tells the classes apart better.
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharex=True, sharey=True)
 titles = {"ml": "maximum likelihood", "rc": "risk-based calibration"}
 for axes, (rule, model) in zip(panels, models.items(), strict=True):

@@ -20,7 +20,7 @@ print(explanation.frame().iloc[0])
 
 # %%
 # In naive Bayes the log odds are a sum over the columns, so that the contributions add up to them.
-figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(8, 6), layout="constrained")
 plot_reasons(explanation, row=0, ax=panels[0])
 plot_overall(explanation, ax=panels[1])
 plt.show()
