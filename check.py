@@ -6,11 +6,13 @@ python check.py --oldest            a smoke test with the oldest versions that p
 python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
 python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
+python check.py --package           the wheel and the source distribution in dist/, checked as a package index would
 python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
 python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
+python check.py --browser           minutes: reports in headless Chromium (Debian's chromium and chromium-driver; selenium)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
 
@@ -86,6 +88,13 @@ FUZZ = [
     Step("random tables", [*PYTEST, *FUZZ_TESTS], {"CALIBAYES_TABLES": "1000"}),
     Step("killed processes", [*PYTEST, *KILL_TESTS], {"CALIBAYES_KILLS": "400"}),
 ]
+BROWSER = [
+    Step(
+        "reports in a browser",
+        [PYTHON, "-m", "pytest", "-rs", "tests/report/test_browser.py"],
+        {"CALIBAYES_BROWSER": "1"},
+    )
+]
 FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
@@ -141,6 +150,13 @@ def no_compiler_steps() -> list[Step]:
     ]
 
 
+def package_steps() -> list[Step]:
+    """Build the source distribution and a wheel from it, check both, and try the wheel."""
+    tools = ["build", "check-wheel-contents", "twine"]
+    check = Step("package", [python_of(Path("build/package")), "tests/package.py"])
+    return [*environment_steps("package", tools, {}), check, smoke_step("package")]
+
+
 def python_steps(interpreter: str) -> list[Step]:
     """An installation for another interpreter."""
     name = f"for-{Path(interpreter).name}"
@@ -183,10 +199,12 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "oldest": oldest_steps,
         "newest": newest_steps,
         "no_compiler": no_compiler_steps,
+        "package": package_steps,
         "torch": torch_steps,
         "docs": docs_steps,
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
+        "browser": lambda: BROWSER,
         "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
     }
     for name, make in special.items():
@@ -269,8 +287,10 @@ def main() -> int:
     parser.add_argument(
         "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
     )
+    parser.add_argument("--browser", action="store_true", help="look at reports in headless Chromium")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
     parser.add_argument("--newest", action="store_true", help="run quick tests with the newest versions")
+    parser.add_argument("--package", action="store_true", help="build and check the files for a release")
     parser.add_argument(
         "--torch", action="store_true", help="run the tests of arrays on a device with PyTorch"
     )

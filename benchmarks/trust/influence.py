@@ -7,7 +7,8 @@ sets that CALIBAYES_DATA names. ``--quick`` uses two data sets of scikit-learn a
 are in 20 groups, such as sources of data; the labels of four groups are permuted at random.
 
 - ML: largest difference between the change of the log loss and that of fits without the group, and the time of 40 single
-  rows by `influence` and by fits.
+  rows by `influence` and by fits. Groups that have a level which no other row has are also counted apart: a fit without the group
+  does not know the level.
 - RC (8 updates): rank correlation of groups and of 40 single rows with fits; how many of the four groups with permuted labels
   are among the four that are least worth keeping.
 - RC until the objective rises no more, 64 updates at most: rank correlation of groups with fits.
@@ -37,7 +38,8 @@ class TableResult(NamedTuple):
     """Scores of a table."""
 
     name: str
-    largest_difference: float
+    differences: np.ndarray
+    has_own_level: np.ndarray
     seconds: float
     refit_seconds: float
     rank_of_groups: float
@@ -78,6 +80,12 @@ def data_of(X, y):
     return Data(X.iloc[training], labels, groups, X.iloc[test[present]], y[test[present]])
 
 
+def has_own_level(X, left_out):
+    """Whether some level of a column that is not numeric occurs in the rows that are left out, and in no other."""
+    levels = X.select_dtypes(exclude="number")
+    return any(set(levels[c][left_out].dropna()) - set(levels[c][~left_out].dropna()) for c in levels)
+
+
 def loss_without(model, data, left_out):
     """Log loss of a model that is fitted without some rows."""
     again = clone(model).fit(data.X[~left_out], data.y[~left_out])
@@ -110,7 +118,8 @@ def measured(name, X, y):
     found = int(np.sum(np.argsort(approximate)[:PERMUTED] < PERMUTED))
     return TableResult(
         name,
-        np.abs(difference).max(),
+        np.abs(difference),
+        np.array([has_own_level(data.X, mask) for mask in group_masks]),
         middle - start,
         end - middle,
         spearmanr(approximate, refitted).statistic,
@@ -168,12 +177,22 @@ def report(results):
     for r in results:
         times = f"{r.seconds:.3f} | {r.refit_seconds:.3f}"
         ranks = f"{r.rank_of_groups:.2f} | {r.rank_of_rows:.2f} | {r.permuted_found} of {PERMUTED} | {r.rank_until_stop:.2f}"
-        print(f"| {r.name} | {r.largest_difference:.0e} | {times} | {ranks} |")
-    means = [np.mean([getattr(r, name) for r in results]) for name in TableResult._fields[2:8]]
+        print(f"| {r.name} | {r.differences.max():.0e} | {times} | {ranks} |")
+    means = [np.mean([getattr(r, name) for r in results]) for name in TableResult._fields[3:9]]
     seconds, refit_seconds, groups, rows, found, until = means
-    largest = max(r.largest_difference for r in results)
+    largest = max(r.differences.max() for r in results)
     ranks = f"{groups:.2f} | {rows:.2f} | {found:.1f} of {PERMUTED} | {until:.2f}"
-    print(f"| mean | (largest) {largest:.0e} | {seconds:.3f} | {refit_seconds:.3f} | {ranks} |")
+    print(f"| mean | (largest) {largest:.0e} | {seconds:.3f} | {refit_seconds:.3f} | {ranks} |\n")
+    report_levels(results)
+
+
+def report_levels(results):
+    """Differences of groups with a level of their own, and of the others."""
+    differences = np.concatenate([r.differences for r in results])
+    own = np.concatenate([r.has_own_level for r in results])
+    for said, chosen in (("with a level of their own", own), ("other", ~own)):
+        largest = differences[chosen].max(initial=0.0)
+        print(f"groups {said}: {chosen.sum()}, largest difference of ML {largest:.0e}")
 
 
 def main():

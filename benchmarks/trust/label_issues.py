@@ -2,9 +2,10 @@
 
     python -m benchmarks.trust.label_issues            # 20 tables, and the time of closed forms
     python -m benchmarks.trust.label_issues --quick    # two tables and few rows, in seconds
+    python -m benchmarks.trust.label_issues --time     # the time on the 20 tables alone, beside cleanlab
 
 The folder of tables is that of CALIBAYES_DATA. cleanlab (https://github.com/cleanlab/cleanlab) is optional; without it only
-the own results are printed.
+the own results are printed, and ``--time`` measures nothing.
 """
 
 from __future__ import annotations
@@ -131,6 +132,51 @@ def times(sizes: tuple[int, ...]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def closed_form(X: pd.DataFrame) -> tuple[Any, np.ndarray]:
+    """A naive Bayes model in closed form and its columns: codes of levels, or the numbers of a table that has any."""
+    numbers = X.select_dtypes("number")
+    if numbers.shape[1]:
+        return GaussianNB(rule="ml"), numbers.to_numpy(float)
+    codes = [np.maximum(pd.factorize(X[name], sort=True)[0], 0) for name in X]
+    return CategoricalNB(rule="ml"), np.column_stack(codes)
+
+
+def times_of_tables(quick: bool, repeats: int) -> pd.DataFrame:
+    """Seconds to rank the rows of each table; ours by a model that is fitted before, cleanlab's by five folds.
+
+    The runs alternate, so that other work on the machine slows down all of them.
+    """
+    lines = {}
+    for name, X, y in tables(quick):
+        codes = pd.factorize(y, sort=True)[0]
+        model, columns = closed_form(X)
+        model.fit(columns, codes)
+        calls = {OURS: lambda m=model, x=columns, c=codes: m.label_issues(x, c)}
+        for label, options in (("cleanlab", {}), ("cleanlab, n_jobs=1", {"n_jobs": 1})):
+            learner = CleanLearning(
+                type(model)(rule="ml"), cv_n_folds=5, find_label_issues_kwargs=options, verbose=False
+            )
+            calls[label] = lambda c=learner, x=columns, y=codes: c.find_label_issues(x, y)
+        runs = [{label: seconds(call, 1) for label, call in calls.items()} for _ in range(repeats)]
+        lines[name] = {
+            f"{label}{unit}": min(run[label][i] for run in runs)
+            for i, unit in enumerate((" s", " processor s"))
+            for label in calls
+        }
+        print(name, " ".join(f"{value:.4f}" for value in lines[name].values()), flush=True)
+    return pd.DataFrame(lines).T
+
+
+def print_ratios(found: pd.DataFrame) -> None:
+    """How many times as long as ours each of the others takes: geometric mean over tables, and ratio of the sums."""
+    for unit in (" s", " processor s"):
+        ours = found[f"{OURS}{unit}"]
+        for label in ("cleanlab", "cleanlab, n_jobs=1"):
+            other = found[f"{label}{unit}"]
+            mean = np.exp(np.log(other / ours).mean())
+            print(f"{label},{unit}: {mean:.1f} (geometric mean), {other.sum() / ours.sum():.1f} (sums)")
+
+
 def figure(found: pd.DataFrame, path: Path) -> None:
     """Precision on each table: ours, and the better of cleanlab's on average."""
     import matplotlib.pyplot as plt
@@ -160,8 +206,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--times-only", action="store_true")
+    parser.add_argument("--time", action="store_true", help="time on the tables, model fitted before")
+    parser.add_argument("--repeats", type=int, default=7, help="runs of which --time takes the shortest")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.time:
+        if CleanLearning is None:
+            raise SystemExit("--time compares with cleanlab, which is not installed: pip install cleanlab")
+        print_ratios(times_of_tables(arguments.quick, arguments.repeats))
+        return
     if not arguments.times_only:
         found = precisions(arguments.quick, 1 if arguments.quick else arguments.draws)
         print(found.mean().sort_values(ascending=False).round(4).to_string())

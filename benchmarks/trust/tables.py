@@ -1,4 +1,4 @@
-"""Twenty tables to measure on: those in the folder that CALIBAYES_DATA names, by size alone."""
+"""Twenty tables to measure on: those in the folder that CALIBAYES_DATA names, or in several folders, by size alone."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LEAST_OF_CLASS = 30
 
 
 def tables(
-    quick: bool, most: int = 20, *, sampled: bool = False
+    quick: bool, most: int | None = 20, *, sampled: bool = False, fewest: int = FEWEST_ROWS
 ) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Name, columns and labels of at most so many tables; with ``quick`` of two that come with scikit-learn.
+    """Name, columns and labels of at most so many tables, or of all; with ``quick`` of two that come with scikit-learn.
 
-    Tables of too many rows are left out; if ``sampled``, rows of them are drawn at random.
+    Tables of too few or too many rows are left out; if ``sampled``, rows of those with too many are drawn at random.
     """
     if quick:
         for load in (datasets.load_breast_cancer, datasets.load_wine):
@@ -31,12 +31,17 @@ def tables(
     if folder is None:
         raise SystemExit("CALIBAYES_DATA is not set: set it to the folder of data sets, or give --quick")
     found = 0
-    for path in sorted(Path(folder).glob("*.csv.gz")):
+    paths = [path for part in folder.split(os.pathsep) for path in Path(part).glob("*.csv.gz")]
+    for path in sorted(paths, key=lambda path: path.name):
         frame = pd.read_csv(path)
         if sampled and len(frame) > MOST_ROWS:
             frame = frame.sample(MOST_ROWS, random_state=0)
         X, y = frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
         counts = pd.Series(y).value_counts()
-        if found < most and FEWEST_ROWS <= len(y) <= MOST_ROWS and counts.min() >= LEAST_OF_CLASS:
+        if (
+            (most is None or found < most)
+            and fewest <= len(y) <= MOST_ROWS
+            and counts.min() >= LEAST_OF_CLASS
+        ):
             found += 1
             yield path.name.removesuffix(".csv.gz"), X, y

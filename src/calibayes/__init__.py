@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from calibayes.estimators.log_density.dependence import measure_dependence
     from calibayes.estimators.log_density.features import LogDensityFeatures
     from calibayes.estimators.presets.aode import AODE
+    from calibayes.estimators.presets.from_sklearn.conversion import from_sklearn
     from calibayes.estimators.presets.k_dependence import KDependenceBayes
     from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
     from calibayes.estimators.presets.trade_off import TradeOffCV
@@ -60,6 +61,7 @@ _LATER = {
     "TradeOffCV": "estimators.presets.trade_off",
     "TreeAugmentedNB": "estimators.presets.tree",
     "cross_validate_closed_form": "estimators.generative.cross_validation",
+    "from_sklearn": "estimators.presets.from_sklearn.conversion",
     "load": "files.model_file",
     "measure_dependence": "estimators.log_density.dependence",
     "save": "files.model_file",
@@ -105,6 +107,7 @@ __all__ = [
     "dependence",
     "every",
     "families",
+    "from_sklearn",
     "learn",
     "load",
     "measure_dependence",

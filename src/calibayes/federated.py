@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
-from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Source
+from calibayes.core.protocols import Rule, Source
 from calibayes.engines import Serial
+from calibayes.estimators.generative.calibrate import require_trainable
 from calibayes.estimators.generative.recipe import Assembly
 from calibayes.estimators.interface.input import training_rows
-from calibayes.estimators.interface.parameters import abilities_present
 from calibayes.learn import Plan, train
 from calibayes.rules import rule_named
 
@@ -118,7 +118,7 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
         raise ValueError("there are no sites: give at least one")
     model.require_sums()
     fitted, chosen = model.fitted_, rule_named(rule)
-    _require_same_families(chosen, fitted.model.families)
+    require_trainable(chosen, fitted.model.families)
     plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
     trained = train(fitted.model, cast("Source", sites), _Sites(), plan, len(fitted.classes))
     if trained.problem:
@@ -135,13 +135,3 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
     )
     calibrated: Estimator = model.holding(result.after(trained.run), rule=rule)
     return calibrated
-
-
-def _require_same_families(rule: Rule, families: Mapping[str, Family]) -> None:
-    """Raises ValueError if the rule cannot train the families, or needs them in another form than maximum likelihood."""
-    for name, family in families.items():
-        abilities_present(rule, name, family)
-        if isinstance(rule, AdaptsFamilies) and rule.adapt(family) is not family:
-            raise ValueError(
-                f"{type(rule).__name__} needs families with another prior than those of the merged model: use rule='rc'"
-            )

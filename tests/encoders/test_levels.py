@@ -20,6 +20,36 @@ def fitted(levels, table, weight=None):
     return levels.fit(summary_of(table, np.ones(table.n) if weight is None else np.asarray(weight)), [0])
 
 
+@pytest.mark.parametrize("at_least", [None, 5, 30])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0, 1, 2, 4),
+        (0, 7),
+        (3,),
+        (0, 1005, 1001),
+        (0, 1, 1002),
+        (-1, 0, 1),
+        (0.5, 1.0, 2.0),
+        (0.0, 2.0, 3.0),
+        (0, 5000),
+        ("a", "b", "c"),
+        (False, True),
+    ],
+)
+def test_levels_that_are_kept_without_their_rows(values, at_least):
+    """The same as an encoder that is fitted without the rows."""
+    table = read_array(np.array(values)[:, None])
+    levels = Levels(at_least=at_least)
+    whole = fitted(levels, table)
+    kept = whole.is_kept_unseen(0)
+    assert kept.shape == whole.levels[0].shape
+    for row, value in enumerate(values):
+        others = table.rows(np.arange(table.n) != row)
+        without = fitted(levels, others).levels[0].tolist() if others.n else []
+        assert kept[whole.levels[0].tolist().index(value)] == (value in without)
+
+
 COLORS = column("red", "red", "red", "blue", "blue", "green", "grey", None)
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from calibayes.kernels.density import joint_kernel
 from calibayes.kernels.levels import bin_codes, counts, flags, grid
-from calibayes.kernels.numbers import events, gaussian, moments
+from calibayes.kernels.numbers import events, gaussian, left_out, moments
 from calibayes.kernels.posterior import fused, logspace
 from tests.kernels.cell_cases import CELL_CASES
 from tests.kernels.tree_cases import TREE_CASES
@@ -180,6 +180,19 @@ def diagonal_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
         yield x, rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
 
 
+def left_out_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Rows near the means and far from them, in several memory layouts, with variances that change and that do not."""
+    plain, codes = rng.standard_normal((n, d)), rng.integers(0, k, n)
+    mean, inverse = rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
+    for x in (plain, plain.astype(np.float32), np.asfortranarray(plain), np.repeat(plain, 2, axis=0)[::2]):
+        for scale in (1e-3, 0.05):
+            tables = left_out.ClassTables(
+                mean, rng.uniform(0.0, scale, (k, d)), inverse, np.full((k, d), 0.4)
+            )
+            yield x, tables, codes, np.zeros(n)
+            yield x, tables, codes, rng.uniform(-1e-4, 1e-4, n)
+
+
 def power_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for x in number_tables(rng, n, d):
         for weights in weight_matrices(rng, n, k):
@@ -303,6 +316,7 @@ CASES = {
     "totals": Case(events.totals, total_arguments),
     "log_factorials": Case(events.log_factorials, factorial_arguments),
     "diagonal_log_density": Case(gaussian.diagonal_log_density, diagonal_arguments),
+    "left_out_shares": Case(left_out.left_out_shares, left_out_arguments),
     "power_sums": Case(moments.power_sums, power_sum_arguments),
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
     "weighted_counts": Case(counts.weighted_counts, count_arguments),

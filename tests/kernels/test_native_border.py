@@ -15,6 +15,7 @@ import pytest
 from calibayes.kernels.dispatch import native_kernels, numpy_only
 from calibayes.kernels.levels.column_totals import CellTotals, LabeledRows
 from calibayes.kernels.levels.ordered_cells import root_tree
+from calibayes.kernels.numbers.left_out import ClassTables
 from calibayes.kernels.partitions.byte_columns import byte_columns
 from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
 from calibayes.kernels.partitions.nodes import Split, SplitOptions
@@ -215,6 +216,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "position_counts": (x, points, weights, np.arange(d + 1) * 4),
         "position_scores": (x, points, np.zeros((k, 4 * d)), np.arange(d + 1) * 4),
         "diagonal_log_density": (x, table, table),
+        "left_out_shares": (x, ClassTables(table, table, table, table), labels, weight),
         "power_sums": (x, np.zeros(d), weights),
         "minimum_and_maximum": (x,),
         "log_normalize": (weights,),

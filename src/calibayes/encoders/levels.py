@@ -203,6 +203,19 @@ class Levels:
             _codes_of(old, new) for old, new in zip(self.levels, restricted.levels, strict=True)
         ]
 
+    def is_kept_unseen(self, column: int) -> Array:
+        """For each level of a column whether it would be a level if only its own rows were missing, (levels,) booleans.
+
+        An integer below the largest one would; text and other numbers would not.
+        """
+        values, levels, at_least = self.unpooled[column], self.levels[column], self._least_sizes()[column]
+        if levels.dtype.kind not in "iu" or not np.array_equal(levels, np.arange(len(levels))):
+            return np.zeros(len(levels), dtype=bool)
+        below, most = values[:-1], len(values) - 1 + MOST_UNUSED
+        kept = np.full(len(levels), bool(values[-1] < most))
+        kept[int(values[-1])] = len(below) > 0 and below[-1] < most and values[-1] < at_least
+        return kept
+
     def _codes_in(self, larger: Levels) -> NewCodes:
         """The codes of these levels in an encoder that has all of them."""
         codes = [

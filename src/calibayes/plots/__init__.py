@@ -3,15 +3,31 @@
 from calibayes.plots.boundaries import plot_boundaries
 from calibayes.plots.boxes import boxes
 from calibayes.plots.components import plot_components
+from calibayes.plots.coverage import CoverageDisplay
 from calibayes.plots.curves import panels
 from calibayes.plots.dependence import plot_dependence
+from calibayes.plots.drift_columns import DriftDisplay
+from calibayes.plots.expected_cost import CostDisplay
+from calibayes.plots.history import HistoryDisplay
+from calibayes.plots.lift import LiftDisplay
 from calibayes.plots.members import plot_members
-from calibayes.plots.ranks import plot_ranks
-from calibayes.plots.reasons import plot_overall, plot_reasons
+from calibayes.plots.ranks import RankDisplay, plot_ranks
+from calibayes.plots.reasons import ReasonsDisplay, plot_overall, plot_reasons
+from calibayes.plots.reliability import ReliabilityDisplay
+from calibayes.plots.surprise import SurpriseDisplay
 from calibayes.plots.trade_off import plot_trade_off
 from calibayes.plots.tree import plot_tree
 
 __all__ = [
+    "CostDisplay",
+    "CoverageDisplay",
+    "DriftDisplay",
+    "HistoryDisplay",
+    "LiftDisplay",
+    "RankDisplay",
+    "ReasonsDisplay",
+    "ReliabilityDisplay",
+    "SurpriseDisplay",
     "boxes",
     "panels",
     "plot_boundaries",

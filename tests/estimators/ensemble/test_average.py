@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture
+from calibayes.estimators.interface.marginals import PartNeedsAllColumns
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
 from tests.estimators.ensemble.tables import frame
 
@@ -125,7 +126,7 @@ class TestExplanations:
         X, y = load_iris(return_X_y=True)
         model = PosteriorMixture(models=[("path", cb.TradeOffCV(lams=[1.0, 0.5]))]).fit(X, y)
         with pytest.raises(
-            ValueError, match=r"member 'path' \(TradeOffCV\) cannot be explained.*use a generative"
+            PartNeedsAllColumns, match=r"member 'path' \(TradeOffCV\) cannot be explained.*use a generative"
         ):
             model.explain(X)
 

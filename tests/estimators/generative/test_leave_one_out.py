@@ -39,6 +39,10 @@ FLAGS = (NUMBERS > 0).astype(float)
 EVENTS = RNG.poisson(2.0, (N, 5)).astype(float)
 FLAT = np.where(np.arange(N)[:, None] == 7, 5.0, NUMBERS * [1.0, 1.0, 0.0])
 """Without row 7 its class has no variance in the last column."""
+CONSTANT = np.column_stack(
+    [NUMBERS * [1.0, 1.0, 0.0] + 3.0 * (Y == 1)[:, None], np.where(Y == 2, 0.5, GAPS[:, 0])]
+)
+"""Columns without variance within some classes, the third one in all of them."""
 MIXED = pd.DataFrame(GAPS, columns=list("abc")).assign(level=TEXT[:, 0], other=TEXT[:, 1])
 DATED = MIXED.assign(day=pd.date_range("2026-01-01", periods=N))
 WEIGHTS = {
@@ -53,6 +57,8 @@ CASES = {
     "gaussian, no smoothing": (GaussianNB(rule="ml", var_smoothing=0.0), NUMBERS[:-1]),
     "gaussian, fixed priors": (GaussianNB(rule="ml", priors=[0.2, 0.3, 0.4, 0.1]), NUMBERS),
     "gaussian, constant without a row": (GaussianNB(rule="ml"), FLAT),
+    "gaussian, constant in classes": (GaussianNB(rule="ml"), CONSTANT[:, :3]),
+    "gaussian, constant in classes, missing values": (GaussianNB(rule="ml"), CONSTANT),
     "gaussian, far from 0": (GaussianNB(rule="ml"), NUMBERS + 1e6),
     "tied variances": (GenerativeLogisticRegression(rule="ml"), NUMBERS),
     "tied variances, missing values": (GenerativeLogisticRegression(rule="ml"), GAPS),
@@ -115,6 +121,18 @@ def test_equal_to_a_fit_without_the_row(name, weights):
         np.testing.assert_allclose(
             record.log_density[i], without.score_samples(table)[0], rtol=1e-9, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("name", ["levels", "levels, integers", "levels, at least 12"])
+def test_no_parameters_are_computed_for_a_single_row(name, monkeypatch):
+    """Levels that occur once are left out with all others at once."""
+
+    def refuse(*_):
+        raise AssertionError("the parameters are computed again")
+
+    monkeypatch.setattr("calibayes.estimators.generative.fewer_rows.leave_one_out._refitted_joint", refuse)
+    model, X = CASES[name]
+    assert len(record_of(model, X, Y)[2].rows) == N - 1
 
 
 def test_many_blocks_are_one(monkeypatch):

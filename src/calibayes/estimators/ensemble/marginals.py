@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.fitted import FittedEnsemble
-from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.marginals import Marginals, PartNeedsAllColumns
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.tables.table import Table
 
@@ -78,7 +78,7 @@ def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
 
 def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
     if not hasattr(model, "marginals"):
-        raise ValueError(
+        raise PartNeedsAllColumns(
             f"member {name!r} ({type(model).__name__}) cannot be explained, because it cannot leave out columns (`marginals`): "
             "use a generative estimator or JointKernelClassifier as this member"
         )

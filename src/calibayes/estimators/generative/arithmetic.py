@@ -99,7 +99,7 @@ def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
 
 def require_additive(fitted: Fitted) -> None:
     """Raises ValueError unless the model is a closed form of sums over rows."""
-    fitted.refuse_shifted_priors()
+    fitted.require_changeable()
     if not fitted.rule.is_closed_form:
         raise ValueError(
             f"rule {fitted.rule.name!r} has no closed form: only ML and MAP models are sums over their rows"

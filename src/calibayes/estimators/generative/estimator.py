@@ -18,6 +18,7 @@ from calibayes.estimators.generative import arithmetic, attributes, explain, pre
 from calibayes.estimators.generative.adjusted import adjusted
 from calibayes.estimators.generative.attributes import ArrayAttribute, FittedAttribute, LastAttribute
 from calibayes.estimators.generative.binding import ColumnBinding
+from calibayes.estimators.generative.calibrate import calibrate
 from calibayes.estimators.generative.cells.unknown_cells import cells_of
 from calibayes.estimators.generative.fewer_rows.influence import influence
 from calibayes.estimators.generative.fewer_rows.leave_one_out import leave_one_out
@@ -178,6 +179,8 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         """Classes and rows of table, labels and weights, read in passes by an engine; ``reader`` notes the columns."""
         few = self.fewest_classes
         return rows_of(reader, *given, class_weight=self.class_weight, fewest_classes=few, **options)
+
+    calibrate = calibrate
 
     def holding(self, fitted: Fitted, table: Table | None = None, **changes: Any) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""

@@ -11,7 +11,14 @@ from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
 from calibayes.core.protocols import Array, Arrays, Family
 from calibayes.encoders.encoder import Derived, MixesColumns, SplitsColumns
 from calibayes.estimators.generative.fitted import Fitted
-from calibayes.estimators.interface.marginals import ColumnSum, JointColumns, Marginals, Part, known_cells
+from calibayes.estimators.interface.marginals import (
+    ColumnSum,
+    JointColumns,
+    Marginals,
+    Part,
+    PartNeedsAllColumns,
+    known_cells,
+)
 from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
 from calibayes.tables.table import Table
@@ -46,7 +53,7 @@ def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Par
     if terms is not None:
         return ColumnSum(columns, _sums_by_source(terms, sources, len(columns)))
     if not isinstance(family, AllowsMissing):
-        raise ValueError(
+        raise PartNeedsAllColumns(
             f"family {name!r} ({type(family).__name__}) cannot be explained: its log density is no sum over columns, "
             "and it cannot leave columns out as missing values"
         )

@@ -114,7 +114,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
     if before is None:
         assembly, old = assemble(recipe, rows, classes), None
     else:
-        before.refuse_shifted_priors()
+        before.require_changeable()
         if before.privacy is not None:
             raise ValueError(f"{ONLY_FIT}; fit again on all rows")
         assembly, old = _extended(before, rows)

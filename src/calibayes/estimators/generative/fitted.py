@@ -24,6 +24,8 @@ from calibayes.learn import Run
 from calibayes.tables.summaries.kept import KeptSums
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
+NOT_SUMS = "not_sums"
+"""Note of a model whose statistics are no sums over its training rows: why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,12 @@ class Fitted:
                 "the class priors of this model were replaced (with_priors): "
                 "train, merge or forget first, and replace them afterwards"
             )
+
+    def require_changeable(self) -> None:
+        """Raises ValueError if rows cannot be added to the statistics, removed from them or weighed against them."""
+        self.refuse_shifted_priors()
+        if reason := self.notes.get(NOT_SUMS):
+            raise ValueError(str(reason))
 
 
 def counted_families(binding: ColumnBinding) -> list[str]:

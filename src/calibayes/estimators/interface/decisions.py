@@ -10,9 +10,11 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.decision import above_thresholds, checked_costs, least_cost, log_odds, most_probable, rejected
 from calibayes.engines import computing
+from calibayes.estimators.interface import front
 from calibayes.estimators.interface.device_input import numpy_classes, on_device
 from calibayes.estimators.interface.explanation import Explanation, explanation
-from calibayes.estimators.interface.marginals import Marginals
+from calibayes.estimators.interface.marginals import Marginals, ModelNeedsAllColumns
+from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import number
 from calibayes.estimators.interface.progress import ProgressReporter
 from calibayes.estimators.interface.shapley import PERMUTATIONS, sampling
@@ -39,6 +41,9 @@ class Decisions:
     class_weight: Any = None
     n_jobs: int | None = None
     classes_: Array
+
+    _repr_html_ = property(html_method)
+    _repr_mimebundle_ = mime_bundle
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
@@ -116,6 +121,10 @@ class Decisions:
     influence = influence.influence
     questions = unknown.questions
 
+    # -- in other places ----------------------------------------------------------------------------------------------
+
+    report = front.report
+
     def unknown_cells(self, X: Any) -> unknown.UnknownCells:
         """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
         raise TypeError(
@@ -125,7 +134,7 @@ class Decisions:
 
     def marginals(self, X: Any) -> Marginals:
         """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
-        raise TypeError(f"{type(self).__name__} cannot leave out columns")
+        raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
 
     def explain(
         self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
@@ -167,6 +176,11 @@ class Decisions:
                 explained = explained.by_source(conversion.sources)
         progress.close()
         return explained
+
+    # -- in other places ---------------------------------------------------------------------------------------------
+
+    to_sql = front.to_sql
+    to_onnx = front.to_onnx
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         """Scores whose largest is the most probable class, (n, k), p(class | x), (n, k), and log p(x), (n,).

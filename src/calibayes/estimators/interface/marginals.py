@@ -18,6 +18,17 @@ ROWS_AT_ONCE = 1024
 """Rows, times sets of columns, that are computed at once: a call for each set would be slow for few rows."""
 
 
+class PartNeedsAllColumns(ValueError):
+    """A family or a member of an ensemble cannot leave out columns, so that there are no `Marginals`."""
+
+
+class ModelNeedsAllColumns(TypeError):
+    """A kind of model that cannot leave out columns: it has no `Marginals`."""
+
+
+NEEDS_ALL_COLUMNS = (PartNeedsAllColumns, ModelNeedsAllColumns)
+
+
 class Part(Protocol):
     """A part of the class scores that depends on some columns only."""
 

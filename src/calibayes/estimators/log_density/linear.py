@@ -24,6 +24,7 @@ from calibayes.estimators.interface.fitted_state import require_score
 from calibayes.estimators.interface.input import Rows
 from calibayes.estimators.interface.kept_rows import kept_rows_line
 from calibayes.estimators.interface.labels import class_factors
+from calibayes.estimators.interface.notebook import html_method, mime_bundle
 from calibayes.estimators.interface.parameters import (
     REAL,
     WHOLE,
@@ -141,6 +142,9 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             training = Training(rows, weights, table_rows, len(np.asarray(y)), seed, report)
             state = self._train(training, classes)
         return adopt(self, {**vars(reader), **state})
+
+    _repr_html_ = property(html_method)
+    _repr_mimebundle_ = mime_bundle
 
     def summary(self) -> PlainText:
         """Plain text: size of the model, the cost used and the number of training rows kept."""

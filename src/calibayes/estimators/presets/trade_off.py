@@ -17,6 +17,7 @@ from calibayes.core.verify import require, require_finite, require_instance, req
 from calibayes.engines import computing
 from calibayes.estimators.generative.estimator import GenerativeEstimator
 from calibayes.estimators.generative.recipe import Recipe, shared_folds
+from calibayes.estimators.interface import front
 from calibayes.estimators.interface.fitted_state import OPTIONAL_COLUMNS, is_fitted_with, require_score
 from calibayes.estimators.interface.input import Rows, training_rows
 from calibayes.estimators.interface.labels import require_labels
@@ -151,6 +152,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Log odds for two classes, otherwise log p(x, class)."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
+
+    to_sql = front.to_sql
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -28,6 +28,7 @@ from calibayes.families.gaussian.shapes import (
     VarianceSmoothing,
 )
 from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
+from calibayes.kernels.numbers.left_out import ClassTables, left_out_shares
 from calibayes.kernels.numbers.moments import has_missing, row_blocks
 
 ROUNDING = 1e-9
@@ -112,13 +113,17 @@ def _independent(family: Any, x: Array, left_out: LeftOut) -> Array:
     second = np.maximum(np.abs(left_out.statistics["second"]), np.finfo(float).tiny)
     epsilon = _smoothing_without(family, x, left_out)
     result = _other_classes(family, x, left_out, epsilon)
-    is_plain = not has_missing(x) and bool((left_out.weight == left_out.weight[:1]).all())
-    density = _own_density if is_plain else _own_density_of_known
+    if not has_missing(x) and bool((left_out.weight == left_out.weight[:1]).all()):
+        own = _own_density(x, left_out, moments, second, epsilon)
+        result[np.arange(len(x)), left_out.codes] = own
+        result[np.isnan(own)] = np.nan
+        return result
     for c, (mean, squares, size, moment) in enumerate(zip(*moments, second, strict=True)):
         rows = np.flatnonzero(left_out.codes == c)
         if len(rows):
-            own = OwnClass(x[rows], left_out.weight[rows], mean, squares, size, moment)
-            result[rows, c], is_lost = density(own, None if epsilon is None else epsilon[rows])
+            of_class = OwnClass(x[rows], left_out.weight[rows], mean, squares, size, moment)
+            chosen = None if epsilon is None else epsilon[rows]
+            result[rows, c], is_lost = _own_density_of_known(of_class, chosen)
             result[rows[is_lost]] = np.nan
     return result
 
@@ -149,62 +154,26 @@ def _own_density_of_known(own: OwnClass, epsilon: Array | None) -> tuple[Array, 
     return _sum_of_terms(without.shift**2 / variance + np.log(variance)), is_lost.any(axis=1)
 
 
-def _own_density(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
-    """The same for rows of equal weight without missing values, in fewer passes.
+def _own_density(
+    x: Array, left_out: LeftOut, moments: tuple[Array, Array, Array], second: Array, epsilon: Array | None
+) -> Array:
+    """The same for rows of equal weight without missing values, of all classes in one pass, (n,); NaN if digits were lost.
 
     With V the variance if the scatter stayed the same, the variance without a row is V (1 - z), where z is u^2 times a
     number for each column, and the squared distance is z / (1 - z) times a number for all of them.
     """
-    weight, smoothing = own.weight[0], 0.0 if epsilon is None else epsilon[0]
-    size = np.broadcast_to(own.size, own.mean.shape)[0]
+    mean, squares, sizes = moments
+    weight, size = left_out.weight[0], sizes[:, :1]
+    smoothing = 0.0 if epsilon is None else epsilon[0]
     left = size - weight
-    variance = own.squares / left + smoothing
-    z = own.x - own.mean
-    z *= z
-    z *= weight * size / (left * left * variance)
-    ratio = 1.0 - z
-    product = _products(ratio)
-    if epsilon is not None and _matters(epsilon - smoothing, variance, product, size / weight):
-        ratio += np.multiply.outer(epsilon - smoothing, 1.0 / variance)
-        product = _products(ratio)
-    least = np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED * own.second / (left * variance))
-    is_lost = ~(product[:, 0] >= least.max()) if product.shape[1] == 1 else np.ones(len(z), dtype=bool)
-    is_lost[is_lost] = ~(ratio[is_lost] >= least).all(axis=1)
-    z /= ratio
-    distance = (size / weight) * (z @ np.ones(z.shape[1]))
-    constant = np.log(variance).sum() + z.shape[1] * LOG_TWO_PI
-    return -0.5 * (distance + np.log(product).sum(axis=1) + constant), is_lost
-
-
-def _matters(change: Array, variance: Array, product: Array, scale: float) -> bool:
-    """Whether numbers that are added to the variances of rows change a log density by more than a rounding error.
-
-    Shares 1 - z of the variances are at least their product, and squared distances at most ``scale`` over it.
-    """
-    least = float(product.min(initial=1.0))
-    if product.shape[1] > 1 or not least > LEAST_SHARE:
-        return True
-    columns = len(variance)
-    return bool(np.abs(change).max() / (variance.min() * least) * (scale / least + 1.0) * columns > UNSEEN)
-
-
-COLUMNS_AT_ONCE = 32
-"""Columns whose shares are multiplied: 1e-6 to this power is no underflow, and one logarithm is enough for all."""
-
-
-def _products(ratio: Array) -> Array:
-    """Products of up to so many columns, (n, groups)."""
-    starts = range(0, ratio.shape[1], COLUMNS_AT_ONCE)
-    groups = [ratio[:, start : start + COLUMNS_AT_ONCE] for start in starts]
-    return np.stack([_product(group) for group in groups], axis=1)
-
-
-def _product(columns: Array) -> Array:
-    """The product of each row, (n,), column by column: faster than along the rows."""
-    result = columns[:, 0].copy()
-    for column in columns.T[1:]:
-        result *= column
-    return result
+    variance = squares / left + smoothing
+    least = np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED * second / (left * variance))
+    tables = ClassTables(mean, weight * size / (left * left * variance), 1.0 / variance, least)
+    change = np.zeros(len(x)) if epsilon is None else epsilon - smoothing
+    distance, product = left_out_shares(x, tables, left_out.codes, change)
+    constant = np.log(variance).sum(axis=1) + x.shape[1] * LOG_TWO_PI
+    own = distance * (size[:, 0] / weight)[left_out.codes] + np.log(product).sum(axis=1)
+    return np.where(distance >= 0, -0.5 * (own + constant[left_out.codes]), np.nan)
 
 
 def _sum_of_terms(terms: Array) -> Array:
@@ -218,38 +187,58 @@ def _sum_of_terms(terms: Array) -> Array:
 def _other_classes(family: Any, x: Array, left_out: LeftOut, epsilon: Array | None) -> Array:
     """Log densities with the moments of all rows, (n, k), and the variance smoothing without each row.
 
-    The smoothing hardly changes: if its square is negligible, the derivative of the log density by it is enough.
+    The smoothing hardly changes: where its square is negligible, the derivative of the log density by it is enough. It is
+    not in columns that are constant within a class, whose variance is the smoothing.
     """
     density = np.array(family.log_density(x, left_out.parameters))
     if epsilon is None:
         return density
     mean, variance = left_out.parameters["mean"], left_out.parameters["variance"]
     change = epsilon - family.regularizer.epsilon
-    largest = np.abs(change).max(initial=0.0) / variance.min()
+    most = np.abs(change).max(initial=0.0)
     # The derivative is at most half the sum of the squared distance and the number of columns, over the least variance.
     distance = -2.0 * density.min(initial=0.0) - np.log(variance).sum(axis=1).min()
-    if largest * (distance + x.shape[1]) <= UNSEEN:
+    if most / variance.min() * (distance + x.shape[1]) <= UNSEEN:
         return density
-    if largest <= NEGLIGIBLE:
-        return density + change[:, None] * _slopes(x, mean, variance)
-    for c, (center, spread) in enumerate(zip(mean, variance, strict=True)):
-        moved = spread + change[:, None]
-        density[:, c] = _sum_of_terms((x - center) ** 2 / moved + np.log(moved))
+    is_narrow = most > NEGLIGIBLE * variance
+    known = ~np.isnan(x) if has_missing(x) else None
+    density += change[:, None] * _slopes(x, known, mean, np.where(is_narrow, 0.0, 1.0 / variance))
+    for c in np.flatnonzero(is_narrow.any(axis=1)):
+        j = np.flatnonzero(is_narrow[c])
+        u = x.take(j, axis=1) - mean[c, j]
+        density[:, c] += _change_of_density(
+            u, None if known is None else known[:, j], variance[c, j], change[:, None]
+        )
     return density
 
 
-def _slopes(x: Array, mean: Array, variance: Array) -> Array:
-    """The derivative of log densities by a number that is added to all variances, (n, k)."""
-    known = ~np.isnan(x)
-    is_complete = bool(known.all())
-    precision = 1.0 / variance
+def _change_of_density(u: Array, known: Array | None, variance: Array, change: Array) -> Array:
+    """How much a log density of known cells at u from the mean changes if numbers are added to its variances, (n,).
+
+    ``known`` marks the known cells, (n, d); None if all are.
+    """
+    distinct, which = np.unique(
+        variance, return_inverse=True
+    )  # columns that are constant in a class have the same
+    of_column = np.eye(len(distinct))[which]
+    if known is None:
+        squares, count = (u * u) @ of_column, of_column.sum(axis=0)
+    else:
+        squares, count = np.where(known, u * u, 0.0) @ of_column, known.astype(np.float64) @ of_column
+    terms = squares * (change / (distinct * (distinct + change))) - count * np.log1p(change / distinct)
+    return np.asarray(0.5 * terms.sum(axis=1))
+
+
+def _slopes(x: Array, known: Array | None, mean: Array, precision: Array) -> Array:
+    """The derivative of log densities by a number that is added to all variances, 1 over ``precision``, (n, k)."""
     middle = mean.mean(axis=0)
-    centered = x - middle if is_complete else np.where(known, x - middle, 0.0)
+    centered = x - middle if known is None else np.where(known, x - middle, 0.0)
     about, squared = mean - middle, precision**2
-    squares = centered**2 @ squared.T - 2.0 * centered @ (about * squared).T
+    linear = centered @ (about * squared).T
+    centered *= centered
     constant = about**2 * squared - precision
-    rest = constant.sum(axis=1) if is_complete else known.astype(np.float64) @ constant.T
-    return np.asarray(0.5 * (squares + rest))
+    rest = constant.sum(axis=1) if known is None else known.astype(np.float64) @ constant.T
+    return np.asarray(0.5 * (centered @ squared.T - 2.0 * linear + rest))
 
 
 def _smoothing_without(family: Any, x: Array, left_out: LeftOut) -> Array | None:

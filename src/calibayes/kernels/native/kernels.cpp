@@ -3,6 +3,7 @@
 #include "binned.hpp"
 #include "categorical.hpp"
 #include "gaussian.hpp"
+#include "left_out.hpp"
 #include "nearby.hpp"
 #include "partitions.hpp"
 #include "posterior.hpp"
@@ -45,6 +46,8 @@ const Kernels& kernels() {
         own_powers<double>,
         ends<float>,
         ends<double>,
+        left_out_shares<float>,
+        left_out_shares<double>,
         CALIBAYES_ALL_WIDTHS(binned_sums),
         CALIBAYES_ALL_WIDTHS(binned_counts),
         sparse_sums<std::int32_t>,

@@ -25,6 +25,8 @@ constexpr int TOGETHER = 8;    // rows whose distances to centers are computed t
 constexpr Int BESIDE = 16;     // lanes of kernel sums; their scratch has this many numbers per step
 constexpr Int ROWS = 64;       // rows of numbers or posteriors processed at a time; the scratch of posteriors has 2 * ROWS * k numbers
 
+constexpr Int SHARES = 32;     // columns whose shares of variances are multiplied: 1e-6 to this power is no underflow
+
 // Other widths are slow: loads after stores that cross cache lines stall.
 constexpr Int padded(Int k) { return k <= 2 ? 2 : (k + 3) / 4 * 4; }
 constexpr Int width(Int pad) { return pad / 4; }  // index of the width
@@ -116,6 +118,11 @@ static inline std::uint64_t sample_hash(double x) {
     return (word ^ (word >> 29)) * 0x9E3779B97F4A7C15u;
 }
 
+// Moments of classes, (k, d) each; see `left_out_shares`.
+struct LeftOutTables {
+    const double *mean, *scale, *inverse, *least;
+};
+
 struct Kernels {
     const char* name;
     // Largest code of each column; negative codes and NaN count as the largest unsigned number.
@@ -151,6 +158,12 @@ struct Kernels {
     // Minimum and maximum of at least one number, both NaN if there is a NaN.
     void (*ends32)(const Numbers<float>&, double* low, double* high);
     void (*ends64)(const Numbers<double>&, double* low, double* high);
+    // With z = (x - mean)^2 * scale and share = 1 - z + change * inverse for the class of each row, `own`: the sum of
+    // z / share over the columns, -1 if a share is below the least, and products of shares over SHARES columns.
+    void (*left_out_shares32)(const Numbers<float>&, const LeftOutTables&, const Int* own, const double* change, Int groups,
+                              double* distance, double* product);
+    void (*left_out_shares64)(const Numbers<double>&, const LeftOutTables&, const Int* own, const double* change, Int groups,
+                              double* distance, double* product);
     // Sums of log densities interpolated between grid points, and sums of weights per cell; tables are packed, (cells, K).
     void (*binned_sums[WIDTHS])(const Numbers<double>&, const Int* points, const Int* start, const double* density,
                                 const double* log_scale, double* sums);

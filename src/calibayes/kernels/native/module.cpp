@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "checks.hpp"
+#include "gaussian_module.hpp"
 #include "looking.hpp"
 #include "numbers.hpp"
 #include "summary_module.hpp"
@@ -173,19 +174,6 @@ static void kernel_sums_around(In<double, 2> rows, In<double, 2> factor, In<doub
                                 steps, sums.data(), nearest.data(), lanes.data(), away.data());
 }
 
-static void diagonal_gaussian(Table x, In<double, 2> mean, In<double, 2> variance, Out<double, 2> out) {
-    const auto rows = numbers_of(x);
-    const Int k = classes_of(mean, 0);
-    demand_shape(mean, "means (k, d)", {k, rows.d});
-    demand_shape(variance, "variances (k, d)", {k, rows.d});
-    demand_shape(out, "the result (n, k)", {rows.n, k});
-    nb::gil_scoped_release free;
-    if (rows.type == Type::FLOAT32)
-        calibayes::diagonal_gaussian(numbers_as<float>(rows), mean.data(), variance.data(), k, out.data());
-    else
-        calibayes::diagonal_gaussian(numbers_as<double>(rows), mean.data(), variance.data(), k, out.data());
-}
-
 static void power_sums(Table x, In<double, 1> center, In<double, 2> weights, Out<double, 3> out) {
     const auto rows = numbers_of(x);
     const Int k = classes_of(weights, 1), d = rows.d;
@@ -313,8 +301,6 @@ NB_MODULE(_native, m) {
           nb::arg("weight").noconvert(), nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(),
           nb::arg("sums").noconvert(), nb::arg("nearest").noconvert());
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
-    m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
-          nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
     m.def("ends", ends, nb::arg("x").noconvert());
@@ -332,6 +318,7 @@ NB_MODULE(_native, m) {
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
     m.def("log_factorials", log_factorials, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
           nb::arg("small").noconvert(), nb::arg("out").noconvert());
+    calibayes::gaussians::define(m);
     calibayes::summaries::define(m);
     calibayes::trees::define(m);
     m.def("level", [] { return calibayes::chosen().name; });

@@ -93,6 +93,19 @@ def test_groups_and_weights_are_left_out_as_a_whole():
     assert (single.values[weight > 0] != 0).all()
 
 
+def test_only_a_level_of_the_left_out_group_alone_makes_a_difference():
+    """It keeps its place and its smoothing here, while a fit without the group does not know it."""
+    X, y, X_test, y_test = (part.astype(str) for part in levels())
+    groups = np.arange(len(y)) % 5
+    X[groups == 2, 1] = np.where(X[groups == 2, 1] == "0", "of group 2", X[groups == 2, 1])
+    model = CategoricalNB(rule="ml").fit(X, y)
+    found = model.influence(X, y, X_test, y_test, groups=groups)
+    refits = [refitted(model, X, y, X_test, y_test, groups != group) for group in found.groups]
+    difference = np.abs(found.values + found.loss - refits)
+    np.testing.assert_array_less(np.delete(difference, 2), 1e-12)
+    assert difference[2] > 1e-4
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_calibrated_models_change_as_fits_without_a_group_do():
     X, y = load_penguins(return_X_y=True)

@@ -6,6 +6,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from calibayes import CategoricalNB, GaussianNB, JointKernelClassifier, NaiveBayes, datasets
+from calibayes.estimators.interface.decisions import Decisions
+from calibayes.estimators.interface.marginals import PartNeedsAllColumns
 from calibayes.estimators.interface.trust.held_out import cross_fitted
 
 COLUMNS = ["row", "label", "suggested", "probability", "score", "issue", "gain", "reason"]
@@ -177,3 +179,28 @@ def test_reasons_are_a_whole_number():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="reasons"):
         GaussianNB(rule="ml").label_issues(X, y, reasons=-1)
+
+
+def needs_all_columns(self, X):
+    raise PartNeedsAllColumns("a family cannot leave out columns")
+
+
+@pytest.mark.parametrize("marginals", [needs_all_columns, Decisions.marginals])
+def test_models_that_need_all_columns_have_no_reasons(marginals, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr(GaussianNB, "marginals", marginals)
+    issues = GaussianNB(rule="ml").fit(X, y).label_issues(X, y)
+    assert (issues.suggested != issues.label).any()
+    assert set(issues.reason) == {""}
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError])
+def test_an_error_in_the_explanation_is_raised(error, monkeypatch):
+    def fail(self, X):
+        raise error("the explanation failed")
+
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB(rule="ml").fit(X, y)
+    monkeypatch.setattr(GaussianNB, "marginals", fail)
+    with pytest.raises(error, match="the explanation failed"):
+        model.label_issues(X, y)

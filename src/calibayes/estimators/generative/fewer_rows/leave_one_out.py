@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -20,11 +21,12 @@ from calibayes.engines import chosen_engine, one_thread
 from calibayes.estimators.generative.fewer_rows.remaining_levels import with_remaining_levels
 from calibayes.estimators.generative.recipe import Assembly, Recipe, assemble, encoded_source
 from calibayes.estimators.interface.device_input import numpy_classes
-from calibayes.estimators.interface.input import Rows, training_rows
+from calibayes.estimators.interface.input import Rows, convert, read_table
+from calibayes.estimators.interface.labels import check_total_weight, class_factors
 from calibayes.estimators.interface.trust.held_out import HeldOut, LabeledTable
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
-from calibayes.kernels.levels.counts import cells, offsets
+from calibayes.kernels.dispatch import row_major
 from calibayes.kernels.posterior.logspace import log_normalize
 from calibayes.learn.train import accurate_sums
 from calibayes.tables.sources import ArraySource
@@ -58,18 +60,27 @@ def leave_one_out(self: GenerativeEstimator, given: LabeledTable) -> HeldOut | N
     if not _is_additive(reader, recipe) or (given.codes < 0).any() or not given.table.n:
         return None
     classes = numpy_classes(self)
-    labels = given.codes if reader.class_weight is None else given.labels(classes)
     with discarded_warnings(), one_thread():
-        found, rows = training_rows(
-            reader, given.table, labels, given.weight, reader.class_weight, fewest_classes=1
-        )
-        conversion = reader.conversion_
-        if conversion.sources or conversion.identifiers:  # found in all rows
-            return None
-        if len(rows.codes) < given.table.n or len(found) < len(classes):
-            return None
-        joint = _log_joint(recipe, rows, classes)
+        rows = _rows(reader, given, classes)
+        joint = None if rows is None else _log_joint(recipe, rows, classes)
     return None if joint is None else _record(recipe, given, joint)
+
+
+def _rows(reader: GenerativeEstimator, given: LabeledTable, classes: Array) -> Rows | None:
+    """The rows as `fit` reads them; None if it leaves out some, lacks a class, or learns from all rows how to read columns."""
+    table = convert(reader, read_table(reader, given.table, reset=True))
+    conversion = reader.conversion_
+    if (
+        conversion.sources
+        or conversion.identifiers
+        or not np.bincount(given.codes, minlength=len(classes)).all()
+    ):
+        return None
+    weight = given.weight
+    if reader.class_weight is not None:
+        weight = weight * class_factors(reader.class_weight, classes, given.codes, weight)
+    check_total_weight(weight)
+    return Rows(table, given.codes, weight, given.rows) if weight.min() > 0 else None
 
 
 def _is_additive(reader: GenerativeEstimator, recipe: Recipe) -> bool:
@@ -93,7 +104,7 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     has_ability = all(isinstance(family, LeavesOneOut) for family in families.values())
     if not has_ability or any(encoder.data_dependence for encoder in assembly.binding.encoders.values()):
         return None
-    columns, k = rows.encoded(assembly.binding), len(classes)
+    columns, k = _row_by_row(rows.encoded(assembly.binding)), len(classes)
     nothing = np.broadcast_to(0.0, len(rows.codes))
     source = encoded_source(columns, assembly.model, rows.codes, rows.weight, nothing)
     model, sums = accurate_sums(assembly.model, source, recipe.engine, k)
@@ -103,21 +114,30 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     trained = Trained(
         assembly._replace(model=prepared), sums.statistics, prepared.parameters(sums.statistics)
     )
-    source, unsure = _without_single_levels(trained, source)
-    parts = recipe.engine.each(partial(_block_joint, trained), source)
+    remaining = _without_single_levels(trained, source)
+    if remaining is None:
+        parts = [np.full((source.n, k), np.nan)]
+    else:
+        parts = recipe.engine.each(partial(_block_joint, trained), remaining)
     if any(part is None for part in parts):
         return None
     joint = np.concatenate(parts)
-    joint[unsure] = np.nan
     alone = np.bincount(rows.codes, minlength=k)[rows.codes] == 1
     single = np.flatnonzero(np.isnan(joint[:, 0]) & ~alone)
     if len(single) > MOST_SINGLE_ROWS:
         return None
     joint[alone] = np.nan
-    with_levels = replace(source, columns=columns)
     for row in single:
-        joint[row] = _refitted_joint(trained, model, with_levels.take(np.array([row])))
+        joint[row] = _refitted_joint(trained, model, source.take(np.array([row])))
     return joint
+
+
+def _row_by_row(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The same columns, dense ones row by row in memory: several kernels read them, and each would make a copy."""
+    return {
+        name: row_major(values) if isinstance(values, np.ndarray) and values.ndim == 2 else values
+        for name, values in columns.items()
+    }
 
 
 def _block_joint(trained: Trained, block: Block) -> Array | None:
@@ -147,32 +167,37 @@ def _log_prior(model: Product, count: Array, block: Block) -> Array:
     return result
 
 
-def _without_single_levels(trained: Trained, source: ArraySource) -> tuple[ArraySource, Array]:
-    """The rows without levels that occur in one row only, and rows without which levels may be numbered differently.
+def _without_single_levels(trained: Trained, source: ArraySource) -> ArraySource | None:
+    """The rows without levels that are none without their only row; None if the levels are not those of `Levels`.
 
     Text that occurs in one row is no level without the row. A number may stay one: integers are levels up to the largest.
     """
-    columns, unsure = dict(source.columns), np.zeros(source.n, dtype=bool)
+    columns = dict(source.columns)
     for name, family in trained.assembly.model.families.items():
         encoder = trained.assembly.binding.encoders[name]
         if not isinstance(family, Recodable):
             continue
         if not isinstance(encoder, Levels):
-            return source, np.ones(source.n, dtype=bool)
+            return None
         counts = family.occurrences(trained.statistics[name])
-        if ((counts > 0) & (counts <= source.weight.max())).any():  # else every level is in several rows
-            once = _levels_of_one_row(columns[name], cast(Any, family).layout.levels)
-            is_text = np.array([levels.dtype.kind not in "iufb" for levels in encoder.levels])
-            unsure |= (once & ~is_text).any(axis=1)
-            columns[name] = np.where(once, -1, columns[name]).astype(columns[name].dtype)
-    return replace(source, columns=columns), unsure
+        is_rare = (counts > 0) & (counts <= source.weight.max())
+        if is_rare.any():  # else every level is in several rows
+            columns[name] = _with_removed_levels(columns[name], is_rare, encoder)
+    return replace(source, columns=columns)
 
 
-def _levels_of_one_row(codes: Array, levels: tuple[int, ...]) -> Array:
-    """Cells whose level occurs in no other row, (n, d) booleans."""
-    pairs = zip(codes.T, levels, strict=True)
-    once = [np.bincount(column[column >= 0], minlength=size) == 1 for column, size in pairs]
-    return np.asarray(np.append(np.concatenate(once), False)[cells(codes, offsets(levels))])
+def _with_removed_levels(codes: Array, is_rare: Array, encoder: Levels) -> Array:
+    """The codes (n, d), with -1 for levels without which the encoder would be fitted if their only row were missing.
+
+    Only levels that are marked, (cells,), can be in one row.
+    """
+    remaining = codes.copy()
+    for j, rare in enumerate(np.split(is_rare, np.cumsum(encoder.layout()["levels"])[:-1])):
+        is_removed = rare & ~encoder.is_kept_unseen(j) if rare.any() else rare
+        if is_removed.any():
+            seen = np.bincount(codes[codes[:, j] >= 0, j], minlength=len(rare))
+            remaining[np.append(is_removed & (seen == 1), False)[codes[:, j]], j] = -1
+    return remaining
 
 
 def _refitted_joint(trained: Trained, model: Product, block: Block) -> Array:

@@ -67,7 +67,7 @@ def forget(
     """
     check_is_fitted(self, "fitted_")
     fitted = self.fitted_
-    fitted.refuse_shifted_priors()
+    fitted.require_changeable()
     if fitted.privacy is not None:
         raise ValueError(
             "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"

@@ -14,6 +14,7 @@ from calibayes.decision import most_probable
 from calibayes.engines import computing
 from calibayes.estimators.interface.device_input import numpy_classes
 from calibayes.estimators.interface.explanation import Explanation, explanation_of
+from calibayes.estimators.interface.marginals import NEEDS_ALL_COLUMNS
 from calibayes.estimators.interface.parameters import whole_number
 from calibayes.estimators.interface.shapley import Sampling
 from calibayes.estimators.interface.streams.streaming import in_memory
@@ -191,8 +192,9 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
             "score": found.score[order],
             "issue": found.issue[order],
             "gain": found.gain[order],
-            "reason": pd.Series(reason, dtype=object),
-        }
+            "reason": pd.Series(reason, dtype=object, copy=False),
+        },
+        copy=False,
     )
     is_judged = np.zeros(len(y), dtype=bool)
     is_judged[record.rows] = True
@@ -216,8 +218,8 @@ def _reasons(model: Any, given: LabeledTable, rows: Array, suggested: Array, cod
     table = given.table.rows(np.searchsorted(given.rows, rows[differs]))
     explained = _explained(model, table, suggested[differs], codes[differs])
     if explained is not None:
-        for place, contributions in zip(differs, explained.contributions, strict=True):
-            texts[place] = _columns_named(explained.names, contributions)
+        for place, named in zip(differs.tolist(), _columns_named(explained), strict=True):
+            texts[place] = named
     return texts
 
 
@@ -226,16 +228,21 @@ def _explained(model: Any, table: Table, suggested: Array, codes: Array) -> Expl
     with computing(getattr(model, "engine", None), model.n_jobs):
         try:
             marginals = model.marginals(table)
-        except (TypeError, ValueError):
+        except NEEDS_ALL_COLUMNS:
             return None
         explained = explanation_of(marginals, numpy_classes(model), suggested, codes, Sampling())
     sources = getattr(getattr(model, "conversion_", None), "sources", None)
     return explained.by_source(sources) if sources else explained
 
 
-def _columns_named(names: tuple[str, ...], contributions: Array) -> str:
-    """The columns of the largest positive contributions, the class prior aside."""
-    values = contributions[1:]
-    largest = np.argsort(-values, kind="stable")[:MOST_COLUMNS]
-    least = max(LEAST_SHARE * values.max(initial=0.0), np.finfo(float).tiny)
-    return ", ".join(f"{names[1 + j]} ({values[j]:+.2g})" for j in largest if values[j] >= least)
+def _columns_named(explained: Explanation) -> list[str]:
+    """For each row the columns of the largest positive contributions, the class prior aside."""
+    values = explained.contributions[:, 1:]
+    largest = np.argsort(-values, axis=1, kind="stable")[:, :MOST_COLUMNS]
+    chosen = np.take_along_axis(values, largest, axis=1)
+    least = np.maximum(LEAST_SHARE * values.max(axis=1, initial=0.0), np.finfo(float).tiny)
+    names = explained.names[1:]
+    return [
+        ", ".join(f"{names[j]} ({value:+.2g})" for j, value in zip(*row, strict=True) if value >= limit)
+        for *row, limit in zip(largest.tolist(), chosen.tolist(), least.tolist(), strict=True)
+    ]

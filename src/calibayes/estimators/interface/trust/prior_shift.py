@@ -166,6 +166,9 @@ def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: A
     2002), with posteriors that are calibrated on held-out rows. They are shrunk towards the training frequencies as far
     as the new rows have no evidence against these. Warns if p(x | class) moved, too.
 
+    The better the model, the more the new rows tell about their frequencies. Those that a better model has estimated serve any
+    other: ``model.with_priors(better.adapt_priors(X_new).adapted_priors_)``.
+
     Parameters
     ----------
     X_new : array or data frame of shape (n, d)

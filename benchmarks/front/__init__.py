@@ -1,0 +1,1 @@
+"""Benchmarks of commands, reports and exports."""

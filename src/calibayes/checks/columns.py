@@ -1,0 +1,130 @@
+"""Columns of arrays and data frames as checks see them; cells of any kind are accepted, for the checks to report on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from scipy.sparse import csc_array
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values
+from calibayes.tables.table import missing_mask
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of some rows.
+
+    Attributes
+    ----------
+    name : str
+    values : (n,) array
+        Numbers, booleans, dates, durations or objects.
+    """
+
+    name: str
+    values: Array
+
+    @cached_property
+    def missing(self) -> Array:
+        """Which cells are missing, (n,) booleans."""
+        return missing_mask(self.values)
+
+    @cached_property
+    def numbers(self) -> Array | None:
+        """Numbers, dates and durations as (n,) floats, NaN where missing or infinite; None for levels and text."""
+        if self.values.dtype.kind in "mM":
+            return np.where(self.missing, np.nan, self.values.astype(np.int64).astype(np.float64))
+        if self.values.dtype.kind not in "fiu":
+            return None
+        numbers = self.values.astype(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are Python objects, such as strings."""
+        return self.values.dtype.kind in "OUS"
+
+    @cached_property
+    def codes(self) -> Array:
+        """Number of the distinct value of each cell, (n,), by first occurrence; -1 where missing."""
+        return self._factorized[0]
+
+    @property
+    def levels(self) -> Array:
+        """The distinct values, by first occurrence."""
+        return self._factorized[1]
+
+    @cached_property
+    def level_rows(self) -> Array:
+        """Rows of each distinct value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+
+    @cached_property
+    def known(self) -> int:
+        """Number of cells that are not missing."""
+        return int((~self.missing).sum())
+
+    @cached_property
+    def _factorized(self) -> tuple[Array, Array]:
+        try:
+            codes, levels = pd.factorize(self.values)
+        except TypeError:  # lists and other cells without a hash
+            texts = np.array([repr(value) for value in self.values], dtype=object)
+            codes, levels = pd.factorize(texts)
+        return np.where(self.missing, -1, codes), np.asarray(levels)
+
+
+def column_count(X: Any, rows: int) -> int:
+    """Number of columns. Raises ValueError unless X is a table of so many rows, TypeError if it holds no rows yet."""
+    refuse_lazy(X)
+    shape = _shape(X)
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(
+            f"X must be a data frame or an array of shape (n, d) with columns, got {type(X).__name__} of shape {shape}"
+        )
+    if shape[0] != rows:
+        raise ValueError(f"X has {shape[0]} rows and y has {rows} labels: give one label for each row")
+    return int(shape[1])
+
+
+def _shape(X: Any) -> tuple[int, ...]:
+    return tuple(X.shape) if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
+
+
+def read_columns(X: Any, rows: Array, columns: Array) -> tuple[Column, ...]:
+    """Some columns of some rows, by position."""
+    if is_frame(X):
+        return tuple(_frame_columns(nw.from_native(X, eager_only=True), rows, columns))
+    if is_sparse(X):
+        return tuple(_sparse_columns(csc_array(X), rows, columns))
+    array = np.asarray(object_array(X) if isinstance(X, list) else X)
+    table = read_array(array[np.ix_(rows, columns)], [f"x{j}" for j in columns])
+    return tuple(Column(name, table.column(place)) for place, name in enumerate(table.names))
+
+
+def _frame_columns(frame: Any, rows: Array, columns: Array) -> Iterator[Column]:
+    names = frame.columns
+    for j in columns.tolist():
+        series = frame[names[j]][rows.tolist()]
+        yield Column(str(names[j]), _cells(series))
+
+
+def _sparse_columns(matrix: Any, rows: Array, columns: Array) -> Iterator[Column]:
+    for j in columns.tolist():
+        yield Column(f"x{j}", matrix[:, [j]].toarray()[:, 0][rows])
+
+
+def _cells(series: Any) -> Array:
+    """A column of a data frame as an array; as objects if its cells are of types that no model accepts together."""
+    try:
+        return series_values(series)
+    except (TypeError, ValueError):
+        return np.asarray(series.to_numpy(), dtype=object)

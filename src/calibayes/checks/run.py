@@ -1,0 +1,87 @@
+"""Run the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.checks.check import NotChecked
+from calibayes.checks.findings import Finding, Findings
+from calibayes.checks.registry import CHECKS
+from calibayes.checks.subject import subject_of
+from calibayes.compare.cross_validation import FoldResult
+
+
+def run_checks(
+    X: Any,
+    y: Any,
+    model: Any = None,
+    results: Sequence[FoldResult] | None = None,
+    ignore: Iterable[str] = (),
+) -> Findings:
+    """Look for faults of a labeled table, of a fitted model and of a comparison.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n, d)
+    y : (n,) labels
+        Rows without a label are not looked at.
+    model : fitted classifier, optional
+        With a record of rows that it was not trained on (``held_out_``), as all classifiers of this package have.
+    results : list of `calibayes.compare.FoldResult`, optional
+        Results of `calibayes.compare.compare` on this table.
+    ignore : codes, optional
+        Checks that are not run, such as ``("CB004",)``.
+
+    Returns
+    -------
+    Findings
+
+    Raises
+    ------
+    ValueError
+        If X and y do not fit together, y has one class only, or ``ignore`` has an unknown code.
+    NotFittedError
+        If the model is not fitted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from calibayes.checks import run_checks
+    >>> table = pd.DataFrame({"patient": [f"p{i}" for i in range(40)], "age": [20 + i % 7 for i in range(40)]})
+    >>> findings = run_checks(table, ["well", "ill"] * 20)
+    >>> [(finding.code, finding.columns) for finding in findings.found]
+    [('CB004', ('patient',))]
+    """
+    silenced = known_codes(ignore)
+    if model is not None:
+        check_is_fitted(model)
+    subject = subject_of(X, y, model, results)
+    found: list[Finding] = []
+    passed: list[str] = []
+    skipped: dict[str, str] = {}
+    for check in CHECKS:
+        if check.code in silenced:
+            continue
+        try:
+            finding = check.finding(subject)
+        except NotChecked as why:
+            skipped[check.code] = str(why)
+            continue
+        if finding is None:
+            passed.append(check.code)
+        else:
+            found.append(finding)
+    return Findings(tuple(found), tuple(passed), skipped, silenced, subject.scope)
+
+
+def known_codes(ignore: Iterable[str]) -> tuple[str, ...]:
+    """The codes, each once and in the order of the checks. Raises ValueError if one is unknown."""
+    given = [ignore] if isinstance(ignore, str) else list(ignore)
+    codes = [check.code for check in CHECKS]
+    for code in given:
+        if code not in codes:
+            raise ValueError(f"ignore has the unknown code {code!r}: the codes are {codes[0]} to {codes[-1]}")
+    return tuple(code for code in codes if code in given)

@@ -1,0 +1,86 @@
+"""Methods of classifiers that other packages of calibayes implement, which are imported when a method is called.
+
+Exports and reports are built on estimators, so that estimators cannot import them as they are imported themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def report(self: Any, X: Any, y: Any, **options: Any) -> Any:
+    """A page about this model and labeled rows that it was not trained on; see `calibayes.report.report_on_model`.
+
+    Parameters
+    ----------
+    X, y
+        Rows that the model was not trained on, and their labels.
+    **options
+        Options of `calibayes.report.report_on_model`, such as ``costs``.
+
+    Returns
+    -------
+    calibayes.report.Report
+        It is shown in a notebook; ``report.save("report.html")`` writes one file.
+    """
+    from calibayes.report import report_on_model
+
+    return report_on_model(self, X, y, **options)
+
+
+def to_sql(self: Any, table: str | Sequence[str], dialect: str = "duckdb") -> str:
+    """One SELECT statement that computes `predict_proba` for the rows of a table in a database.
+
+    Parameters
+    ----------
+    table : str or sequence of str
+        Name of the table; a dot separates a schema from a table. Names that contain dots are given as a sequence, such as
+        ``("my.schema", "table")``.
+    dialect : str, default="duckdb"
+        One of the dialects of sqlglot, such as "duckdb", "postgres" or "bigquery".
+
+    Returns
+    -------
+    str
+        The statement. Its columns are ``p_<class>``, in the order of ``classes_``, its rows in the order of the table.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be written as SQL; docs/exports.md says which can.
+    ValueError
+        If there is no such dialect.
+    """
+    from calibayes.export.sql import to_sql as exported
+
+    return exported(self, table, dialect)
+
+
+def to_onnx(self: Any, missing: str = "") -> Any:
+    """The model as an ONNX graph that computes the label and `predict_proba` (docs/onnx.md).
+
+    Parameters
+    ----------
+    missing : str, default=""
+        The text that means a missing value in inputs of text; missing numbers are NaN.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its inputs are "X" (n, d), float64, for a model that was fitted to an array of numbers; otherwise one (n, 1) for
+        each column that the model reads, of float64 or strings. Its outputs are "label" (n,) and "probabilities" (n, k), in
+        the order of ``classes_``.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed.
+    TypeError
+        If the model cannot be written as ONNX; docs/exports.md says which can.
+    ValueError
+        If a level of a column is the text that means a missing value.
+    """
+    from calibayes.export.onnx import to_onnx as exported
+
+    return exported(self, missing)

@@ -1,0 +1,304 @@
+"""A small language of expressions in which a fitted model is written before it is exported.
+
+An expression is a number for each row of a table. It may be *missing*: NULL in a database, NaN in NumPy and ONNX. The
+rules are the same wherever it is computed:
+
+- arithmetic and functions of a missing number are missing;
+- a comparison with a missing number is false, and there is no "not", so that SQL's third truth value never matters;
+- `Filled` and `IsMissing` are the only ways to tell that a number is missing.
+
+All numbers are float64. Nodes are immutable and compared by identity. An expression that is used more than once is
+wrapped in `Once`: it is computed once for each row, wherever it occurs. Renderers (`calibayes.export.evaluate` for NumPy,
+`calibayes.export.sql`) handle every node type below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+FunctionName: TypeAlias = Literal["exp", "log", "sqrt", "floor"]
+Operator: TypeAlias = Literal["-", "*", "/"]
+Comparison: TypeAlias = Literal["<", "<=", "="]
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A number for each row, possibly missing. The operators + - * / build larger expressions."""
+
+    def __add__(self, other: Operand) -> Expression:
+        return Sum((self, as_expression(other)))
+
+    def __sub__(self, other: Operand) -> Expression:
+        return Arithmetic("-", self, as_expression(other))
+
+    def __mul__(self, other: Operand) -> Expression:
+        return Arithmetic("*", self, as_expression(other))
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return Arithmetic("/", self, as_expression(other))
+
+    def __lt__(self, other: Operand) -> Condition:
+        return Compared("<", self, as_expression(other))
+
+    def __le__(self, other: Operand) -> Condition:
+        return Compared("<=", self, as_expression(other))
+
+
+Operand: TypeAlias = Expression | float
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """True or false for each row."""
+
+
+# -- columns of the table ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColumn(Expression):
+    """A column of numbers: missing where the cell is NULL or NaN, or its absolute value exceeds 1e100."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class BooleanColumn(Expression):
+    """A column of booleans: 1 for true, 0 for false, missing for NULL."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class TimeColumn(Expression):
+    """A column of dates or timestamps: microseconds since 1970-01-01 00:00, missing for NULL.
+
+    With ``zone`` they are those of a clock in this time zone, for a column of timestamps with a time zone; otherwise such
+    a column is counted in UTC.
+    """
+
+    name: str
+    zone: str | None = None
+    has_zone: bool = False
+    """Whether the column's type has a time zone."""
+
+
+@dataclass(frozen=True, eq=False)
+class DurationColumn(Expression):
+    """A column of durations (intervals): microseconds, missing for NULL."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column of text. It is no number: `TextCode` and `IsMissing` read it."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class TextCode(Expression):
+    """The position of a text among distinct ones; ``other`` for any other text (None: missing), missing for NULL."""
+
+    column: TextColumn
+    levels: tuple[str, ...]
+    other: float | None = None
+
+
+# -- numbers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Expression):
+    """The same finite number in each row, or NaN: missing in each row."""
+
+    value: float
+
+    @property
+    def is_missing(self) -> bool:
+        return math.isnan(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Once(Expression):
+    """The value of an expression that is used more than once and computed once."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Expression):
+    """The sum of at least one term, in any order."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Greatest(Expression):
+    """The greatest of at least one term; no term may be missing."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic(Expression):
+    """left - right, left * right or left / right; a divisor is never 0."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Expression):
+    """e**value (0 below -700), the natural logarithm or the square root of a positive number, or the floor."""
+
+    name: FunctionName
+    value: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Filled(Expression):
+    """A number, or a default where it is missing."""
+
+    value: Expression
+    default: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Where(Expression):
+    """One number where a condition is true, else another."""
+
+    condition: Condition
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Bin(Expression):
+    """The number of ascending edges that are not above a number; missing if it is missing."""
+
+    value: Expression
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCode(Expression):
+    """The position of a number among ascending ones; ``other`` for any other number (None: missing)."""
+
+    value: Expression
+    levels: tuple[float, ...]
+    other: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Expression):
+    """The entry of a table at a code, a whole number from 0 to the size of the table minus 1; missing if it is missing."""
+
+    table: tuple[float, ...]
+    code: Expression
+
+
+# -- conditions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Compared(Condition):
+    """left < right, left <= right or left = right; false if one is missing."""
+
+    operator: Comparison
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class IsMissing(Condition):
+    """Whether a number or a text is missing."""
+
+    value: Expression | TextColumn
+
+
+@dataclass(frozen=True, eq=False)
+class IsBeyond(Condition):
+    """Whether the absolute value of a cell exceeds 1e100 or is infinite; `NumberColumn` is missing there."""
+
+    column: NumberColumn
+
+
+@dataclass(frozen=True, eq=False)
+class AllOf(Condition):
+    """Whether all of at least one condition are true."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Condition):
+    """Whether any of at least one condition is true."""
+
+    conditions: tuple[Condition, ...]
+
+
+Node: TypeAlias = Expression | Condition | TextColumn
+READ_FROM_TABLE = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextCode, IsBeyond)
+"""Nodes that read a cell of the table, beside `IsMissing` of a text."""
+
+LARGEST_NUMBER = 1e100
+"""Larger absolute values are refused by `predict_proba`; see `calibayes.tables.table.LARGEST`."""
+LEAST_EXPONENT = -700.0
+"""exp is 0 below: some databases raise an error where the result would underflow."""
+MISSING = Constant(math.nan)
+
+
+# -- what is often built -------------------------------------------------------------------------------------------
+
+
+def as_expression(operand: Operand) -> Expression:
+    """A number as a constant; an expression as it is."""
+    return operand if isinstance(operand, Expression) else Constant(float(operand))
+
+
+def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
+    """The sum of terms and a constant."""
+    if not terms:
+        return Constant(constant)
+    if constant == 0.0:
+        return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+    return Sum((Constant(constant), *terms))
+
+
+def stored(conditions: Sequence[Condition]) -> Condition:
+    """Whether any of at least one condition is true, computed once."""
+    return Constant(0.5) < Once(Where(AnyOf(tuple(conditions)), Constant(1.0), Constant(0.0)))
+
+
+def log_sum_exp(terms: Sequence[Expression]) -> Expression:
+    """log of the sum of e**term, the greatest term subtracted first; terms must be cheap, such as `Once`."""
+    if len(terms) == 1:
+        return terms[0]
+    top = Once(Greatest(tuple(terms)))
+    return top + Function("log", Sum(tuple(Function("exp", term - top) for term in terms)))
+
+
+def softmax(scores: Sequence[Expression], refused: Sequence[Condition] = ()) -> tuple[Expression, ...]:
+    """e**score divided by the sum over all scores; missing where one of the conditions is true."""
+    named = [Once(score) for score in scores]
+    greatest: Expression = Greatest(tuple(named))
+    top = Once(Where(AnyOf(tuple(refused)), MISSING, greatest) if refused else greatest)
+    parts = [Once(Function("exp", score - top)) for score in named]
+    whole = Once(total(parts))
+    return tuple(part / whole for part in parts)
+
+
+@dataclass(frozen=True)
+class ModelExpressions:
+    """The probabilities of a fitted classifier."""
+
+    classes: tuple[str, ...]
+    """Classes as text, in the order of ``classes_``."""
+    probabilities: tuple[Expression, ...]
+    """p(class | x) of each class; missing in rows that `predict_proba` refuses with an error."""

@@ -1,0 +1,143 @@
+"""The inputs of a graph: one matrix of numbers, or one input for each column.
+
+Inside of the graph a column of the table is a row of a matrix: rows of a matrix lie in one piece, so that they are selected and
+put below each other many times faster than columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import Any
+
+import numpy as np
+
+from calibayes.export import expressions as ex
+from calibayes.export.onnx.graph import ML, Graph
+
+MATRIX = "X"
+"""The name of the input of a model that was fitted to an array of numbers."""
+CALENDAR_ZONE = (
+    "months, weekdays or hours of column {name!r} are those of a clock in the time zone {zone}, which ONNX cannot compute: "
+    "train on a column without a time zone"
+)
+
+
+@dataclass
+class Inputs:
+    """The columns that a graph reads, each a tensor (n, 1) of float64 or of strings.
+
+    Attributes
+    ----------
+    graph : Graph
+    matrix : sequence of str or None
+        Names of the columns of one matrix; None for one input for each column.
+    marker : str
+        The text that means a missing value.
+    names : sequence of str
+        The columns that the graph will read.
+    kinds : dict
+        Name of a column -> "number" or "text", in the order of first use.
+    """
+
+    graph: Graph
+    matrix: Sequence[str] | None
+    marker: str
+    names: Sequence[str]
+    kinds: dict[str, str] = field(default_factory=dict)
+    turned: dict[str, str] = field(default_factory=dict)
+    """Inputs as rows."""
+
+    def values(self) -> list[Any]:
+        """Descriptions of the inputs."""
+        helper, types = self.graph.onnx.helper, self.graph.onnx.TensorProto
+        if self.matrix is not None:
+            return [helper.make_tensor_value_info(MATRIX, types.DOUBLE, ["n", len(self.matrix)])]
+        element = {"number": types.DOUBLE, "text": types.STRING}
+        return [
+            helper.make_tensor_value_info(name, element[kind], ["n", 1]) for name, kind in self.kinds.items()
+        ]
+
+    def any(self) -> str:
+        """An input, for the number of rows."""
+        return MATRIX if self.matrix is not None else self.names[0]
+
+    def numbers(self, names: Sequence[str]) -> str:
+        """Columns of numbers as rows, (number of names, n)."""
+        if self.matrix is not None:
+            places = [self.matrix.index(name) for name in names]
+            if MATRIX not in self.turned:
+                self.turned[MATRIX] = self.graph.add("Transpose", MATRIX, perm=[1, 0])
+            if places == list(range(len(self.matrix))):
+                return self.turned[MATRIX]
+            return self.graph.add(
+                "Gather", self.turned[MATRIX], self.graph.constant(np.array(places)), axis=0
+            )
+        rows = [self._number(name) for name in names]
+        return rows[0] if len(rows) == 1 else self.graph.add("Concat", *rows, axis=0)
+
+    def _number(self, name: str) -> str:
+        self._use(name, "number")
+        if name not in self.turned:
+            self.turned[name] = self._as_row(name)
+        return self.turned[name]
+
+    def _as_row(self, column: str) -> str:
+        return self.graph.add("Reshape", column, self.graph.constant(np.array([1, -1])))
+
+    def text_codes(self, node: ex.TextCode) -> str:
+        """Positions of texts among levels, (1, n): NaN for the marker, and for unknown texts unless they have a code."""
+        if self.marker in node.levels:
+            raise ValueError(
+                f"column {node.column.name!r} has the level {self.marker!r}, which is the marker of missing texts: give "
+                "another one, to_onnx(missing=...)"
+            )
+        other = np.nan if node.other is None else node.other
+        codes = [*map(float, range(len(node.levels))), np.nan]
+        return self._look_up(node.column.name, [*node.levels, self.marker], codes, other)
+
+    def is_missing_text(self, column: ex.TextColumn) -> str:
+        """Whether the cell is the marker, (1, n) booleans."""
+        found = self._look_up(column.name, [self.marker], [1.0], 0.0)
+        return self.graph.add("Cast", found, to=self.graph.onnx.TensorProto.BOOL)
+
+    def _look_up(self, name: str, keys: Sequence[str], values: Sequence[float], default: float) -> str:
+        self._use(name, "text")
+        return self._as_row(look_up(self.graph, name, np.array(keys, dtype=object), values, default))
+
+    def _use(self, name: str, kind: str) -> None:
+        if self.kinds.setdefault(name, kind) != kind:
+            raise TypeError(f"column {name!r} is read both as text and as numbers")
+
+
+def look_up(graph: Graph, tensor: str, keys: Any, values: Sequence[float], default: float) -> str:
+    """The value of each key in a tensor, of any other content the default."""
+    tensors = {
+        "keys_tensor": np.asarray(keys),
+        "values_tensor": np.asarray(values, dtype=np.float64),
+        "default_tensor": np.array([default], dtype=np.float64),
+    }
+    made = {name: graph.onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()}
+    return graph.add("LabelEncoder", tensor, domain=ML, **made)
+
+
+class UsedColumns:
+    """The columns that nodes read, by name: whether all of them are plain numbers."""
+
+    def __init__(self) -> None:
+        self.are_numbers = True
+        self.names: dict[str, None] = {}
+
+    @singledispatchmethod
+    def add(self, node: Any) -> None:
+        """Note the column that a node reads, if it is one."""
+
+    @add.register
+    def _(self, node: ex.NumberColumn) -> None:
+        self.names[node.name] = None
+
+    @add.register(ex.BooleanColumn | ex.TimeColumn | ex.DurationColumn | ex.TextColumn)
+    def _(self, node: Any) -> None:
+        self.names[node.name] = None
+        self.are_numbers = False

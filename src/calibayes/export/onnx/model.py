@@ -1,0 +1,102 @@
+"""`to_onnx`: the label and the probabilities of a fitted classifier as an ONNX model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.decision import checked_costs
+from calibayes.export.expressions import ModelExpressions
+from calibayes.export.model import model_expressions
+from calibayes.export.onnx.graph import MISSING_MARKER, Graph, onnx_module
+from calibayes.export.onnx.inputs import MATRIX, Inputs, UsedColumns
+from calibayes.export.onnx.nodes import RENDERERS
+from calibayes.export.onnx.rendering import Rendering
+from calibayes.export.traversal import parts_of
+
+LABEL, PROBABILITIES = "label", "probabilities"
+"""The names of the outputs; with underscores added if a column has such a name."""
+
+
+def to_onnx(model: Any, missing: str = "") -> Any:
+    """The label and the probabilities of a fitted classifier as an ONNX model: the method `to_onnx` of classifiers.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.export.onnx import to_onnx
+    >>> exported = to_onnx(GaussianNB().fit([[1.0, 0.0], [2.0, 1.0], [5.0, 0.0], [7.0, 2.0]], ["a", "a", "b", "b"]))
+    >>> [value.name for value in (*exported.graph.input, *exported.graph.output)]
+    ['X', 'label', 'probabilities']
+    """
+    onnx_module()
+    expressions = model_expressions(model)
+    columns = _used(expressions)
+    if not columns.names:
+        raise TypeError(f"{type(model).__name__} cannot be exported: it reads no column")
+    matrix = _matrix_names(model, columns)
+    graph = Graph([MATRIX] if matrix is not None else list(columns.names))
+    outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
+    inputs = Inputs(graph, matrix, missing, list(columns.names))
+    try:
+        rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
+    except TypeError as error:
+        raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
+    graph.add("Identity", rendered, output=outputs[1])
+    classes = np.asarray(model.classes_)
+    _label(graph, outputs[1], classes, getattr(model, "costs", None), outputs[0])
+    notes = {"classes": json.dumps(list(expressions.classes)), MISSING_MARKER: missing}
+    return graph.model(type(model).__name__, inputs.values(), _outputs(graph, outputs, classes), notes)
+
+
+def _used(expressions: ModelExpressions) -> UsedColumns:
+    """The columns that a model reads."""
+    used, seen = UsedColumns(), set()
+    pending: list[Any] = list(expressions.probabilities)
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            used.add(node)
+            pending.extend(parts_of(node))
+    return used
+
+
+def _matrix_names(model: Any, columns: UsedColumns) -> Sequence[str] | None:
+    """The names of the columns of an array of numbers that the model was fitted to; None if there was another table."""
+    fitted = getattr(model, "estimator_", model)  # the estimator that another one has chosen
+    names: Sequence[str] = fitted.conversion_.names
+    is_array = not hasattr(fitted, "feature_names_in_")
+    return names if is_array and columns.are_numbers else None
+
+
+def _label(graph: Graph, probabilities: str, classes: Array, costs: Any, output: str) -> None:
+    """The most probable class, or with costs the one of lowest expected cost."""
+    if costs is None:
+        chosen = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
+    else:
+        matrix = np.asarray(checked_costs(costs, len(classes)), dtype=np.float64)
+        expected = graph.add("MatMul", probabilities, graph.constant(matrix))
+        chosen = graph.add("ArgMin", expected, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(_portable(classes)), chosen, output=output)
+
+
+def _portable(classes: Array) -> Array:
+    """Classes as integers, float64, booleans or strings."""
+    kinds = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+    if classes.dtype.kind in kinds:
+        return classes.astype(kinds[classes.dtype.kind])
+    return np.array([str(label) for label in classes.tolist()], dtype=object)
+
+
+def _outputs(graph: Graph, names: Sequence[str], classes: Array) -> list[Any]:
+    helper, types = graph.onnx.helper, graph.onnx.TensorProto
+    kinds = {"i": types.INT64, "f": types.DOUBLE, "b": types.BOOL, "O": types.STRING}
+    return [
+        helper.make_tensor_value_info(names[0], kinds[_portable(classes).dtype.kind], ["n"]),
+        helper.make_tensor_value_info(names[1], types.DOUBLE, ["n", len(classes)]),
+    ]

@@ -1,0 +1,182 @@
+"""Mean cost of decisions between two classes as a function of the threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.decision import checked_costs
+from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.scores import ScoredRows, rows_of_estimator, rows_of_predictions
+
+ERRORS = ((0.0, 1.0), (1.0, 0.0))
+"""Costs of an error: the mean cost is the error rate."""
+
+
+class CostDisplay(Display):
+    """Mean cost by decision threshold: a row is decided positive if its probability is at least the threshold.
+
+    Make it with `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    thresholds : (m,) array
+        Ascending; the last is infinite: no row is decided positive.
+    cost : (m,) array
+        Mean cost of a row at each threshold.
+    bayes_threshold : float
+        The threshold of least cost if the probabilities hold.
+    pos_label : label
+    name : str, optional
+
+    Attributes
+    ----------
+    best_threshold, least_cost : float
+        The threshold of least mean cost on these rows, and that cost. It is chosen on the rows, so that the cost of new rows is
+        slightly higher.
+    line_, best_, bayes_ : matplotlib artists
+        The curve, the point of least cost and the line at the Bayes threshold.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> from calibayes.plots import CostDisplay
+    >>> display = CostDisplay.from_predictions(
+    ...     ["no", "no", "yes", "yes"], [0.1, 0.4, 0.3, 0.9], costs=[[0, 1], [5, 0]]
+    ... )
+    >>> display.best_threshold, display.least_cost, round(display.bayes_threshold, 3)
+    (0.3, 0.25, 0.167)
+    """
+
+    def __init__(
+        self,
+        thresholds: Array,
+        cost: Array,
+        *,
+        bayes_threshold: float,
+        pos_label: Any,
+        name: str | None = None,
+    ) -> None:
+        self.thresholds, self.cost, self.bayes_threshold = thresholds, cost, bayes_threshold
+        self.pos_label, self.name = pos_label, name
+
+    @property
+    def best_threshold(self) -> float:
+        """The threshold of least mean cost."""
+        return float(self.thresholds[np.argmin(self.cost)])
+
+    @property
+    def least_cost(self) -> float:
+        """The least mean cost."""
+        return float(self.cost.min())
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        costs: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> CostDisplay:
+        """Draw the mean cost of a classifier of two classes on labeled rows that it was not trained on.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with `predict_proba`
+        X, y : rows and labels, optional
+            Without them, the held-out rows of a classifier of this package (``held_out_``).
+        costs : (2, 2) array, optional
+            ``costs[i, j]`` is the cost of deciding class j when i is true; by default those of the estimator, else 1 for an error.
+        sample_weight : (n,) array, optional
+        pos_label : label, optional
+            The class that is decided above the threshold; by default the second one.
+        name, ax, **kwargs
+            As in `ReliabilityDisplay.from_estimator`.
+
+        Returns
+        -------
+        CostDisplay
+        """
+        rows = rows_of_estimator(estimator, X, y, sample_weight)
+        own = getattr(estimator, "costs", None)
+        label = type(estimator).__name__ if name is None else name
+        return cls._of(rows, own if costs is None else costs, pos_label, label).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        costs: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> CostDisplay:
+        """Draw the mean cost of given probabilities, (n, 2), or (n,) for the second class; see `from_estimator`."""
+        rows = rows_of_predictions(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        return cls._of(rows, costs, pos_label, name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def _of(cls, rows: ScoredRows, costs: Any, pos_label: Any, name: str | None) -> CostDisplay:
+        if len(rows.classes) != 2:
+            raise ValueError(f"a threshold needs two classes, got {len(rows.classes)}: {list(rows.classes)}")
+        positive = rows.position(pos_label)
+        order = [1 - positive, positive]
+        matrix = checked_costs(ERRORS if costs is None else costs, 2)[np.ix_(order, order)]
+        thresholds, cost = _mean_costs(rows, positive, matrix)
+        false_alarm, miss = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
+        total = false_alarm + miss
+        bayes = float(false_alarm / total) if total > 0 else 0.5
+        return cls(thresholds, cost, bayes_threshold=bayes, pos_label=rows.classes[positive], name=name)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> CostDisplay:
+        """Draw on these axes, or on those of a new figure. Returns the display."""
+        axes, name = self.draw_on(ax, 4.5), self.name if name is None else name
+        best, x = min(self.best_threshold, 1.0), np.minimum(self.thresholds, 1.0)
+        found = f"least cost {self.least_cost:.3g} at {best:.3g}"
+        options = {"color": MAIN, "label": literal(found if name is None else f"{name}: {found}")}
+        (self.line_,) = axes.step(
+            np.append(0.0, x), np.append(self.cost[0], self.cost), where="pre", **{**options, **kwargs}
+        )
+        (self.best_,) = axes.plot([best], [self.least_cost], marker="o", color=self.line_.get_color())
+        self.bayes_ = axes.axvline(
+            self.bayes_threshold,
+            color=QUIET,
+            linestyle="--",
+            linewidth=1,
+            label=f"best if the probabilities hold ({self.bayes_threshold:.3g})",
+        )
+        axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel(literal(f"threshold of the probability of class {self.pos_label}"))
+        axes.set_ylabel("mean cost of a row")
+        axes.legend(frameon=False)
+        return self
+
+
+def _mean_costs(rows: ScoredRows, positive: int, costs: Array) -> tuple[Array, Array]:
+    """Thresholds, (m,), and mean costs, (m,), of deciding the class at position ``positive`` from each on."""
+    said, is_positive = rows.probabilities[:, positive], rows.codes == positive
+    values, places = np.unique(said, return_inverse=True)
+    weight = rows.weight / rows.weight.sum()
+    by_value = [
+        np.bincount(places.reshape(-1), weight * (is_positive == true), minlength=len(values))
+        for true in (False, True)
+    ]
+    cost = np.zeros(len(values) + 1)
+    for true, share in enumerate(by_value):
+        below = np.append(0.0, np.cumsum(share))
+        cost += costs[true, 0] * below + costs[true, 1] * (share.sum() - below)
+    return np.append(values, np.inf), cost

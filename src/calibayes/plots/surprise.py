@@ -1,0 +1,104 @@
+"""How surprising rows are: the distribution of their p-values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibayes.estimators.interface.trust.surprise import Surprise
+from calibayes.plots.display import MAIN, QUIET, Display, literal
+
+SURPRISING = 0.01
+BINS = 20
+
+
+class SurpriseDisplay(Display):
+    """Histogram of the p-values of rows under p(x); those of rows like the training rows are uniform.
+
+    Make it with `from_estimator` or `from_surprise`.
+
+    Parameters
+    ----------
+    surprise : calibayes.trust.Surprise
+    name : str, optional
+
+    Attributes
+    ----------
+    counts : (20,) integers
+        Rows by p-value.
+    bars_, expected_ : matplotlib artists
+        The histogram, and what is expected of rows like the training rows.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load
+    >>> from calibayes.plots import SurpriseDisplay
+    >>> from sklearn.model_selection import train_test_split
+    >>> X, X_new, y, y_new = train_test_split(*load("penguins", return_X_y=True), random_state=0, test_size=0.5)
+    >>> model = NaiveBayes(rule="ml").fit(X, y)
+    >>> display = SurpriseDisplay.from_estimator(model, X_new)
+    >>> int(display.counts.sum())
+    172
+    """
+
+    def __init__(self, surprise: Surprise, *, name: str | None = None) -> None:
+        self.surprise, self.name = surprise, name
+        self.counts = np.histogram(surprise.p_value, bins=BINS, range=(0.0, 1.0))[0]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, name: str | None = None, ax: Any = None, **kwargs: Any
+    ) -> SurpriseDisplay:
+        """Draw the p-values of rows by the method `surprise` of a generative classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package with a density
+        X : rows that it was not trained on
+        name : str, optional
+            For the legend; by default the name of the class of the estimator.
+        ax : matplotlib axes, optional
+        **kwargs
+            For the bars, as in ``matplotlib.axes.Axes.bar``.
+
+        Returns
+        -------
+        SurpriseDisplay
+        """
+        label = type(estimator).__name__ if name is None else name
+        return cls.from_surprise(estimator.surprise(X), name=label, ax=ax, **kwargs)
+
+    @classmethod
+    def from_surprise(
+        cls, surprise: Surprise, *, name: str | None = None, ax: Any = None, **kwargs: Any
+    ) -> SurpriseDisplay:
+        """Draw the result of `surprise`."""
+        return cls(surprise, name=name).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> SurpriseDisplay:
+        """Draw on these axes, or on those of a new figure. Returns the display."""
+        axes, name = self.draw_on(ax, 4.0), self.name if name is None else name
+        n, width = len(self.surprise.p_value), 1 / BINS
+        options = {"color": MAIN, "width": width, "align": "edge", "edgecolor": "white"}
+        label = literal("rows" if name is None else name)
+        self.bars_ = axes.bar(np.arange(BINS) * width, self.counts, **{**options, "label": label, **kwargs})
+        self.expected_ = axes.axhline(
+            n * width,
+            color=QUIET,
+            linestyle="--",
+            linewidth=1,
+            label="expected of rows like the training rows",
+        )
+        few = int((self.surprise.p_value <= SURPRISING).sum())
+        axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(0.0, 1.3 * max(float(self.counts.max()), n * width))  # room for the legend
+        axes.set_xlabel("p-value of the row under p(x)")
+        axes.set_ylabel("rows")
+        axes.set_title(
+            f"{few} of {n} rows have p of {SURPRISING:g} or less ({n * SURPRISING:.1f} expected)", loc="left"
+        )
+        axes.legend(frameon=False, loc="upper right")
+        return self

@@ -1,0 +1,1 @@
+"""What a report says, as plain values: gathered here, shown by `calibayes.report.sections`."""

@@ -1,0 +1,108 @@
+"""Gather the facts of a report, stage by stage; what cannot be shown is noted with its reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from calibayes.checks.run import known_codes
+from calibayes.core.protocols import Array
+from calibayes.decision import checked_costs
+from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.report.facts.labels import label_facts
+from calibayes.report.facts.python import NotExpressible, code_of
+from calibayes.report.facts.quality import quality_facts
+from calibayes.report.facts.reasons import reason_facts, why_not_explained
+from calibayes.report.facts.rows import LabeledRows
+from calibayes.report.facts.values import Skipped
+
+Progress = Callable[[str, float], None]
+
+STAGES = {
+    "reading the table": 0.02,
+    "comparing models": 0.6,
+    "training the best model on all rows": 0.8,
+    "predicting held-out rows": 0.84,
+    "explaining decisions": 0.88,
+    "looking for wrong labels": 0.89,
+    "following the rules": 0.92,
+    "looking for surprising rows": 0.96,
+    "checking": 0.99,
+    "writing the page": 1.0,
+}
+"""Stage -> share of the work that is done at its end, about."""
+
+
+class Stages:
+    """Reports progress and measures the time of the stages; collects what was skipped."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self.seconds: dict[str, float] = {}
+        self.skipped: list[Skipped] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Report the beginning of a stage and measure its time."""
+        self.report(name, 0.0)
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - begin
+
+    def report(self, name: str, share: float, words: str | None = None) -> None:
+        """Report how much of a stage is done."""
+        if self._progress is None:
+            return
+        ends = [0.0, *STAGES.values()]
+        place = list(STAGES).index(name)
+        self._progress(words or name, ends[place] + share * (ends[place + 1] - ends[place]))
+
+    def skip(self, what: str, why: str) -> None:
+        """Note what the report does not show."""
+        self.skipped.append(Skipped(what, why))
+
+
+def refuse_early(ignore: Sequence[str], costs: Array | None, k: int) -> None:
+    """Raises ValueError for unknown checks and for costs of another number of classes, before any long work."""
+    known_codes(ignore)
+    if costs is not None:
+        checked_costs(costs, k)
+
+
+def predicted_facts(
+    model: Any,
+    rows: LabeledRows,
+    record: HeldOut | None,
+    costs: Array | None,
+    stages: Stages,
+) -> dict[str, Any]:
+    """Quality, reasons and suspicious labels, from the record of held-out rows."""
+    if record is None:
+        why = f"{type(model).__name__} has no probabilities (no method predict_proba)"
+        for what in ("Quality on held-out rows", "Reasons", "Labels that look wrong"):
+            stages.skip(what, why)
+        return {}
+    with stages.stage("predicting held-out rows"):
+        made: dict[str, Any] = {"quality": quality_facts(record, model.classes_, costs)}
+    refused = why_not_explained(model, rows)
+    with stages.stage("explaining decisions"):
+        if refused:
+            stages.skip("Reasons", refused)
+        else:
+            made["reasons"] = reason_facts(model, rows, record, model.classes_)
+    with stages.stage("looking for wrong labels"):
+        made["labels"] = label_facts(model, rows, record, model.classes_, has_reasons=refused is None)
+    return made
+
+
+def python_facts(model: Any, source: str | None, changes: Mapping[str, Any], stages: Stages) -> str | None:
+    """The code that makes the model, if all its parameters can be written."""
+    try:
+        return code_of(model, source, changes)
+    except NotExpressible as refused:
+        stages.skip("The Python that makes the model", str(refused))
+        return None

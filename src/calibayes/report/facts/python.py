@@ -1,0 +1,182 @@
+"""The Python code that makes an estimator: constructor calls with the parameters that differ from their defaults."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from itertools import takewhile
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+PUBLIC = (
+    "calibayes",
+    *(f"calibayes.{name}" for name in ("families", "rules", "encoders", "learn", "engines")),
+)
+"""Modules whose public names are imported in the code."""
+LARGEST_ARRAY = 1000
+"""Most elements of an array that is written out."""
+LINE = 100
+"""Longest line."""
+
+
+class NotExpressible(ValueError):
+    """A parameter has no short Python expression."""
+
+
+def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any] | None = None) -> str:
+    """Code that makes an estimator and fits it to X and y.
+
+    Parameters
+    ----------
+    estimator : estimator
+    source : str, optional
+        Code that makes X and y; by default a comment says what they are.
+    changes : mapping, optional
+        Parameters that are written whatever their default, such as the seed.
+
+    Raises
+    ------
+    NotExpressible
+        If a parameter is neither a number, a text, a list, a mapping, an array nor an object of public classes.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> print(code_of(NaiveBayes(rule="ml")))
+    from calibayes import NaiveBayes
+    <BLANKLINE>
+    # X: a data frame with the columns of this report, y: the labels of its rows
+    model = NaiveBayes(rule="ml")
+    model.fit(X, y)
+    """
+    writer = Writer()
+    made = writer.expression(estimator, 0, changes or {})
+    imports = [
+        f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())
+    ]
+    arrays = ["import numpy as np", ""] if writer.uses_numpy else []
+    given = (
+        source.strip()
+        if source
+        else "# X: a data frame with the columns of this report, y: the labels of its rows"
+    )
+    return "\n".join([*arrays, *imports, "", given, f"model = {made}", "model.fit(X, y)"])
+
+
+class Writer:
+    """Writes expressions and notes what they import."""
+
+    def __init__(self) -> None:
+        self.imports: dict[str, set[str]] = {}
+        self.uses_numpy = False
+
+    def expression(self, value: Any, depth: int, changes: Mapping[str, Any] | None = None) -> str:
+        """A value as Python."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not np.isfinite(value):
+            return f'float("{value}")'
+        if isinstance(value, str):
+            return _quoted(value)
+        if value is None or isinstance(value, bool | int | float | bytes):
+            return repr(value)
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, list | tuple | Mapping):
+            return self._container(value, depth)
+        if isinstance(value, FunctionType | type):
+            return self._imported(value)
+        return self._call(value, depth, changes or {})
+
+    def _array(self, value: Any) -> str:
+        if value.size > LARGEST_ARRAY:
+            raise NotExpressible(f"an array of {value.size} numbers is too long to be written out")
+        self.uses_numpy = True
+        return f"np.array({value.tolist()!r})"
+
+    def _container(self, value: Any, depth: int) -> str:
+        inner = depth + 1
+        if isinstance(value, Mapping):
+            parts = [
+                f"{self.expression(key, inner)}: {self.expression(part, inner)}"
+                for key, part in value.items()
+            ]
+            return _wrapped("{", parts, "}", depth)
+        parts = [self.expression(part, inner) for part in value]
+        if isinstance(value, list):
+            return _wrapped("[", parts, "]", depth)
+        return _wrapped("(", [*parts[:-1], f"{parts[-1]},"] if len(parts) == 1 else parts, ")", depth)
+
+    def _imported(self, value: Any) -> str:
+        """A public function or class, by its name."""
+        name = value.__name__
+        for module in (*PUBLIC, *_public_parents(value.__module__)):
+            if getattr(import_module(module), name, None) is value:
+                self.imports.setdefault(module, set()).add(name)
+                return str(name)
+        raise NotExpressible(f"{name} cannot be imported by its name")
+
+    def _call(self, value: Any, depth: int, changes: Mapping[str, Any]) -> str:
+        """The constructor of an object with the parameters that differ from their defaults."""
+        name = self._imported(type(value))
+        parameters = {**_changed(value), **changes}
+        parts = [f"{key}={self.expression(part, depth + 1)}" for key, part in parameters.items()]
+        return _wrapped(f"{name}(", parts, ")", depth)
+
+
+def _quoted(text: str) -> str:
+    """A text as Python, in double quotes where that needs no backslash."""
+    plain = repr(text)
+    return f'"{plain[1:-1]}"' if '"' not in text and "\\" not in plain else plain
+
+
+def _changed(value: Any) -> dict[str, Any]:
+    """Parameters of an object that differ from their defaults. Raises NotExpressible for an object without parameters."""
+    if isinstance(value, BaseEstimator):
+        given = BaseEstimator.get_params(value, deep=False)
+        defaults = {name: each.default for name, each in inspect.signature(type(value)).parameters.items()}
+    elif is_dataclass(value):
+        given = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        defaults = {each.name: _default(each) for each in fields(value)}
+    elif not inspect.signature(type(value)).parameters and not getattr(value, "__dict__", None):
+        return {}
+    else:
+        raise NotExpressible(f"the parameters of {type(value).__name__} cannot be written")
+    return {name: part for name, part in given.items() if not _is_same(part, defaults.get(name, MISSING))}
+
+
+def _default(each: Any) -> Any:
+    return each.default_factory() if each.default_factory is not MISSING else each.default
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether a parameter has its default: the same object, equal, or written the same way."""
+    if first is second:
+        return True
+    return type(first) is type(second) and repr(first) == repr(second)
+
+
+def _public_parents(module: str) -> list[str]:
+    """The modules in which a name of another package may be public: those before the first private one, inner ones first."""
+    public = list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
+    return [".".join(public[: len(public) - cut]) for cut in range(len(public))]
+
+
+def _wrapped(start: str, parts: list[str], end: str, depth: int) -> str:
+    """Parts on one line, or one a line if they are long."""
+    line = f"{start}{', '.join(parts)}{end}"
+    if len(line) + 4 * depth <= LINE and "\n" not in line:
+        return line
+    indent = "    " * (depth + 1)
+    return "\n".join(
+        [
+            start,
+            *(f"{indent}{part}," if not part.endswith(",") else f"{indent}{part}" for part in parts),
+            "    " * depth + end,
+        ]
+    )

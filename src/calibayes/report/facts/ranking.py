@@ -1,0 +1,170 @@
+"""Models and rules ranked by their errors on held-out folds, with the uncertainty that folds leave."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from calibayes.compare import BASELINES, MODELS, FoldResult, model_rule_pairs, rank_results, stratified_folds
+from calibayes.compare.baselines import NO_RULE
+from calibayes.compare.cross_validation import run_fold
+from calibayes.core.protocols import Array
+from calibayes.datasets import Dataset
+from calibayes.estimators.interface.splits import stratified_subset
+from calibayes.ranks import rank_summary
+from calibayes.report.facts.rows import LabeledRows
+from calibayes.report.facts.values import Interval, MethodFacts, RankFacts, RankingFacts, Skipped
+from calibayes.report.page.wording import count, counts
+
+RULES = ("ml", "rc")
+MOST_ROWS = 5000
+"""Rows that models are compared on, by default."""
+CELLS = 2_000_000
+"""Most cells that models are compared on."""
+FEWEST_ROWS = 400
+MANY_COLUMNS = 150
+"""Columns beyond which models that take quadratic time in their number are not compared unless they are named."""
+QUADRATIC = ("TreeAugmentedNB", "LDA", "QDA", "Mixture")
+
+Progress = Callable[[str, float], None]
+
+
+def compared_rows(rows: LabeledRows, most: int | None, seed: int) -> LabeledRows:
+    """At most so many rows, and few enough of a wide table, drawn class by class."""
+    d = rows.frame.shape[1]
+    limit = min(MOST_ROWS if most is None else most, max(CELLS // d, FEWEST_ROWS))
+    codes = np.unique(rows.labels.astype(str), return_inverse=True)[1]
+    chosen = stratified_subset(codes, limit, seed)
+    return rows if len(chosen) == len(rows) else rows.only(chosen)
+
+
+def chosen_pairs(
+    frame: Any, models: Sequence[str] | None, rules: Sequence[str] | None
+) -> tuple[list[tuple[str, str]], list[Skipped]]:
+    """The models and rules to compare, and what is left out of a wide table.
+
+    Raises ValueError for a model that does not exist.
+    """
+    known = [*MODELS, *BASELINES]
+    if unknown := sorted(set(models or ()) - set(known)):
+        raise ValueError(f"there is no model {unknown[0]!r}: choose among {', '.join(known)}")
+    names, skipped, d = list(models or known), [], frame.shape[1]
+    if models is None and d > MANY_COLUMNS:
+        names = [name for name in names if name not in QUADRATIC]
+        why = f"their time grows with the square of the number of columns, {count(d)}; name them in models to compare them"
+        skipped.append(Skipped(f"models {', '.join(QUADRATIC)}", why))
+    return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
+
+
+def fold_count(labels: Array, folds: int) -> int:
+    """The number of folds that the smallest class allows; 0 if it has one row."""
+    smallest = int(np.unique(labels.astype(str), return_counts=True)[1].min())
+    return min(folds, smallest) if smallest > 1 else 0
+
+
+def fold_results(
+    rows: LabeledRows,
+    pairs: Sequence[tuple[str, str]],
+    folds: int,
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress,
+) -> list[FoldResult]:
+    """Scores of each pair on each fold."""
+    import pandas as pd
+
+    data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
+    splits = stratified_folds(rows.labels, folds, seed)
+    results = []
+    for place, (model, rule) in enumerate(pairs):
+        for number, split in enumerate(splits):
+            progress(f"comparing {method_name(model, rule)}", (place + number / folds) / len(pairs))
+            with threadpool_limits(n_jobs):  # predictions of baselines, too
+                results.append(run_fold(data, model, rule, split, n_jobs))
+    return results
+
+
+def method_name(model: str, rule: str) -> str:
+    """A model and its rule in words."""
+    return model if rule == NO_RULE or model == "BayesClassifier" else f"{model}, {rule}"
+
+
+def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
+    """The methods, best first."""
+    ranked = rank_results(results)
+    errors = {(each.model, each.rule): _scores(results, each, "error") for each in ranked}
+    losses = {(each.model, each.rule): _scores(results, each, "log_loss") for each in ranked}
+    first = errors[ranked[0].model, ranked[0].rule]
+    methods = tuple(
+        MethodFacts(
+            method_name(each.model, each.rule),
+            each.model,
+            each.rule,
+            interval(errors[each.model, each.rule], floor=0.0),
+            interval(losses[each.model, each.rule], floor=0.0),
+            each.training_error,
+            each.seconds,
+            interval(errors[each.model, each.rule] - first),
+        )
+        for each in ranked
+    )
+    notes = Counter(re.sub(r"\s+", " ", note) for result in results for note in set(result.notes))
+    return RankingFacts(methods, _ranks(methods, errors), len(first), rows, all_rows, dict(notes))
+
+
+def _scores(results: Sequence[FoldResult], method: Any, name: str) -> Array:
+    return np.array(
+        [getattr(each, name) for each in results if (each.model, each.rule) == (method.model, method.rule)]
+    )
+
+
+def interval(scores: Array, floor: float = -np.inf) -> Interval:
+    """The mean over folds with a confidence interval of 95 %, corrected for shared training rows (Nadeau and Bengio 2003).
+
+    >>> interval(np.array([0.1, 0.1, 0.1]))
+    Interval(mean=0.1, low=0.1, high=0.1)
+    """
+    folds, mean = len(scores), float(np.round(scores.mean(), 15))
+    if folds < 2:
+        return Interval(mean, float("nan"), float("nan"))
+    error = np.sqrt((1 / folds + 1 / (folds - 1)) * scores.var(ddof=1))
+    half = float(stats.t.ppf(0.975, folds - 1) * np.round(error, 12))
+    return Interval(mean, max(mean - half, floor), mean + half)
+
+
+def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array]) -> RankFacts | None:
+    """Ranks of the best rule of each model; None for fewer than three models or for folds without a difference."""
+    best: dict[str, MethodFacts] = {}
+    for method in methods:
+        best.setdefault(method.model, method)
+    if len(best) < 3 or len(next(iter(errors.values()))) < 2:
+        return None
+    names = [method.name for method in best.values()]
+    table = np.stack([errors[method.model, method.rule] for method in best.values()], axis=1)
+    summary = rank_summary(np.round(table, 12), names)
+    order = np.argsort(summary.average_ranks, kind="stable")
+    return RankFacts(
+        tuple(names[j] for j in order),
+        tuple(float(summary.average_ranks[j]) for j in order),
+        summary.critical_difference,
+        summary.friedman_p,
+        summary.rows,
+    )
+
+
+def best_own(ranking: RankingFacts) -> MethodFacts:
+    """The best method of this package, whose models can be explained."""
+    return next((method for method in ranking.methods if method.rule != NO_RULE), ranking.methods[0])
+
+
+def sampling_note(ranking: RankingFacts) -> str:
+    """Which rows the models were compared on."""
+    if ranking.rows == ranking.all_rows:
+        return f"all {counts(ranking.rows, 'row')}"
+    return f"a random sample of {count(ranking.rows)} of the {counts(ranking.all_rows, 'row')}, drawn class by class"

@@ -1,0 +1,140 @@
+"""Make reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from calibayes.core.protocols import Array
+from calibayes.report.facts.gather import Progress
+from calibayes.report.facts.of_model import facts_of_model
+from calibayes.report.facts.of_table import TableOptions, facts_of_table
+from calibayes.report.report import Report
+
+
+def report_on_table(
+    X: Any,
+    y: Any,
+    *,
+    models: Sequence[str] | None = None,
+    rules: Sequence[str] | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    ignore: Sequence[str] = (),
+    costs: Array | None = None,
+    n_jobs: int | None = 1,
+    max_rows: int | None = None,
+    progress: Progress | None = None,
+    title: str | None = None,
+    source: str | None = None,
+) -> Report:
+    """Compare models on a table, train the best one on all rows, and describe both on one page.
+
+    Every figure of quality is of rows that a model was not trained on.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n, d), or what `fit` reads, such as the path of a Parquet file
+    y : (n,) labels, or the name of their column
+        Rows without a label are left out.
+    models : names, optional
+        Among `calibayes.compare.MODELS` and `calibayes.compare.BASELINES`; by default all, but for those that are slow on a
+        wide table.
+    rules : names, optional
+        Training rules that are compared; by default maximum likelihood and risk-based calibration, ("ml", "rc").
+    folds : int, default=5
+        Folds of the comparison; fewer if a class has fewer rows.
+    seed : int, default=0
+        Seed of the sample, the folds and the model.
+    ignore : codes, optional
+        Numbered checks that are not run, such as ("CB004",).
+    costs : (k, k) array, optional
+        ``costs[i, j]`` is the cost of deciding class j when i is true, in the order of the sorted labels; by default every
+        mistake costs 1.
+    n_jobs : int, default=1
+        Number of threads; None is all that fits use by default.
+    max_rows : int, optional
+        Most rows that models are compared on, 5,000 by default; the best model is trained on all rows.
+    progress : function, optional
+        Called with the name of a stage and the share of the work that is done, from 0 to 1.
+    title : str, optional
+        Title of the page.
+    source : str, optional
+        Python code that makes X and y, for the code on the page.
+
+    Returns
+    -------
+    Report
+        ``report.save("report.html")`` writes one file; in a notebook it is shown.
+
+    Raises
+    ------
+    ValueError
+        If X and y do not fit together, y has one class only, or a model, rule or check does not exist.
+
+    Examples
+    --------
+    >>> from calibayes.datasets import load_penguins
+    >>> from calibayes.report import report_on_table
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> report = report_on_table(X, y, models=["KernelNB", "LDA"], folds=2, title="Penguins")
+    >>> len(report.facts.ranking.methods)
+    4
+    >>> report.html.startswith("<!doctype html>")
+    True
+    """
+    options = TableOptions(models, rules, folds, seed, n_jobs, max_rows)
+    facts, model = facts_of_table(
+        X, y, options, ignore=ignore, costs=costs, progress=progress, title=title, source=source
+    )
+    return Report(facts, model)
+
+
+def report_on_model(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    ignore: Sequence[str] = (),
+    costs: Array | None = None,
+    progress: Progress | None = None,
+    title: str | None = None,
+    source: str | None = None,
+) -> Report:
+    """Describe a fitted model on one page, by labeled rows that it was not trained on.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Of this package, or any of scikit-learn; what it cannot do is listed on the page.
+    X, y
+        Rows that the model was not trained on, and their labels: figures of training rows would be too good.
+    ignore, costs, progress, title, source
+        As in `report_on_table`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    ValueError
+        If X and y do not fit together, y has one class only or one that the model does not know, or a check does not exist.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> from sklearn.model_selection import train_test_split
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    >>> report = NaiveBayes().fit(X, y).report(X_new, y_new)
+    >>> report.facts.quality.rows
+    86
+    """
+    facts = facts_of_model(
+        model, X, y, ignore=ignore, costs=costs, progress=progress, title=title, source=source
+    )
+    return Report(facts, model)

@@ -1,0 +1,34 @@
+"""The script of the page: searching the list of columns and copying code. Everything else works without it."""
+
+SCRIPT = """
+"use strict";
+for (const field of document.querySelectorAll("[data-filters]")) {
+  const rows = [...document.querySelectorAll("#" + field.dataset.filters + " tbody tr")];
+  const said = document.getElementById(field.id + "-count");
+  field.closest(".search").hidden = false;
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      shown += row.hidden ? 0 : 1;
+    }
+    said.textContent = words.length ? shown + " of " + rows.length : "";
+  });
+}
+for (const button of document.querySelectorAll("[data-copies]")) {
+  const code = document.getElementById(button.dataset.copies);
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    getSelection().selectAllChildren(code);
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Selected: press Ctrl+C";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2500);
+  });
+}
+"""

@@ -1,0 +1,95 @@
+"""Numbers and names as they are shown on a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from calibayes.report.page.markup import Markup, element
+from calibayes.tables.text import counted
+
+NAME_LENGTH = 60
+"""Most characters of a name or value."""
+TITLE_LENGTH = 300
+"""Most characters that are shown while the pointer is over a shortened name."""
+THIN, NOTHING, MINUS = "\u202f", "\u2013", "\u2212"
+"""A thin space that does not break, the dash for a number that there is none of, and the minus sign."""
+
+
+def count(number: float) -> str:
+    """A whole number, from five digits on with thin spaces between thousands.
+
+    >>> count(2007), count(48842)
+    ('2007', '48\\u202f842')
+    """
+    return f"{int(number):,}".replace(",", THIN) if abs(number) >= 10_000 else str(int(number))
+
+
+def counts(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with thin spaces and its noun."""
+    return f"{count(number)} {counted(number, noun, plural).partition(' ')[2]}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in percent; a dash if there is none.
+
+    >>> percent(0.1234), percent(float("nan"))
+    ('12.3\\u202f%', '\u2013')
+    """
+    return NOTHING if math.isnan(share) else f"{100 * share:.{digits}f}{THIN}%"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, large whole numbers in full.
+
+    >>> number(0.30861), number(12345.6), number(2.0), number(1.5e-9)
+    ('0.309', '12\\u202f346', '2', '1.5e-09')
+    """
+    if not math.isfinite(value):
+        return NOTHING if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
+    if 10**digits <= abs(value) < 1e9:
+        return count(round(value))
+    return f"{value:.{digits}g}"
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number with so many decimals, for columns of figures; a dash if there is none."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else NOTHING
+
+
+def signed(value: float) -> str:
+    """A number with its sign."""
+    return f"{value:+.2f}".replace("-", MINUS)
+
+
+def one_line(text: Any) -> str:
+    """A value as one line of text."""
+    return str(text).replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", " ")
+
+
+def shortened(text: Any, most: int = NAME_LENGTH) -> str:
+    """A name or value in at most so many characters.
+
+    >>> shortened("a" * 20, 5)
+    'aaaa…'
+    """
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def named(text: Any, most: int = NAME_LENGTH) -> Markup:
+    """A name from the table: shortened, and isolated from the direction of the text around it."""
+    line = one_line(text)
+    is_cut = len(line) > most
+    title = f"{shortened(line, TITLE_LENGTH)} ({counts(len(line), 'character')})" if is_cut else None
+    return element("bdi", shortened(line, most) or "(empty)", class_="name", title=title)
+
+
+def sentence_list(names: Sequence[str]) -> str:
+    """Names with commas and an "and".
+
+    >>> sentence_list(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,0 +1,1 @@
+"""One module a section: a pure function of facts."""

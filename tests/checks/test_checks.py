@@ -1,0 +1,120 @@
+"""What holds for every check: it finds its fault and only that, says where, and can be silenced."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from calibayes import NaiveBayes
+from calibayes.checks import CHECKS, run_checks
+from tests.checks.cases import CASES, plain_table
+
+PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
+CODES = [check.code for check in CHECKS]
+
+
+def run(given, **further):
+    return run_checks(given.X, given.y, **{**given.further, **further})
+
+
+def test_every_check_has_a_case():
+    assert list(CASES) == CODES == sorted(set(CODES))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=CODES)
+def test_a_check_finds_its_fault_and_nothing_without_it(check):
+    case = CASES[check.code]
+    faulty, faultless = run(case.faulty), run(case.faultless)
+    (finding,) = [finding for finding in faulty.found if finding.code == check.code]
+    assert check.code in faultless.passed, [str(finding) for finding in faultless.found]
+    assert set(case.columns) == set(finding.columns)
+    assert finding.title == check.title
+    assert any(figure in finding.message for figure in "0123456789")
+    assert all(repr(column) in finding.message for column in finding.columns[:1])
+    assert finding.evidence
+    assert all(isinstance(value, float | int | str) for value in finding.evidence.values())
+    silenced = run(case.faulty, ignore=(check.code,))
+    assert silenced.silenced == (check.code,)
+    assert check.code not in {finding.code for finding in silenced.found} | set(silenced.passed)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=CODES)
+def test_the_page_of_a_check_has_its_section(check):
+    headings = re.findall(r"^## (CB\d+): (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert (check.code, check.title) in headings
+    assert len(headings) == len(CHECKS)
+    anchor = re.sub(r"[^a-z0-9]+", "-", f"{check.code} {check.title}".lower())
+    assert check.page.endswith(f"/checks.html#{anchor}")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_found_in_tables_without_a_fault(seed):
+    X, y = plain_table(seed, n=(100, 300, 1500)[seed % 3])
+    findings = run_checks(X, y, NaiveBayes().fit(X, y) if seed == 0 else None)
+    assert [str(finding) for finding in findings.found] == []
+    assert set(findings.passed) | set(findings.skipped) == set(CODES)
+
+
+def test_an_unknown_code_is_an_error():
+    X, y = plain_table()
+    with pytest.raises(ValueError, match="unknown code 'CB04': the codes are CB001 to CB"):
+        run_checks(X, y, ignore=("CB04",))
+    assert run_checks(X, y, ignore="CB004").silenced == ("CB004",)
+
+
+def test_bad_input_is_refused():
+    X, y = plain_table()
+    with pytest.raises(ValueError, match="X has 600 rows and y has 599 labels"):
+        run_checks(X, y[:-1])
+    with pytest.raises(ValueError, match="one class"):
+        run_checks(X, np.repeat("ash", len(y)))
+    with pytest.raises(ValueError, match="no labels"):
+        run_checks(X, np.full(len(y), None))
+    with pytest.raises(ValueError, match="X must be a data frame"):
+        run_checks(np.zeros(len(y)), y)
+    with pytest.raises(NotFittedError):
+        run_checks(X, y, NaiveBayes())
+
+
+@pytest.mark.parametrize("given", ["array", "list", "sparse", "polars", "pyarrow"])
+def test_tables_of_any_kind_are_read(given):
+    X, y = plain_table(n=60)
+    numbers = X[["height", "birds"]]
+    assert len(run_checks(converted(numbers, given), list(y)).passed) > 5
+
+
+def converted(frame, kind):
+    if kind == "sparse":
+        return pytest.importorskip("scipy.sparse").csr_array(frame.to_numpy())
+    if kind in ("polars", "pyarrow"):
+        library = pytest.importorskip(kind)
+        return library.from_pandas(frame) if kind == "polars" else library.Table.from_pandas(frame)
+    return frame.to_numpy().tolist() if kind == "list" else frame.to_numpy()
+
+
+def test_odd_columns_end_in_findings_not_in_errors():
+    n = 40
+    X = pd.DataFrame(
+        {
+            "lists": [[i] for i in range(n)],
+            "mixed": [True, 1.5, "x", None] * (n // 4),
+            "infinite": [np.inf, -np.inf, 1.0, np.nan] * (n // 4),
+            "empty": [None] * n,
+            "dates": pd.date_range("2020-01-01", periods=n),
+            "categories": pd.Categorical(["a", "b"] * (n // 2)),
+        }
+    )
+    findings = run_checks(X, [0, 1] * (n // 2))
+    assert len(findings.found) + len(findings.passed) + len(findings.skipped) == len(CHECKS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_levels_in_random_order_are_no_shift(seed):
+    """Levels that occur once or twice must not be joined by where they first occur."""
+    X, y = plain_table()
+    towns = np.random.default_rng(seed).integers(0, 2 * len(y), len(y))
+    findings = run_checks(X.assign(town=[f"t{town}" for town in towns]), y)
+    assert {finding.code for finding in findings.found} <= {"CB015"}

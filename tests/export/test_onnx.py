@@ -1,0 +1,240 @@
+"""Models as ONNX, computed by onnxruntime, predict what the models predict."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+
+import calibayes
+from calibayes import (
+    BayesClassifier,
+    CategoricalNB,
+    GaussianNB,
+    LinearDiscriminantAnalysis,
+    MultinomialNB,
+    NaiveBayes,
+    QuadraticDiscriminantAnalysis,
+)
+from calibayes.datasets import load_penguins
+from calibayes.export import expressions as ex
+from calibayes.export.evaluate import evaluate
+from calibayes.export.model import model_expressions
+from calibayes.export.onnx import feeds, to_onnx
+from calibayes.export.onnx.graph import Graph
+from calibayes.export.onnx.inputs import Inputs
+from calibayes.export.onnx.nodes import RENDERERS
+from calibayes.export.onnx.rendering import Rendering
+from tests.export.cases import CASES, case
+from tests.golden.stored_cases import CASES as STORED
+from tests.golden.stored_cases import path_of, stored
+from tests.golden.stored_tables import table_from_json
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+PENGUINS = load_penguins()
+
+
+def run(model, inputs):
+    """The outputs of an ONNX model, by name."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def refusal(export, model):
+    """Why a model cannot be exported; None if it can."""
+    try:
+        export(model)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def assert_same_predictions(model, X, missing="", precision=1e-9):
+    exported = to_onnx(model, missing)
+    outputs = run(exported, feeds(exported, X))
+    np.testing.assert_allclose(outputs["probabilities"], model.predict_proba(X), rtol=0, atol=precision)
+    # Where two classes are equally probable, rounding decides.
+    least, most = np.sort(model.predict_proba(X), axis=1)[:, [-2, -1]].T
+    is_decided = (most - least > 1e-9) | (getattr(model, "costs", None) is not None)
+    expected, found = model.predict(X)[is_decided], outputs["label"][is_decided].tolist()
+    assert found == (expected.tolist() if expected.dtype.kind in "ifb" else [*map(str, expected)])
+    return exported
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
+def test_onnx_predicts_what_the_model_predicts(name):
+    model, rows = case(name)
+    if (reason := refusal(model_expressions, model)) is not None or "dates" in name:
+        assert refusal(to_onnx, model) == reason or "time zone Europe/Berlin" in refusal(to_onnx, model)
+        return
+    assert_same_predictions(model, rows, missing="?")
+
+
+@pytest.mark.parametrize(
+    ("version", "entry"), [pytest.param(*entry, id=entry[1]["file"]) for entry in STORED]
+)
+def test_onnx_predicts_what_a_stored_model_predicts(version, entry):
+    model = calibayes.load(path_of(version, entry))
+    table = table_from_json(stored(version, f"{entry['table']}.json"))
+    if (reason := refusal(model_expressions, model)) is not None:
+        assert "cannot be exported: " in reason
+        assert refusal(to_onnx, model) == reason
+        return
+    is_single = model.predict_proba(table).dtype == np.float32
+    assert_same_predictions(model, table, precision=1e-6 if is_single else 1e-9)
+
+
+def test_missing_values_and_unseen_levels():
+    model = NaiveBayes(rule="ml").fit(PENGUINS.data, PENGUINS.target)
+    table = PENGUINS.data.mask(np.random.default_rng(0).random(PENGUINS.data.shape) < 0.4)
+    table.loc[::7, "island"] = "Atlantis"
+    exported = assert_same_predictions(model, table)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in exported.graph.input}
+    assert kinds["island"] == onnx.TensorProto.STRING
+    assert kinds["bill_length_mm"] == onnx.TensorProto.DOUBLE
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GaussianNB(rule="ml"), LinearDiscriminantAnalysis(rule="ml"), QuadraticDiscriminantAnalysis(rule="ml")],
+)
+@pytest.mark.filterwarnings("ignore:the covariance is full:UserWarning")
+def test_wide_models_have_few_operations(model):
+    X, y = load_digits(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    exported = assert_same_predictions(model.fit(X, y), X[::10])
+    assert len(exported.graph.node) < 200
+    assert [(value.name, len(value.type.tensor_type.shape.dim)) for value in exported.graph.input] == [
+        ("X", 2)
+    ]
+
+
+def test_an_array_is_one_input_and_a_frame_one_for_each_column():
+    X, y = load_iris(return_X_y=True)
+    exported = to_onnx(GaussianNB(rule="ml").fit(X, y))
+    assert [value.name for value in exported.graph.input] == ["X"]
+    frame = pd.DataFrame(X, columns=["a b", "label", "é", "t0"])
+    exported = to_onnx(GaussianNB(rule="ml").fit(frame, y))
+    assert [value.name for value in exported.graph.input] == ["a b", "label", "é", "t0"]
+    assert [value.name for value in exported.graph.output] == ["label_", "probabilities"]
+    found = run(exported, feeds(exported, frame))["probabilities"]
+    np.testing.assert_allclose(found, GaussianNB(rule="ml").fit(X, y).predict_proba(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([3, 7]), np.array(["no", "yes"]), np.array([False, True]), np.array([1.0, 2.0])]
+)
+def test_labels_of_any_type(labels):
+    X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    assert_same_predictions(GaussianNB(rule="ml").fit(X, labels[[0, 0, 1, 1]]), X)
+
+
+def test_costs_choose_the_label():
+    X, y = load_iris(return_X_y=True)
+    costs = np.array([[0.0, 1.0, 1.0], [50.0, 0.0, 1.0], [1.0, 9.0, 0.0]])
+    model = GaussianNB(rule="ml", costs=costs).fit(X, y)
+    assert (model.predict(X) != GaussianNB(rule="ml").fit(X, y).predict(X)).any()
+    assert_same_predictions(model, X)
+
+
+def test_refused_rows_have_no_probabilities():
+    model = MultinomialNB(rule="ml").fit([[1, 0], [0, 2]], [0, 1])
+    found = run(to_onnx(model), {"X": np.array([[1.0, 1.0], [-1.0, 0.0], [1e101, 0.0]])})["probabilities"]
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, True]
+
+
+def test_the_marker_of_missing_texts():
+    table = pd.DataFrame({"t": ["", "a", None, "b", "a", ""]})
+    model = CategoricalNB(rule="ml").fit(table, [0, 1, 0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"has the level ''.*to_onnx\(missing=\.\.\.\)"):
+        to_onnx(model)
+    assert_same_predictions(model, table, missing="?")
+
+
+def test_dates_and_booleans():
+    days = pd.date_range("2024-01-31", periods=60, freq="17D")
+    table = pd.DataFrame(
+        {"day": days, "is_open": np.arange(60) % 3 == 0, "wait": pd.to_timedelta(np.arange(60), "h")}
+    )
+    table.loc[::9, "day"] = pd.NaT
+    model = NaiveBayes(rule="ml").fit(table, np.where(np.arange(60) % 4 < 2, "a", "b"))
+    assert_same_predictions(model, table)
+
+
+def test_what_cannot_be_exported():
+    X, y = load_iris(return_X_y=True)
+    model = calibayes.CalibratedTrees(max_iter=2, stop=None).fit(X, y)
+    with pytest.raises(TypeError, match="CalibratedTrees cannot be exported: "):
+        to_onnx(model)
+    with pytest.raises(NotFittedError):
+        to_onnx(BayesClassifier())
+
+
+def test_the_package_onnx_is_named_if_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'calibayes\[onnx\]'"):
+        to_onnx(GaussianNB(rule="ml").fit([[0.0], [1.0]], [0, 1]))
+
+
+# -- single nodes ----------------------------------------------------------------------------------------------------
+
+A, B = ex.NumberColumn("a"), ex.NumberColumn("b")
+ONE, OTHER = ex.Once(A + 1.0), ex.Once(B * 2.0)
+NUMBERS = {
+    "a": np.array([-1.0, 0.5, np.nan, 2.0, np.inf, 3.0]),
+    "b": np.array([2.0, np.nan, 0.0, 1.0, 7.0, 3.0]),
+}
+EXPRESSIONS = [
+    A,
+    B,
+    ex.Constant(4.0),
+    ex.MISSING,
+    ex.Bin(A, (0.0, 0.5, 2.0)),
+    ex.Bin(B, (1.0,)),
+    ex.NumberCode(A, (-1.0, 2.0), 5.0),
+    ex.NumberCode(B, (0.0, 7.0)),
+    ex.Entry((3.0, np.nan, 4.0), ex.Bin(A, (0.0, 1.0))),
+    ex.Filled(A, B),
+    ex.Where(A < B, A, ex.Constant(9.0)),
+    ex.Where(ex.AllOf((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
+    ex.Where(ex.AnyOf((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
+    ex.Where(ex.IsBeyond(A), ex.Constant(1.0), ex.Constant(0.0)),
+    ex.Function("floor", A / 0.7),
+    # Sums with terms in common, of which each is missing with its own terms alone.
+    ex.total([ONE * 3.0, OTHER * -1.0], 0.5),
+    ex.total([ONE * 2.0, ONE], 0.25),
+    ex.total([OTHER, OTHER * 5.0]),
+    ex.total([A * B, ex.Filled(A, ex.Constant(0.0))], 2.0),
+    ex.Greatest((ex.Filled(A, ex.Constant(0.0)), ex.Filled(B, ex.Constant(0.0)))),
+    ex.log_sum_exp([ex.Once(ex.Filled(A, ex.Constant(0.0))), ex.Once(ex.Filled(B, ex.Constant(0.0)))]),
+]
+
+
+def rendered(expressions):
+    graph = Graph(["a", "b"])
+    inputs = Inputs(graph, None, "", ["a", "b"])
+    inputs.numbers(["a", "b"])
+    tensor = Rendering(graph, inputs, RENDERERS).outputs(expressions)
+    graph.add("Identity", tensor, output="y")
+    value = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.DOUBLE, ["n", len(expressions)])
+    model = graph.model("test", inputs.values(), [value], {})
+    return run(model, {name: column[:, None] for name, column in NUMBERS.items()})["y"]
+
+
+def test_nodes_are_computed_as_with_numpy():
+    np.testing.assert_allclose(rendered(EXPRESSIONS), evaluate(EXPRESSIONS, NUMBERS, 6), atol=1e-15)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS[4:], ids=lambda node: type(node).__name__)
+def test_a_node_by_itself(expression):
+    np.testing.assert_allclose(rendered([expression]), evaluate([expression], NUMBERS, 6), atol=1e-15)

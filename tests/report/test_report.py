@@ -1,0 +1,275 @@
+"""Reports on tables and models: what they contain, their size, and what they say about themselves."""
+
+import json
+import re
+import runpy
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+import calibayes as cb
+from calibayes.checks import Findings
+from calibayes.compare import BASELINES, MODELS
+from calibayes.datasets import load_penguins
+from calibayes.report import report_on_model, report_on_table
+from calibayes.report.facts.python import NotExpressible, code_of
+from calibayes.report.facts.rows import labeled_rows
+from calibayes.report.facts.table import table_facts
+from calibayes.report.facts.values import Facts
+from calibayes.report.page.markup import readable
+from calibayes.report.page.script import SCRIPT
+from calibayes.report.page.style import STYLE
+from calibayes.report.sections.page import SECTIONS, page_of
+from tests.contract.test_scikit_learn import ESTIMATORS
+from tests.report.test_markup import HOSTILE, read
+
+CLASSIFIERS = [estimator for estimator in ESTIMATORS if is_classifier(estimator)]
+SKIPPED_AS = {
+    "models": "Models compared",
+    "curves": "Learning curves",
+    "quality": "Quality on held-out rows",
+    "reasons": "Reasons",
+    "surprise": "Surprising rows",
+    "labels": "Labels that look wrong",
+    "python": "The Python that makes the model",
+}
+"""Anchor of a section -> what it is called where it was skipped."""
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    return load_penguins(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def report(penguins):
+    return report_on_table(
+        *penguins, models=["KernelNB", "BinnedNB", "GaussianNB"], folds=3, title="Penguins"
+    )
+
+
+def anchors(page):
+    return set(re.findall(r'<section id="([a-z]+)"', page))
+
+
+def assert_present_or_skipped(report):
+    skipped = {each.what: each.why for each in report.facts.skipped}
+    shown = anchors(report.html)
+    for key in SECTIONS:
+        if key not in shown:
+            assert len(skipped[SKIPPED_AS[key]]) > 10, key
+        else:
+            assert SKIPPED_AS.get(key) not in skipped, key
+
+
+def test_a_report_on_a_table_has_all_sections(report):
+    assert anchors(report.html) == set(SECTIONS)
+    assert report.facts.ranking.folds == 3
+    assert {each.name for each in report.facts.ranking.methods} == {
+        f"{model}, {rule}" for model in ("KernelNB", "BinnedNB", "GaussianNB") for rule in ("ml", "rc")
+    }
+    assert len(report.html.encode()) < 300_000
+
+
+def test_quality_is_that_of_held_out_rows(report):
+    record, quality = report.model.held_out_, report.facts.quality
+    assert quality.rows == len(record.codes) == 344
+    assert quality.error == np.mean(record.log_posterior.argmax(axis=1) != record.codes)
+    assert quality.confusion.sum() == 344
+    assert "was not trained on" in report.html
+
+
+def run_code(code, folder, **names):
+    script = folder / "code.py"
+    script.write_text(code, encoding="utf-8")
+    return runpy.run_path(str(script), init_globals=names)
+
+
+def test_the_code_makes_the_same_model(report, penguins, tmp_path):
+    X, y = penguins
+    space = run_code(report.facts.code, tmp_path, X=X, y=y)
+    np.testing.assert_allclose(space["model"].predict_proba(X), report.model.predict_proba(X), atol=1e-9)
+    assert report.facts.code.splitlines()[0] in report.html.replace("&quot;", '"')
+
+
+@pytest.mark.parametrize("name", [*MODELS, *BASELINES])
+def test_the_code_of_every_model_that_is_compared_runs(name, penguins, tmp_path):
+    X, _ = penguins
+    model = MODELS[name]() if name in MODELS else BASELINES[name](X)
+    space = run_code(code_of(model).replace("model.fit(X, y)", ""), tmp_path)
+    assert repr(space["model"]) == repr(model)
+
+
+def test_code_that_cannot_be_written_is_refused():
+    with pytest.raises(NotExpressible, match="cannot be imported"):
+        code_of(cb.GenerativeClassifier(families=[("all", cb.families.Gaussian(), lambda table: [0])]))
+    with pytest.raises(NotExpressible, match="2000 numbers is too long"):
+        code_of(cb.NaiveBayes(costs=np.zeros(2000)))
+
+
+def test_the_facts_are_json(report):
+    read_back = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert read_back["title"] == "Penguins"
+    assert read_back["quality"]["rows"] == 344
+    assert read_back["ranking"]["methods"][0]["name"] == report.facts.ranking.methods[0].name
+    assert set(read_back["findings"]) >= {"found", "passed", "skipped", "silenced"}
+
+
+def test_a_report_is_saved_and_shown(report, tmp_path):
+    path = report.save(tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == report.html
+    frame = read(report._repr_html_())
+    assert frame.tags == ["iframe"]
+    attributes = dict(frame.attributes)
+    assert attributes["srcdoc"] == report.html
+    assert attributes["sandbox"] == "allow-scripts allow-popups"
+    assert "kB" in repr(report)
+
+
+def test_the_page_asks_for_nothing_outside(report):
+    reader = read(report.html)
+    addresses = [value for name, value in reader.attributes if name in ("src", "srcset", "action", "data")]
+    assert addresses == []
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttp", STYLE + SCRIPT)
+    assert [value for name, value in reader.attributes if name == "content" and "default-src 'none'" in value]
+    assert not [name for name, _ in reader.attributes if name == "style" or name.startswith("on")]
+
+
+def test_pictures_and_tables_can_be_read_aloud(report):
+    for picture in re.findall(r"<svg.*?</svg>", report.html, flags=re.DOTALL):
+        assert 'aria-hidden="true"' in picture or re.search(
+            r'role="img".*<title>.+</title><desc>.+</desc>', picture
+        )
+    tables = re.findall(r"<table.*?</table>", report.html, flags=re.DOTALL)
+    assert tables
+    assert all("<caption" in table and 'scope="col"' in table for table in tables)
+    levels = [int(level) for level in re.findall(r"<h([1-6])", report.html)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+    names = re.findall(r' id="([^"]+)"', report.html)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda each: type(each).__name__)
+def test_every_classifier_has_a_report(estimator):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(120) % 3 == 0, "rare", "usual")
+    X = rng.poisson(3 + 2 * (y == "rare")[:, None], size=(120, 3))
+    model = clone(estimator).fit(X[:60], y[:60])
+    report = report_on_model(model, X[60:], y[60:])
+    assert_present_or_skipped(report)
+    assert report.facts.quality.rows == 60
+    assert type(estimator).__name__ in report.html
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_what_a_model_cannot_do_is_said():
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 2
+    for model in (LogisticRegression(), cb.SparseLogBivariateClassifier(loss="hinge")):
+        report = report_on_model(model.fit(X[:60], y[:60]), X[60:], y[60:])
+        assert_present_or_skipped(report)
+        skipped = {each.what: each.why for each in report.facts.skipped}
+        assert "density" in skipped["Surprising rows"]
+    assert "no probabilities" in skipped["Quality on held-out rows"]
+    assert report.facts.quality is None
+
+
+def test_a_model_reports_on_rows_that_it_was_not_trained_on(penguins):
+    X, X_new, y, y_new = train_test_split(*penguins, random_state=0)
+    report = cb.TreeAugmentedNB().fit(X, y).report(X_new, y_new, costs=[[0, 1, 5], [1, 0, 1], [1, 1, 0]])
+    assert report.facts.quality.rows == len(y_new)
+    assert report.facts.quality.cost <= report.facts.quality.cost_of_likely + 0.05
+    assert report.facts.surprise.rows[0].p_value <= 0.05
+    with pytest.raises(ValueError, match="is not among the model's classes"):
+        cb.NaiveBayes().fit(X[y != "Gentoo"], y[y != "Gentoo"]).report(X_new, y_new)
+    with pytest.raises(NotFittedError):
+        cb.NaiveBayes().report(X_new, y_new)
+
+
+def hostile_table():
+    rng = np.random.default_rng(0)
+    y = np.array(["<script>alert('class')</script>", "\u202eb</title>"])[np.arange(80) % 2]
+    names = [
+        readable(name) if "\ud83d" in name else name for name in HOSTILE
+    ]  # pandas refuses halves of characters
+    columns = {f"{name} {place}": rng.normal(size=80) for place, name in enumerate(names)}
+    columns["levels & </svg><script>"] = np.array(names, dtype=object)[rng.integers(0, len(names), 80)]
+    return pd.DataFrame(columns), y
+
+
+def test_hostile_names_stay_text():
+    X, y = hostile_table()
+    report = report_on_table(X, y, models=["KernelNB"], folds=2, title="</title><script>alert(2)</script>")
+    page = report.html
+    page.encode()
+    tags = read(page).tags
+    assert tags.count("script") == 1
+    assert tags.count("style") == 1
+    assert tags.count("title") == 1 + sum(tag == "desc" for tag in tags)
+    assert "img" not in tags
+    assert "<script>alert" not in page
+    assert "x" * 1000 not in page
+
+
+def test_a_table_of_2000_columns_stays_small():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    names = [f"a rather long name of column {j} " * 3 for j in range(2000)]
+    X = pd.DataFrame(rng.normal(size=(120, 2000)), columns=names)
+    X.iloc[:, 700] += 3 * y
+    table = table_facts(labeled_rows(X, y))
+    assert "column 700 " in table.columns[0].name
+    page = page_of(Facts("Wide", "2,000 columns", "none", table, findings=Findings((), ())))
+    assert "The 24 most informative of 2000" in page
+    assert len(page.encode()) < 1_000_000
+    wider = replace(table, columns=table.columns * 20)
+    page = page_of(Facts("Wider", "40,000 columns", "none", wider, findings=Findings((), ())))
+    assert "further columns are left out" in page
+    assert len(page.encode()) < 2_000_000
+
+
+def test_stages_are_reported_in_order(penguins):
+    seen = []
+    report_on_table(*penguins, models=["KernelNB"], folds=2, progress=lambda *stage: seen.append(stage))
+    shares = [share for _, share in seen]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] <= 1
+    assert len({name for name, _ in seen}) > 5
+
+
+def test_labels_that_are_missing_or_rare(penguins):
+    X, y = penguins
+    some = y.astype(object).copy()
+    some[:40] = None
+    some[40] = "only one"
+    report = report_on_table(X, some, models=["KernelNB"])
+    assert report.facts.table.unlabeled == 40
+    assert "a class has one row only" in dict(report.facts.skipped)["Models compared"]
+    assert_present_or_skipped(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"models": ["Forest"]}, "there is no model 'Forest'"),
+        ({"folds": 1}, "folds must be 2 at least"),
+        ({"ignore": ["CB999"]}, "unknown code"),
+        ({"costs": [[0, 1], [1, 0]]}, "costs must be a matrix of 3"),
+        ({"y": ["a"] * 344}, "two classes at least"),
+        ({"y": ["a", "b"]}, "344 rows, but there are 2 labels"),
+    ],
+)
+def test_wrong_input_is_refused(change, message, penguins):
+    X, y = penguins
+    options = {"models": ["KernelNB"], "folds": 2, **change}
+    with pytest.raises(ValueError, match=message):
+        report_on_table(X, options.pop("y", y), **options)
