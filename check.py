@@ -180,7 +180,7 @@ def torch_steps() -> list[Step]:
 def docs_steps() -> list[Step]:
     """The documentation site; a warning, such as a link to nowhere, is an error."""
     python = python_of(Path("build/docs-environment"))
-    build = [python, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "docs", "build/site"]
+    build = [python, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "-j", "2", "docs", "build/site"]
     environment, install = environment_steps("docs-environment", [".[docs]"], {})
     return [environment, install, Step("site", build, {"MPLBACKEND": "agg"})]
 
