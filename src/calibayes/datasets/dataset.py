@@ -33,6 +33,13 @@ class Dataset:
         How many rows were dropped because their label is missing.
     notes : tuple of str
         How cells of the file were read where that is not obvious, such as a "?" taken as a missing value.
+
+    Examples
+    --------
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> penguins.data.shape, penguins.target.name
+    ((344, 7), 'species')
     """
 
     name: str
@@ -114,6 +121,16 @@ def load_file(
     ------
     ValueError
         If the file has no such column, no other column or no labeled row, or decompresses to more than 2 GiB.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     _ = path.write_text("size,kind\\n1,a\\n2,b\\n")
+    ...     load_file(path, "kind").data.shape
+    (2, 1)
     """
     path = Path(path)
     table, notes = read_file(path, missing_values)

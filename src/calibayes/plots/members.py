@@ -80,5 +80,14 @@ class MembersDisplay(Display):
 
 
 def plot_members(model: PosteriorAverage, X: Any, *, ax: Any = None) -> Any:
-    """Draw the shares of the members of an ensemble (`MembersDisplay`); returns the axes."""
+    """Draw the shares of the members of an ensemble (`MembersDisplay`); returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, LinearDiscriminantAnalysis, PosteriorMixture
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [("nb", GaussianNB(rule="ml")), ("lda", LinearDiscriminantAnalysis(rule="ml"))]
+    >>> axes = plot_members(PosteriorMixture(models=members).fit(X, y), X)
+    """
     return MembersDisplay.from_estimator(model, X, ax=ax).ax_

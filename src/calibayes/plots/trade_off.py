@@ -72,5 +72,13 @@ class TradeOffDisplay(Display):
 
 
 def plot_trade_off(model: TradeOffCV, *, ax: Any = None) -> Any:
-    """Draw the held-out loss along the path of `TradeOffCV` (`TradeOffDisplay`); returns the axes."""
+    """Draw the held-out loss along the path of `TradeOffCV` (`TradeOffDisplay`); returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TradeOffCV
+    >>> from sklearn.datasets import load_iris
+    >>> model = TradeOffCV(GaussianNB(), lams=(1.0, 0.5), cv=3).fit(*load_iris(return_X_y=True))
+    >>> axes = plot_trade_off(model)
+    """
     return TradeOffDisplay.from_estimator(model, ax=ax).ax_

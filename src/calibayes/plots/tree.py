@@ -85,6 +85,12 @@ def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> A
     """Draw the dependence tree of a model (`TreeDisplay`); returns the axes.
 
     If each class has its own tree, ``label`` is the class; ValueError if there is no tree of that class.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.datasets import load_penguins
+    >>> axes = plot_tree(TreeAugmentedNB(rule="ml").fit(*load_penguins(return_X_y=True)))
     """
     return TreeDisplay.from_estimator(model, label=label, ax=ax).ax_
 
