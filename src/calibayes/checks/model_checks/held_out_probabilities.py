@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from calibayes.checks.check import MODEL, Check, Evidence, NotChecked
-from calibayes.checks.losses import record_of
+from calibayes.checks.model_checks.losses import record_of
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
 from calibayes.core.protocols import Array

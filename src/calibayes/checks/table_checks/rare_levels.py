@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
-from calibayes.checks.identifiers import is_identifier
 from calibayes.checks.subject import Subject
+from calibayes.checks.table_checks.identifiers import is_identifier
 from calibayes.checks.text import percent, quoted
 
 LEAST_SHARE = 0.05

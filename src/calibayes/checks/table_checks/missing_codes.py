@@ -60,8 +60,10 @@ def missing_codes(column: Column) -> list[tuple[float, float]]:
 def _looks_like_a_code(end: float, others: Array) -> bool:
     if end == -1:
         return bool(others[0] >= 0 and others[-1] > LARGEST_COUNT and (others == np.rint(others)).all())
-    gap = np.abs(others - end).min()
-    return bool(re.fullmatch(r"-?(9+|8+)(\.9+)?", f"{end:.10g}")) and bool(gap > others[-1] - others[0])
+    if not re.fullmatch(r"-?(9+|8+)(\.9+)?", f"{end:.10g}"):
+        return False
+    with np.errstate(over="ignore"):  # numbers near the largest one
+        return bool(np.abs(others - end).min() > others[-1] - others[0])
 
 
 CHECK = Check("CB016", "numbers that stand for missing values", look)

@@ -15,9 +15,9 @@ from scipy import stats
 from calibayes.checks.cells import cells_of
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
-from calibayes.checks.identifiers import is_identifier
-from calibayes.checks.losses import by_model
+from calibayes.checks.model_checks.losses import by_model
 from calibayes.checks.subject import Subject
+from calibayes.checks.table_checks.identifiers import is_identifier
 from calibayes.checks.text import percent, quoted
 from calibayes.compare.ranking import rank_results
 from calibayes.core.protocols import Array

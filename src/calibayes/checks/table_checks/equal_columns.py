@@ -10,8 +10,8 @@ import numpy as np
 
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
-from calibayes.checks.identifiers import is_identifier
 from calibayes.checks.subject import Subject
+from calibayes.checks.table_checks.identifiers import is_identifier
 from calibayes.checks.text import quoted
 from calibayes.core.protocols import Array
 

@@ -28,9 +28,10 @@ class Mean(NamedTuple):
     @property
     def deviations(self) -> float:
         """Standard errors between the mean and zero; infinite if the error is zero and the mean is not."""
-        if self.error > 0:
+        if self.value == 0.0:
+            return 0.0
+        with np.errstate(divide="ignore", over="ignore"):
             return float(np.divide(self.value, self.error))
-        return float(np.sign(self.value) * np.inf) if self.value else 0.0
 
 
 def mean_of(values: Array, weight: Array) -> Mean:

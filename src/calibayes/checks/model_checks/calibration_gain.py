@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibayes.checks.check import RESULTS, Check, Evidence, NotChecked
-from calibayes.checks.losses import by_model, mean_over_folds, upper_limit
+from calibayes.checks.model_checks.losses import by_model, mean_over_folds, upper_limit
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
 from calibayes.compare.cross_validation import FoldResult

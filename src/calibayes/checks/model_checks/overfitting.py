@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from calibayes.checks.check import MODEL, RESULTS, Check, Evidence
-from calibayes.checks.losses import Mean, by_model, mean_of, mean_over_folds, record_of, training_errors
+from calibayes.checks.model_checks.losses import (
+    Mean,
+    by_model,
+    mean_of,
+    mean_over_folds,
+    record_of,
+    training_errors,
+)
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
 from calibayes.compare.ranking import rank_results
