@@ -173,8 +173,8 @@ def test_dates_and_booleans():
 
 def test_what_cannot_be_exported():
     X, y = load_iris(return_X_y=True)
-    model = calibayes.CalibratedTrees(max_iter=2, stop=None).fit(X, y)
-    with pytest.raises(TypeError, match="CalibratedTrees cannot be exported: "):
+    model = calibayes.JointKernelClassifier().fit(X, y)
+    with pytest.raises(TypeError, match="JointKernelClassifier cannot be exported: "):
         to_onnx(model)
     with pytest.raises(NotFittedError):
         to_onnx(BayesClassifier())
