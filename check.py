@@ -8,6 +8,7 @@ python check.py --no-compiler       a smoke test after an installation without a
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
 python check.py --package           the wheel and the source distribution in dist/, checked as a package index would
 python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
+python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
@@ -180,6 +181,14 @@ def torch_steps() -> list[Step]:
     ]
 
 
+def docs_steps() -> list[Step]:
+    """The documentation site; a warning, such as a link to nowhere, is an error."""
+    python = python_of(Path("build/docs-environment"))
+    build = [python, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "-j", "2", "docs", "build/site"]
+    environment, install = environment_steps("docs-environment", [".[docs]"], {})
+    return [environment, install, Step("site", build, {"MPLBACKEND": "agg"})]
+
+
 def groups(quick: bool, pytest_arguments: list[str]) -> list[list[Step]]:
     """Groups of steps of the quick or of the full check, in order; the steps of a group run two at a time."""
     if quick:
@@ -196,6 +205,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "no_compiler": no_compiler_steps,
         "package": package_steps,
         "torch": torch_steps,
+        "docs": docs_steps,
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
         "browser": lambda: BROWSER,
@@ -288,6 +298,7 @@ def main() -> int:
     parser.add_argument(
         "--torch", action="store_true", help="run the tests of arrays on a device with PyTorch"
     )
+    parser.add_argument("--docs", action="store_true", help="build the documentation site in build/site")
     parser.add_argument("--no-compiler", action="store_true", help="run a smoke test without native kernels")
     parser.add_argument("--python", help="run a smoke test with another interpreter, such as python3.13")
     parser.add_argument("pytest_arguments", nargs="*", help="arguments for pytest, after --")

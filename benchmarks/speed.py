@@ -86,7 +86,7 @@ def main():
 def write(results, jobs, rounds):
     """Measure scaling and memory, and write the lower part of docs/speed.md."""
     curves = scaling.measure_all()
-    page.figure(curves, ROOT / "docs" / "speed-scaling.svg")
+    scaling.write_curves(curves, ROOT / "docs" / "results" / "speed-scaling.csv")
     path = ROOT / "docs" / "speed.md"
     text = path.read_text(encoding="utf-8").split(page.MARK)[0]
     section = page.page(results, curves, processes.memory(LEVELS, jobs), missing_peers(), jobs, rounds)

@@ -6,11 +6,13 @@ import pkgutil
 import re
 import runpy
 import tomllib
+from inspect import isclass, isfunction, isroutine
 from pathlib import Path
 
 import pytest
 
 import calibayes
+from calibayes.engines import computing, one_thread
 from calibayes.files import describe_file
 
 ROOT = Path(__file__).parents[1]
@@ -31,8 +33,10 @@ DOCUMENTS = (
     "docs/checks.md",
     "docs/plots.md",
     "docs/report.md",
+    "docs/command.md",
     "docs/onnx.md",
     "docs/sql.md",
+    "docs/index.md",
 )
 MODULES = sorted(
     module.name
@@ -96,6 +100,13 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
         ("docs/plots.md", 0),
         ("docs/onnx.md", 0),
         ("docs/onnx.md", 1),
+        *(("docs/start.md", number) for number in range(5)),
+        *(
+            (f"docs/how-to/{name}.md", 0)
+            for name in ("missing-values", "costs", "text", "unlabeled-rows", "extend")
+        ),
+        *((f"docs/how-to/{name}.md", 1) for name in ("missing-values", "costs")),
+        *((f"docs/explained/{name}.md", 0) for name in ("equation", "statistics", "calibration", "default")),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
 )
@@ -131,34 +142,59 @@ def test_examples_in_docstrings_run(name):
     assert failures == 0
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "calibayes",
-        *(
-            f"calibayes.{part}"
-            for part in (
-                "families",
-                "rules",
-                "learn",
-                "engines",
-                "encoders",
-                "plots",
-                "testing",
-                "datasets",
-                "ranks",
-                "experiments",
-                "federated",
-                "files",
-                "trust",
-                "checks",
-                "report",
-                "export.onnx",
-                "export.sql",
-            )
-        ),
-    ],
+PUBLIC = (
+    "calibayes",
+    *(
+        f"calibayes.{part}"
+        for part in (
+            "families",
+            "rules",
+            "learn",
+            "engines",
+            "encoders",
+            "plots",
+            "testing",
+            "datasets",
+            "ranks",
+            "experiments",
+            "federated",
+            "files",
+            "trust",
+            "dependence",
+            "checks",
+            "report",
+            "export.onnx",
+            "export.sql",
+        )
+    ),
 )
+
+
+def examples_in(text):
+    """The code of the examples of a docstring."""
+    return [example.source for example in doctest.DocTestParser().get_examples(text or "")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name):
+    """In its own docstring, or in that of its module. `test_examples_in_docstrings_run` runs them."""
+    module = importlib.import_module(name)
+    in_module = "\n".join(examples_in(module.__doc__))
+    things = {public: getattr(module, public) for public in module.__all__}
+    documented = {public: thing for public, thing in things.items() if isclass(thing) or isroutine(thing)}
+    without = [public for public, thing in documented.items() if not examples_in(thing.__doc__)]
+    assert [public for public in without if not re.search(rf"\b{public}\b", in_module)] == []
+
+
+@pytest.mark.parametrize("function", [computing, one_thread])
+def test_examples_of_context_managers_run(function):
+    """doctest does not find them in their module: the decorator is of another one."""
+    namespace = dict(vars(importlib.import_module(function.__wrapped__.__module__)))
+    test = doctest.DocTestParser().get_doctest(function.__doc__, namespace, function.__name__, None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_is_in_the_reference(name):
     text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     missing = [public for public in importlib.import_module(name).__all__ if f"`{public}`" not in text]
@@ -174,8 +210,6 @@ def test_only_methods_that_upper_packages_implement_are_ignored_by_the_layers():
 
 
 def test_every_public_function_has_a_docstring():
-    from inspect import isclass, isfunction
-
     for name in MODULES:
         module = importlib.import_module(name)
         assert module.__doc__, name

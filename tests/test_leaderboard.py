@@ -309,7 +309,9 @@ def test_a_curve_says_how_many_rows_it_was_trained_on(board, tmp_path):
         each["scores"]["rows"] = 500
     found = board["curve"].curves(records)
     assert found["rows"].tolist() == [1_000, 3_000, 4_500]
-    text = "\n".join(board["curve"].curve_section(records, tmp_path))
+    text = "\n".join(board["curve"].curve_section(records))
     assert "| a | 4,500 | 20.00 | 0.300 |" in text
-    assert (tmp_path / "leaderboard-curve.svg").exists()
-    assert board["curve"].curve_section([], tmp_path) == []
+    assert "leaderboard.html#picture-leaderboard-curve" in text
+    board["curve"].draw_curves(found, tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").exists()
+    assert board["curve"].curve_section([]) == []

@@ -62,6 +62,7 @@ SAMPLES = (
     Sample(cb.NaiveBayes(rule="ml"), "mixed"),
     Sample(cb.NaiveBayes(rule="ml", discretize="mdl"), "mixed", "numbers in bins"),
     Sample(cb.NaiveBayes(rule="ml"), "dated", "with dates"),
+    Sample(cb.NaiveBayes(rule="ml"), "zoned", "with times of a time zone"),
     Sample(cb.NaiveBayes(rule="ml"), "written", "with dates written as text"),
     Sample(cb.KernelNB(rule="ml"), "mixed"),
     Sample(cb.KernelNB(rule="ml", binning="grid"), "mixed", "on a grid"),
@@ -117,6 +118,7 @@ def tables(n: int = 90) -> dict[str, tuple[Any, Any]]:
         "counts": (rng.poisson(1.0 + y[:, None] * [0.0, 1.0, 2.0]), y),
         "mixed": (mixed, y),
         "dated": (mixed.assign(day=days), y),
+        "zoned": (mixed.assign(day=days.tz_localize("Europe/Berlin")), y),
         "written": (mixed.assign(day=days.strftime("%d.%m.%Y")), y),
         "waves": (waves, (np.sin(2.0 * waves).sum(axis=1) > 0.0).astype(int)),
     }

@@ -13,13 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from calibayes.versions import DOCUMENTATION
 from leaderboard.log import latest
 from leaderboard.tables import Table
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 TEST_SHARE, TEST_ROWS = 0.1, 30_000
 MADE_UP, MADE_UP_ROWS = "made-up", 330_000
-PICTURE = "leaderboard-curve.svg"
+PICTURE = f"{DOCUMENTATION}/leaderboard.html#picture-leaderboard-curve"
+"""The documentation site draws it from the log."""
 NOTE = """\
 The same test rows, predicted from more and more training rows. The table called made-up has two classes, whose log odds are
 a sum of products of three columns' signs (`benchmarks/leaderboard/curve.py`)."""
@@ -78,12 +80,11 @@ def curves(records):
     )
 
 
-def curve_section(records, folder):
-    """Table and picture of the curves, as parts of the page; none without results."""
+def curve_section(records):
+    """Table of the curves and a link to their picture, as parts of the page; none without results."""
     found = curves(records)
     if found.empty:
         return []
-    draw_curves(found, folder / PICTURE)
     models = list(found["model"].unique())
     values = found.pivot(index=["table", "rows"], columns="model", values=["error", "log_loss"])
     lines = [
@@ -99,7 +100,7 @@ def curve_section(records, folder):
     return [
         "## By number of training rows",
         NOTE,
-        f"![Error by number of training rows]({PICTURE})",
+        f"[Picture: Error by number of training rows]({PICTURE})",
         markdown(["data", "training rows", *heads], lines),
     ]
 

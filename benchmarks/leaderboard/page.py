@@ -28,7 +28,7 @@ def write_page(records, folder, models=None, curve_records=()):
     folder.mkdir(parents=True, exist_ok=True)
     draw_ratings(elo, folder / PICTURE)
     path = folder / PAGE
-    parts = sections(results, elo, records, curve_section(curve_records, folder))
+    parts = sections(results, elo, records, curve_section(curve_records))
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return path
 

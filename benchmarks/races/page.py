@@ -8,9 +8,12 @@ import numpy as np
 import scipy
 import sklearn
 
+from calibayes.versions import DOCUMENTATION
 from races.processes import MAX_MEMORY
 
 MARK = "<!-- What follows is written by benchmarks/speed.py. -->"
+PICTURE = f"{DOCUMENTATION}/speed.html#picture-speed-scaling"
+"""The documentation site draws it from docs/results/speed-scaling.csv."""
 
 
 def table(results):
@@ -107,6 +110,6 @@ def page(results, curves, memory, missing, jobs, rounds):
             "log-log scale; n are\nrows, d columns and k classes."
         ),
         exponents(curves),
-        "![Processor time of one pass against rows, columns and classes](speed-scaling.svg)",
+        f"[Picture: Processor time of one pass against rows, columns and classes]({PICTURE})",
     ]
     return "\n\n".join(parts) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,3 +72,24 @@ SCALING_RUNS = (
 def measure_all(scale=1.0, repeats=3):
     """All curves."""
     return [curve for run in SCALING_RUNS for curve in run.curves(scale, repeats)]
+
+
+def write_curves(curves, path):
+    """Write the curves as CSV, a line for each size."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["model", "grows", "size", "seconds"])
+        for curve in curves:
+            for size, seconds in zip(curve.sizes, curve.seconds, strict=True):
+                writer.writerow([curve.model, curve.grows, size, f"{seconds:.4g}"])
+
+
+def read_curves(path):
+    """The curves that `write_curves` has written."""
+    points = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            points.setdefault((line["model"], line["grows"]), []).append(
+                (int(line["size"]), float(line["seconds"]))
+            )
+    return [Curve(*key, *zip(*values, strict=True)) for key, values in points.items()]

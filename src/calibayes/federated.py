@@ -30,7 +30,17 @@ Estimator = TypeVar("Estimator", bound=Any)
 
 
 class SumsOfRows(Protocol):
-    """A site: it returns sums over its rows, and no rows."""
+    """A site: it returns sums over its rows, and no rows.
+
+    Examples
+    --------
+    >>> class Local:
+    ...     rows = (1, 2, 3)
+    ...     def sums(self, function):
+    ...         return function(self.rows)
+    >>> Local().sums(sum)
+    6
+    """
 
     def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:
         """The sum of a function of blocks over all rows of the site: name -> array or nested mapping."""
@@ -46,6 +56,15 @@ class Site:
     X : table
     y : (n,) labels
     sample_weight : (n,) array, optional
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.federated import calibrate
+    >>> X, y = [[0.0], [2.0], [1.0], [6.0], [5.0], [0.5]], [0, 0, 1, 1, 1, 0]
+    >>> model = GaussianNB(rule="ml").fit(X[:3], y[:3]).merge(GaussianNB(rule="ml").fit(X[3:], y[3:]))
+    >>> calibrate(model, [Site(model, X[:3], y[:3]), Site(model, X[3:], y[3:])]).predict(X)
+    array([0, 0, 0, 1, 1, 0])
     """
 
     def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:

@@ -47,6 +47,12 @@ class RankSummary:
         Nemenyi's critical difference: average ranks further apart differ significantly.
     level : float
         Significance level of the critical difference.
+
+    Examples
+    --------
+    >>> summary = rank_summary([[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4]], ["A", "B", "C"])
+    >>> summary.average_ranks.round(2)
+    array([1.  , 2.33, 2.67])
     """
 
     names: tuple[str, ...]
@@ -74,6 +80,13 @@ def friedman(errors: Array) -> tuple[float, float]:
 
     If all methods have equal errors on every data set the statistic is 0 and the p-value 1. Raises ValueError for
     fewer than three methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> statistic, p_value = friedman(np.array([[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4]]))
+    >>> round(p_value, 3)
+    0.097
     """
     table = _table(errors)
     if table.shape[1] < 3:
@@ -90,6 +103,12 @@ def wilcoxon(first: Array, second: Array) -> float:
     """p-value of Wilcoxon's two-sided signed-rank test of the errors of two methods on the same data sets.
 
     Data sets with equal errors are dropped; if none is left the p-value is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(wilcoxon(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.2, 0.25, 0.33, 0.48, 0.56])), 4)
+    0.0625
     """
     difference = np.round(np.asarray(first, dtype=float) - np.asarray(second, dtype=float), 12)
     nonzero = difference[difference != 0]

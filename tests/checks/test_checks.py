@@ -6,11 +6,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, seed, settings
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from calibayes import NaiveBayes
 from calibayes.checks import CHECKS, run_checks
+from calibayes.checks.model_checks.losses import Mean
+from calibayes.compare import compare, stratified_folds
+from calibayes.datasets import load
+from calibayes.testing import tables
+from calibayes.testing.random_tables.posterior_check import is_clear
 from tests.checks.cases import CASES, plain_table
+from tests.seeds import SEED
 
 PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
 CODES = [check.code for check in CHECKS]
@@ -118,3 +126,66 @@ def test_rare_levels_in_random_order_are_no_shift(seed):
     towns = np.random.default_rng(seed).integers(0, 2 * len(y), len(y))
     findings = run_checks(X.assign(town=[f"t{town}" for town in towns]), y)
     assert {finding.code for finding in findings.found} <= {"CB015"}
+
+
+@seed(SEED)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(tables())
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")
+def test_any_table_is_checked_or_refused_clearly(table):
+    try:
+        findings = run_checks(table.training, table.labels)
+    except ValueError as error:
+        if not is_clear(error):
+            raise
+        return
+    assert len(findings.found) + len(findings.passed) + len(findings.skipped) == len(CHECKS)
+
+
+def test_results_of_a_comparison_are_checked():
+    data = load("penguins")
+    pairs = [("GaussianNB", "ml"), ("GaussianNB", "rc")]
+    results = list(compare(data, pairs, stratified_folds(np.asarray(data.target), 3, 0)))
+    findings = run_checks(data.data, data.target, results=results)
+    assert {"CB001", "CB013"} <= set(findings.passed)
+    assert "CB002" not in findings.skipped
+    alone = run_checks(data.data, data.target, results=results[:1])
+    assert "ml" in alone.skipped["CB002"]
+    assert "two folds" in alone.skipped["CB001"]
+
+
+def test_models_without_held_out_rows_are_skipped_with_the_reason():
+    X, y = plain_table(n=100)
+    numbers = X[["height", "birds"]]
+    findings = run_checks(numbers, y, LogisticRegression().fit(numbers, y))
+    assert "held_out_" in findings.skipped["CB012"]
+    other = NaiveBayes(rule="ml").fit(X[:50], y[:50]).with_held_out(X[50:], y[50:])
+    skipped = run_checks(X, y, other).skipped
+    assert "training rows" in skipped["CB001"]
+    assert "needs 100 held-out rows at least, has 50" in skipped["CB012"]
+
+
+def test_large_tables_are_sampled_and_constant_columns_confirmed(monkeypatch):
+    monkeypatch.setattr("calibayes.checks.subject.MOST_CELLS", 20_000)
+    n, d = 3000, 10
+    X = np.random.default_rng(0).normal(size=(n, d))
+    X[:, 0], X[:, 1] = 1.0, 2.0
+    rows = np.random.default_rng(0).choice(n, 2000, replace=False)
+    X[np.setdiff1d(np.arange(n), rows)[0], 1] = 3.0  # varies outside of the sample only
+    findings = run_checks(X, np.arange(n) % 2)
+    assert findings.scope == "2000 of 3000 rows, 10 columns (drawn at random)"
+    assert [(finding.code, finding.columns) for finding in findings.found] == [("CB008", ("x0",))]
+
+
+def test_wide_tables_are_sampled(monkeypatch):
+    monkeypatch.setattr("calibayes.checks.subject.MOST_COLUMNS", 20)
+    X = np.random.default_rng(0).normal(size=(100, 50))
+    assert run_checks(X, np.arange(100) % 2).scope == "all 100 rows, 20 of 50 columns (drawn at random)"
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "deviations"),
+    [(0.0, 0.0, 0.0), (0.1, 0.0, np.inf), (-0.1, 0.0, -np.inf), (1.0, 5e-324, np.inf), (1.0, 0.5, 2.0)],
+)
+def test_means_without_spread_have_infinite_deviations(mean, error, deviations):
+    assert Mean(mean, error).deviations == deviations

@@ -13,6 +13,7 @@ from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.experiments import PAPERS, NumberPair, Report, Settings, TableRow, select_experiments
 from calibayes.experiments.paper_claims import Claim, best, better, no_worse
 from calibayes.experiments.papers.generative_models_notes import EXAMPLE
+from calibayes.experiments.picture_numbers import BoxNumbers, read_numbers
 from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
 from calibayes.experiments.procedures.held_out import HeldOutSplit
 from calibayes.experiments.procedures.projection import fit_projection
@@ -297,3 +298,14 @@ def test_linear_discriminant_of_the_notes():
     p = target.mean()
     c = means[0] @ inverse @ means[0] - means[1] @ inverse @ means[1] - 2 * np.log((1 - p) / p)
     np.testing.assert_allclose(2 * model.decision_function(columns), columns @ b + c, rtol=1e-8)
+
+
+def test_a_page_links_to_figures_that_the_site_draws_and_keeps_their_numbers(tmp_path):
+    numbers = BoxNumbers({"a": {"one": [0.1, 0.2]}}, y="error")
+    figures = (Figure.of("boxes", numbers), Figure("drawn-anew", lambda: None, is_on_site=True))
+    report = Report(PAPERS[0].name, "II", "A table", figures=figures)
+    page = write_page([report], tmp_path / "page.md", "command").read_text(encoding="utf-8")
+    assert "[Picture: boxes](https://calibayes.readthedocs.io/en/stable/page.html#picture-boxes)" in page
+    assert "page.html#picture-drawn-anew" in page
+    assert read_numbers(tmp_path / "results" / "boxes.json") == numbers
+    assert not list(tmp_path.glob("*.svg"))

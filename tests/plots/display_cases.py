@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calibayes import GaussianNB
+from calibayes import GaussianNB, PosteriorMixture, TradeOffCV, TreeAugmentedNB
+from calibayes.datasets import load_penguins
 from calibayes.plots import (
     CostDisplay,
     CoverageDisplay,
     DriftDisplay,
     HistoryDisplay,
     LiftDisplay,
+    MembersDisplay,
     RankDisplay,
     ReasonsDisplay,
     ReliabilityDisplay,
     SurpriseDisplay,
+    TradeOffDisplay,
+    TreeDisplay,
 )
 
 WEIRD, OTHER = "_$x$ <&> \\frac{", "ordinary"
@@ -61,6 +65,22 @@ def model(frame: bool) -> Any:
 def _ranks(fitted: Any, X: Any, y: Any, **options: Any) -> RankDisplay:
     errors = np.random.default_rng(0).random((6, 4)) + np.arange(4)
     return RankDisplay.from_errors(errors, [WEIRD, "b", "c", "d"], **options)
+
+
+def _members(fitted: Any, X: Any, y: Any, **options: Any) -> MembersDisplay:
+    mixture = PosteriorMixture(models=[(WEIRD, GaussianNB(rule="ml"))]).fit(X, y)
+    return MembersDisplay.from_estimator(mixture, X, **options)
+
+
+def _trade_off(fitted: Any, X: Any, y: Any, **options: Any) -> TradeOffDisplay:
+    return TradeOffDisplay.from_estimator(TradeOffCV(lams=[1.0, 0.5]).fit(X, y), **options)
+
+
+def _tree(fitted: Any, X: Any, y: Any, **options: Any) -> TreeDisplay:
+    penguins = load_penguins()
+    return TreeDisplay.from_estimator(
+        TreeAugmentedNB(rule="ml").fit(penguins.data, penguins.target), **options
+    )
 
 
 CASES = {
@@ -126,5 +146,10 @@ CASES = {
         {"color": "green"},
         "GaussianNB",
     ),
+    "members": DisplayCase(_members, ("bars_",), {"color": "green"}, WEIRD),
+    "trade-off": DisplayCase(
+        _trade_off, ("line_", "band_", "chosen_"), {"color": "green"}, "lowest held-out loss"
+    ),
+    "tree": DisplayCase(_tree, ("lines_", "names_"), {"color": "green"}, "Dependence tree of all classes"),
     "ranks": DisplayCase(_ranks, ("labels_", "bars_"), {"color": "green"}, WEIRD),
 }

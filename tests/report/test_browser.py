@@ -127,7 +127,9 @@ def test_the_switch_the_search_and_the_copy_button_work(page):
         assert 1 <= shown <= total
         field.send_keys(" no such column")
         assert driver.find_element("id", "search-count").text.startswith("0 of ")
-        driver.find_element("css selector", "[data-copies]").click()
+        button = driver.find_element("css selector", "[data-copies]")
+        driver.execute_script('arguments[0].scrollIntoView({behavior: "instant", block: "center"})', button)
+        button.click()
         assert "from calibayes" in driver.execute_script("return getSelection().toString()")
         assert console_messages(driver) == []
 

@@ -12,14 +12,18 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import calibayes as cb
 from calibayes.checks import Findings
 from calibayes.compare import BASELINES, MODELS
 from calibayes.datasets import load_penguins
+from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.report import report_on_model, report_on_table
 from calibayes.report.facts.python import NotExpressible, code_of
+from calibayes.report.facts.quality import quality_facts
+from calibayes.report.facts.ranking import chosen_pairs
 from calibayes.report.facts.rows import labeled_rows
 from calibayes.report.facts.table import table_facts
 from calibayes.report.facts.values import Facts
@@ -223,11 +227,14 @@ def test_hostile_names_stay_text():
 def test_a_table_of_2000_columns_stays_small():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
-    names = [f"a rather long name of column {j} " * 3 for j in range(2000)]
-    X = pd.DataFrame(rng.normal(size=(120, 2000)), columns=names)
-    X.iloc[:, 700] += 3 * y
+    names = [f"a rather long name of column {j} " * 3 for j in range(250)]
+    X = pd.DataFrame(rng.normal(size=(120, 250)), columns=names)
+    X.iloc[:, 70] += 3 * y
     table = table_facts(labeled_rows(X, y))
-    assert "column 700 " in table.columns[0].name
+    assert "column 70 " in table.columns[0].name
+    table = replace(
+        table, columns=(*table.columns, *(replace(each, picture=None) for each in table.columns * 7))
+    )
     page = page_of(Facts("Wide", "2,000 columns", "none", table, findings=Findings((), ())))
     assert "The 24 most informative of 2000" in page
     assert len(page.encode()) < 1_000_000
@@ -273,3 +280,79 @@ def test_wrong_input_is_refused(change, message, penguins):
     options = {"models": ["KernelNB"], "folds": 2, **change}
     with pytest.raises(ValueError, match=message):
         report_on_table(X, options.pop("y", y), **options)
+
+
+def test_columns_of_any_kind_are_described(tmp_path):
+    n = 60
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    X = pd.DataFrame(
+        {
+            "day": pd.date_range("2024-01-01", periods=n),
+            "wait": pd.to_timedelta(rng.integers(0, 1000, n), unit="s"),
+            "whole": pd.array([None, *range(1, n)], dtype="Int64"),
+            "kind": pd.Categorical(rng.choice([1, 2, 3], n)),
+            "flag": rng.random(n) < 0.5 + 0.4 * y,
+            "nothing": np.full(n, np.nan),
+            "constant": np.ones(n),
+            "": rng.normal(size=n) + y,
+        }
+    )
+    report = report_on_table(X, y, models=["KernelNB"], folds=2)
+    columns = {column.name: column for column in report.facts.table.columns}
+    assert columns["day"].range == "2024-01-01 to 2024-02-29, median 2024-01-30"
+    assert columns["day"].reason.startswith("dates, in days")
+    assert columns["whole"].missing == 1
+    assert columns["kind"].picture.counts.sum() == n
+    assert columns["nothing"].distinct == 0
+    assert "0 values" in dict(report.facts.skipped)["column nothing in all models"]
+    space = run_code(report.facts.code, tmp_path, X=X, y=y)
+    assert "nothing" not in space["model"].feature_names_in_
+    np.testing.assert_allclose(
+        space["model"].predict_proba(X.drop(columns="nothing")),
+        report.model.predict_proba(X.drop(columns="nothing")),
+    )
+
+
+def test_a_model_that_refuses_the_table_is_skipped(penguins, monkeypatch):
+    def refusing(frame):
+        raise ValueError("no such table")
+
+    monkeypatch.setitem(BASELINES, "sklearn-LogReg", refusing)
+    X, y = penguins
+    report = report_on_table(X, y, models=["KernelNB", "sklearn-LogReg"], rules=["ml"], folds=2)
+    assert [each.name for each in report.facts.ranking.methods] == ["KernelNB, ml"]
+    assert dict(report.facts.skipped)["model sklearn-LogReg"] == "no such table"
+    with pytest.raises(ValueError, match="no such table"):
+        report_on_table(X, y, models=["sklearn-LogReg"], folds=2)
+
+
+def test_wide_tables_are_compared_without_slow_models():
+    X = pd.DataFrame(np.zeros((4, 151)))
+    pairs, skipped = chosen_pairs(X, None, None)
+    assert "QDA" not in {model for model, _ in pairs}
+    assert "square of the number of columns" in skipped[0].why
+    assert ("QDA", "ml") in chosen_pairs(X, ["QDA"], ["ml"])[0]
+
+
+def test_thresholds_follow_costs():
+    rng = np.random.default_rng(0)
+    probability = rng.random(20_000)
+    codes = (rng.random(20_000) < probability).astype(int)
+    record = HeldOut(
+        np.log(np.stack([1 - probability, probability], axis=1)),
+        codes,
+        np.ones(20_000),
+        np.arange(20_000),
+        "drawn",
+    )
+    quality = quality_facts(record, np.array(["no", "yes"]), [[0, 1], [4, 0]])
+    event = quality.threshold
+    right = 0.2 if event.name == "yes" else 0.8
+    assert event.usual == pytest.approx(right)
+    assert event.best == pytest.approx(right, abs=0.06)
+    assert event.honest_cost == pytest.approx(event.usual_cost, abs=0.02)
+    assert quality.tradeoffs[0].auc == pytest.approx(roc_auc_score(codes, probability), abs=1e-9)
+    assert quality.brier == pytest.approx(2 * brier_score_loss(codes, probability))
+    assert quality.calibration_error < 0.02
+    assert quality.cost < quality.cost_of_likely

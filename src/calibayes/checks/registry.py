@@ -1,25 +1,22 @@
-"""All checks, in the order of their codes. A new check is a module with a `Check`, and a line here."""
+"""All checks, in the order of their codes. A new check is a module with a `Check` in `model_checks` or `table_checks`, and a line here."""
 
 from __future__ import annotations
 
-from calibayes.checks import (
-    calibration_gain,
+from calibayes.checks.check import Check
+from calibayes.checks.model_checks import calibration_gain, held_out_probabilities, no_gain, overfitting
+from calibayes.checks.table_checks import (
     class_in_one_column,
     constant_columns,
     equal_columns,
     equal_rows,
-    held_out_probabilities,
     identifiers,
     missing_cells,
     missing_codes,
-    no_gain,
     numbers_as_text,
-    overfitting,
     rare_classes,
     rare_levels,
     row_order,
 )
-from calibayes.checks.check import Check
 
 CHECKS: tuple[Check, ...] = (
     overfitting.CHECK,

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from calibayes.cli.printing import print_error, print_text
-from calibayes.files import FileDescription, describe_file
+from calibayes.cli.application import examples
+from calibayes.cli.printing import print_json, print_text
+from calibayes.files import describe_file
 
+EXAMPLES = examples(
+    "calibayes inspect penguins.safetensors",
+    "calibayes inspect penguins.safetensors --tensors",
+    "calibayes inspect penguins.safetensors --json",
+)
 console = Console()
-errors = Console(stderr=True)
 
 
 def inspect_command(
-    file: Annotated[Path, typer.Argument(help="Model file that calibayes.save has written.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."
+        ),
+    ],
     tensors: Annotated[bool, typer.Option("--tensors", help="List all tensors.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, with all columns and tensors.")
@@ -27,22 +36,9 @@ def inspect_command(
     try:
         description = describe_file(file)
     except FileNotFoundError:
-        _fail(ValueError(f"there is no file {file}"))
-    except (ValueError, OSError) as error:
-        _fail(error)
-    else:
-        _print(description, tensors, as_json)
-
-
-def _fail(error: Exception) -> None:
-    print_error(errors, error)
-    raise typer.Exit(2)
-
-
-def _print(description: FileDescription, tensors: bool, as_json: bool) -> None:
+        raise ValueError(f"there is no file {file}") from None
     if as_json:
-        text = json.dumps(description.as_json(), indent=2)
-        print_text(console, text.replace("\x7f", "\\u007f"))
+        print_json(description.as_json())
         return
     print_text(console, str(description))
     if tensors:

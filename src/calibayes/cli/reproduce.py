@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE
@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from calibayes.cli.printing import print_error, print_table, print_text
+from calibayes.cli import options
+from calibayes.cli.application import INTERRUPTED, examples
+from calibayes.cli.printing import print_json, print_table, print_text
 from calibayes.datasets import find_file, list_datasets
 from calibayes.experiments import PAPERS, Report, Settings, reproduce, select_experiments
 from calibayes.experiments.report_files import format_pair, write_report
@@ -23,7 +25,9 @@ from calibayes.experiments.result_cache import ResultCache
 console = Console()
 errors = Console(stderr=True)
 
-INTERRUPTED = 130
+EXAMPLES = examples(
+    "calibayes reproduce rc-probabilistic-2024 VI --datasets iris --trials 1 -j 1 --json",
+)
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 """Bold text in Markdown."""
 
@@ -36,12 +40,17 @@ def reproduce_command(
         str | None,
         typer.Argument(help="Table or figure of the paper, by its number there, such as VI or figure-1."),
     ] = None,
-    datasets: Annotated[str | None, typer.Option(help="Run only these data sets (comma-separated).")] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only this data set; can be repeated.", autocompletion=options.complete_datasets
+        ),
+    ] = None,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Number of repetitions. Default: as in the paper.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and cached results.")] = Path(
         "reproduction"
@@ -51,37 +60,62 @@ def reproduce_command(
         bool, typer.Option("--download", help="Download missing data sets from OpenML.")
     ] = False,
     page: Annotated[Path | None, typer.Option(help="Also write all results to this Markdown page.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run the experiments of the papers and compare the results with the published numbers.
 
     Results are cached in the output folder: after an interruption, the same command resumes.
     """
+    names = _dataset_names(datasets)
+    settings = Settings(names, trials, quick, download)
     try:
-        names = _dataset_names(datasets)
-        settings = Settings(names, trials, quick, download)
         reports = _run(paper, table, settings, ResultCache(out / "cache"), jobs or os.cpu_count() or 1)
     except KeyboardInterrupt:
-        errors.print("interrupted; finished results are cached, run the same command again to resume")
+        print_text(errors, "interrupted; finished results are cached, run the same command again to resume")
         raise typer.Exit(INTERRUPTED) from None
-    except (ValueError, OSError) as error:
-        print_error(errors, error)
-        raise typer.Exit(2) from None
-    for report in reports:
-        _print(report)
+    if as_json:
+        print_json([_as_json(report) for report in reports])
+    else:
+        for report in reports:
+            _print(report)
+    words = _command_line(paper, table, datasets, trials, quick, page)
+    _write(reports, out, page, words)
+    print_text(errors if as_json else console, f"Tables and figures are in {out}.")
+
+
+def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> None:
     try:
         for report in reports:
             write_report(report, out)
         if page is not None:
-            write_page(reports, page, _command_line(paper, table, datasets, trials, quick, page))
+            write_page(reports, page, words)
     except ImportError as error:
-        errors.print(f"figures were not written: {error}", markup=False, highlight=False)
-    console.print(f"Tables and figures are in {out}.", highlight=False)
+        print_text(errors, f"figures were not written: {error}")
 
 
-def _dataset_names(given: str | None) -> tuple[str, ...] | None:
-    if given is None:
+def _as_json(report: Report) -> dict[str, Any]:
+    rows = [
+        {
+            "label": row.label,
+            "reason": row.reason,
+            "cells": {name: format_pair(row.pairs[name]) for name in report.columns if name in row.pairs},
+        }
+        for row in report.rows
+    ]
+    return {
+        "paper": report.paper,
+        "name": report.name,
+        "title": report.title,
+        "notes": list(report.notes),
+        "columns": list(report.columns),
+        "rows": rows,
+    }
+
+
+def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
+    if not given:
         return None
-    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    names = tuple(options.several(given))
     available = list_datasets()
     unknown = [name for name in names if name not in available and find_file(name, ending=".npz") is None]
     if unknown:
@@ -93,7 +127,7 @@ def _run(
     paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
 ) -> list[Report]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
         return reproduce(
             select_experiments(paper, table),
@@ -133,10 +167,15 @@ def _table(report: Report) -> RichTable:
 
 
 def _command_line(
-    paper: str | None, table: str | None, datasets: str | None, trials: int | None, quick: bool, page: Path
+    paper: str | None,
+    table: str | None,
+    datasets: list[str] | None,
+    trials: int | None,
+    quick: bool,
+    page: Path | None,
 ) -> str:
     """The command that writes the page."""
     words = ["calibayes reproduce", paper or "", table or ""]
-    words += [f"--datasets {datasets}" if datasets else "", f"--trials {trials}" if trials else ""]
-    words += ["--quick" if quick else "", f"--page {page.name}"]
+    words += [f"--datasets {','.join(datasets)}" if datasets else "", f"--trials {trials}" if trials else ""]
+    words += ["--quick" if quick else "", f"--page {page.name}" if page else ""]
     return " ".join(word for word in words if word)

@@ -33,6 +33,13 @@ class Dataset:
         How many rows were dropped because their label is missing.
     notes : tuple of str
         How cells of the file were read where that is not obvious, such as a "?" taken as a missing value.
+
+    Examples
+    --------
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> penguins.data.shape, penguins.target.name
+    ((344, 7), 'species')
     """
 
     name: str
@@ -114,17 +121,35 @@ def load_file(
     ------
     ValueError
         If the file has no such column, no other column or no labeled row, or decompresses to more than 2 GiB.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     _ = path.write_text("size,kind\\n1,a\\n2,b\\n")
+    ...     load_file(path, "kind").data.shape
+    (2, 1)
     """
     path = Path(path)
     table, notes = read_file(path, missing_values)
+    data = labeled_data(table, target, path.name, path.stem.removesuffix(".csv"), notes)
+    return result_of(data, return_X_y)
+
+
+def labeled_data(table: Table, target: str, where: str, name: str, notes: tuple[str, ...] = ()) -> Dataset:
+    """The labeled rows of a table; ``where`` is what was read, for messages.
+
+    Raises ValueError if there is no column ``target``, no other column or no labeled row.
+    """
     if target not in table.names:
-        raise ValueError(f"{path.name} has no column {target!r}; its columns are {', '.join(table.names)}")
+        raise ValueError(f"{where} has no column {target!r}; its columns are {', '.join(table.names)}")
     if len(table.names) == 1:
-        raise ValueError(f"{path.name} has only the target column {target!r}; at least one feature is needed")
+        raise ValueError(f"{where} has only the target column {target!r}; at least one feature is needed")
     columns, labels = table.without(target)
     labeled = ~missing_mask(labels)
     if not labeled.any():
-        raise ValueError(f"{path.name}: all values of the target column {target!r} are missing")
+        raise ValueError(f"{where}: all values of the target column {target!r} are missing")
     data, series = data_frame(columns.rows(labeled)), labels_series(labels[labeled], target)
-    name = path.stem.removesuffix(".csv")
-    return result_of(Dataset(name, data, series, int((~labeled).sum()), notes), return_X_y)
+    return Dataset(name, data, series, int((~labeled).sum()), notes)

@@ -105,6 +105,11 @@ def find_file(name: str, data_home: str | Path | None = None, *, ending: str = "
     """The file of a data set in the folder (`load`), None if there is none.
 
     Raises ValueError if the name would lead out of the folder, or if the folder does not exist.
+
+    Examples
+    --------
+    >>> print(find_file("no-such-table"))
+    None
     """
     if not name or ".." in name or "/" in name or "\\" in name:
         raise ValueError(
@@ -126,7 +131,13 @@ def _data_folder(data_home: str | Path | None) -> Path | None:
 
 
 def is_local(name: str, data_home: str | Path | None = None) -> bool:
-    """Whether `load` needs no download."""
+    """Whether `load` needs no download.
+
+    Examples
+    --------
+    >>> is_local("penguins")
+    True
+    """
     return (
         find_file(name, data_home) is not None
         or name in BUNDLED

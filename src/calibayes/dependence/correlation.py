@@ -15,7 +15,15 @@ from calibayes.kernels.numbers.quantiles import mid_ranks
 
 @dataclass(frozen=True)
 class Pearson:
-    """Pearson correlation of the values: detects linear dependence. p-values by the t distribution."""
+    """Pearson correlation of the values: detects linear dependence. p-values by the t distribution.
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from sklearn.datasets import load_iris
+    >>> measure_dependence(*load_iris(return_X_y=True), measure=Pearson()).statistics.shape
+    (3, 4, 4)
+    """
 
     name: ClassVar[str] = "Pearson"
 
@@ -25,7 +33,15 @@ class Pearson:
 
 @dataclass(frozen=True)
 class Spearman:
-    """Spearman correlation, of the ranks: detects monotone dependence. p-values by the t distribution."""
+    """Spearman correlation, of the ranks: detects monotone dependence. p-values by the t distribution.
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from sklearn.datasets import load_iris
+    >>> measure_dependence(*load_iris(return_X_y=True), measure=Spearman()).statistics.shape
+    (3, 4, 4)
+    """
 
     name: ClassVar[str] = "Spearman"
 

@@ -23,6 +23,14 @@ class Permuted:
         Number of permutations; no p-value is below 1 / (times + 1).
     seed : int, default=0
         Seed of the permutations.
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from calibayes.dependence import Pearson
+    >>> from sklearn.datasets import load_iris
+    >>> measure_dependence(*load_iris(return_X_y=True), measure=Permuted(Pearson(), times=20)).p_values.shape
+    (3, 4, 4)
     """
 
     of: Measure = field(default_factory=HSIC)

@@ -14,7 +14,16 @@ from calibayes.dependence.table import Dependence
 
 
 class Selection(Protocol):
-    """Selects (class, pair) combinations. Of several candidate selections, cross-validation picks one."""
+    """Selects (class, pair) combinations. Of several candidate selections, cross-validation picks one.
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from calibayes.dependence import TopFraction
+    >>> from sklearn.datasets import load_iris
+    >>> len(TopFraction(0.5).candidates(measure_dependence(*load_iris(return_X_y=True))))
+    1
+    """
 
     def candidates(self, table: Dependence) -> list[Array]:
         """Candidate selections: positions in the flattened (k, pairs) table, the most dependent first."""
@@ -22,7 +31,14 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class TopFraction:
-    """Keep the most dependent share of all (class, pair); 1 keeps all, 0 none."""
+    """Keep the most dependent share of all (class, pair); 1 keeps all, 0 none.
+
+    Examples
+    --------
+    >>> from calibayes import SparseLogBivariateClassifier
+    >>> SparseLogBivariateClassifier(selection=TopFraction(0.1)).selection
+    TopFraction(share=0.1)
+    """
 
     share: float = 1.0
 
@@ -32,7 +48,14 @@ class TopFraction:
 
 @dataclass(frozen=True)
 class BestFraction:
-    """Keep the most dependent share of all (class, pair), chosen by cross-validation (slb-2020, section 3)."""
+    """Keep the most dependent share of all (class, pair), chosen by cross-validation (slb-2020, section 3).
+
+    Examples
+    --------
+    >>> from calibayes import SparseLogBivariateClassifier
+    >>> SparseLogBivariateClassifier(selection=BestFraction((0.0, 0.1))).selection.shares
+    (0.0, 0.1)
+    """
 
     shares: Sequence[float] = (0.0, 0.03, 0.1, 0.3, 1.0)
 
@@ -56,6 +79,12 @@ class SignificantPairs:
         Significance level.
     procedure : function of p-values, default=benjamini_hochberg
         Adjusts the p-values for their number; `bonferroni` is the other one in this package.
+
+    Examples
+    --------
+    >>> from calibayes import SparseLogBivariateClassifier
+    >>> SparseLogBivariateClassifier(selection=SignificantPairs(0.01)).selection.level
+    0.01
     """
 
     level: float = 0.05

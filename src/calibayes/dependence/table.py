@@ -23,6 +23,13 @@ class Dependence:
     names : (d,) names of the columns
     classes : (k,) labels, or ("all",) if no labels were given
     statistics, p_values : (k, d, d) arrays
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from sklearn.datasets import load_iris
+    >>> list(measure_dependence(*load_iris(return_X_y=True)).frame().columns)
+    ['class', 'first', 'second', 'statistic', 'p_value']
     """
 
     measure: str

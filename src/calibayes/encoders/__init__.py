@@ -1,4 +1,29 @@
-"""Encoders: convert columns of a table into the matrix that a family reads; fitted to training rows, then immutable."""
+"""Encoders: convert columns of a table into the matrix that a family reads; fitted to training rows, then immutable.
+
+Examples
+--------
+Naive Bayes over bins of each kind:
+
+>>> from calibayes import GenerativeClassifier, NaiveBayes, every
+>>> X, y = [[1.0], [2.0], [5.0], [6.0]] * 5, [0, 0, 1, 1] * 5
+>>> bounded = (KMeansBins(2), QuantileBins(2), UniformBins(2))
+>>> for bins in (*bounded, AdaptiveBins(), PairBins(), InformedBins(), MDLBins()):
+...     print(f"{type(bins).__name__}: {NaiveBayes(discretize=bins).fit(X, y).score(X, y)}")
+KMeansBins: 1.0
+QuantileBins: 1.0
+UniformBins: 1.0
+AdaptiveBins: 1.0
+PairBins: 1.0
+InformedBins: 1.0
+MDLBins: 1.0
+
+Kernel densities on a grid, for which a bandwidth is in the units of the column:
+
+>>> from calibayes.families import FixedWidth, KernelDensity
+>>> families = [("numbers", KernelDensity(FixedWidth(0.5)), every, Grid(points=64))]
+>>> GenerativeClassifier(families=families).fit(X, y).score(X, y)
+1.0
+"""
 
 from calibayes.encoders.bins import (
     AdaptiveBins,

@@ -37,6 +37,14 @@ class ByColumnType:
         Encoder of all other columns.
     binned : callable, default=numeric_columns
         Function of the summary of a table that returns the positions of the columns to bin.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.encoders import QuantileBins
+    >>> X, y = [[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]
+    >>> NaiveBayes(discretize=QuantileBins(2)).fit(X, y).predict([[5.5]])  # bins inside a ByColumnType
+    array([1])
     """
 
     numbers: Encoder = field(default_factory=KMeansBins)

@@ -21,7 +21,14 @@ from calibayes.tables.text import counted
 
 
 class FewRowsWarning(UserWarning):
-    """A class has fewer distinct rows than the requested number of components."""
+    """A class has fewer distinct rows than the requested number of components.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FewRowsWarning)  # an error instead of a warning
+    """
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,13 @@ class Clusters(FixedLayout):
         Number of components of every class, or of each class in order.
     seed : int, default=0
         Seed of the random rows from which k-means is started.
+
+    Examples
+    --------
+    >>> from calibayes import MixtureDiscriminantAnalysis
+    >>> X, y = [[0.0], [0.5], [9.0], [9.5], [4.0], [4.5], [5.0], [5.5]], [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> MixtureDiscriminantAnalysis(n_components=[2, 1], random_state=0).fit(X, y).score(X, y)  # its encoder is Clusters
+    1.0
     """
 
     components: int | Sequence[int] = 2

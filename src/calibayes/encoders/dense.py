@@ -61,6 +61,14 @@ class Dense(FixedLayout):
     drop_first : bool, default=False
         Whether the first level of a column has no indicator, as with ``OneHotEncoder(drop="first")``: the sum of all of
         them is constant, which makes covariance matrices singular.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from calibayes import GenerativeLogisticRegression
+    >>> X = pd.DataFrame({"size": [1.0, 2.0, 5.0, 6.0], "color": ["red", "blue", "red", "blue"]})
+    >>> GenerativeLogisticRegression(encoder=Dense()).fit(X, [0, 0, 1, 1]).encoded_names_
+    ('size', 'color = red')
     """
 
     drop_first: bool = False

@@ -46,6 +46,14 @@ class Levels:
         Levels with a smaller total weight (fewer rows) than this are pooled.
     most : int, optional
         Number of most frequent levels of a column that are not pooled.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Categorical
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("colors", Categorical(1.0), every, Levels(most=2))]).fit(X, y).predict([["green"]])
+    array([1])
     """
 
     at_least: int | Sequence[int] | None = None

@@ -38,6 +38,15 @@ class MissingAsLevel:
         An encoder of codes, such as bins, levels, or both (`ByColumnType`).
     least_rows : int, default=1
         Number of training rows with a missing value from which on a column gets the additional code.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.encoders import Levels
+    >>> from calibayes.families import Categorical
+    >>> families = [("colors", Categorical(1.0), every, MissingAsLevel(Levels()))]
+    >>> GenerativeClassifier(families=families).fit([["red"], ["blue"], [None], [None]], [0, 0, 1, 1]).predict([[None]])
+    array([1])
     """
 
     inner: Encoder = field(default_factory=ByColumnType)

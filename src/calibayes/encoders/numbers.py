@@ -19,7 +19,16 @@ from calibayes.tables.table import Table, numeric_columns, numeric_matrix
 
 @dataclass(frozen=True)
 class Numbers(DataIndependent):
-    """Numbers unchanged (NaN where missing), with a center about which moments are summed and a variance per column."""
+    """Numbers unchanged (NaN where missing), with a center about which moments are summed and a variance per column.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Gaussian
+    >>> X, y = [[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("numbers", Gaussian(), every, Numbers())]).fit(X, y).predict([[4.0]])
+    array([1])
+    """
 
     indices: tuple[int, ...] = ()
     center: Array = field(default_factory=lambda: np.zeros(0))
@@ -45,7 +54,16 @@ class Numbers(DataIndependent):
 
 @dataclass(frozen=True)
 class Flags(DataIndependent):
-    """1 for numbers above a threshold, else 0, NaN where missing; without a threshold all values must be 0 or 1."""
+    """1 for numbers above a threshold, else 0, NaN where missing; without a threshold all values must be 0 or 1.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Bernoulli
+    >>> X, y = [[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("large", Bernoulli(1.0), every, Flags(threshold=3.0))]).fit(X, y).predict([[4.0]])
+    array([1])
+    """
 
     threshold: float | None = 0.0
     indices: tuple[int, ...] = ()

@@ -47,7 +47,16 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The columns of a training table; its ``repr`` is a plain-text table with one line for each column."""
+    """The columns of a training table; its ``repr`` is a plain-text table with one line for each column.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> NaiveBayes().fit([[1.0, "a"], [2.0, "b"], [3.0, "a"], [4.0, "b"]], [0, 0, 1, 1]).schema_
+    name  kind         reason                              missing
+    x0    kernel       numbers: 4 distinct values, 4 bins  0
+    x1    categorical  text: 2 levels                      0
+    """
 
     columns: tuple[Column, ...]
 

@@ -13,7 +13,15 @@ from calibayes.experiments.task_runner import Results
 
 
 class Experiment(Protocol):
-    """A table or figure of a paper: the tasks to compute, and the report made of their results."""
+    """A table or figure of a paper: the tasks to compute, and the report made of their results.
+
+    Examples
+    --------
+    >>> from calibayes.experiments import select_experiments
+    >>> paper, experiment = select_experiments("gdt-2004", "1")[0]
+    >>> experiment.title
+    'Test error of LDA, QDA, Balls1 and Balls2 for several lam, mean over trials'
+    """
 
     @property
     def name(self) -> str:
@@ -28,7 +36,14 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its experiments."""
+    """A paper and its experiments.
+
+    Examples
+    --------
+    >>> from calibayes.experiments import PAPERS
+    >>> "gdt-2004" in [paper.name for paper in PAPERS]
+    True
+    """
 
     name: str
     title: str

@@ -31,6 +31,11 @@ class NumberPair:
         Whether the paper truncates numbers instead of rounding them.
     bold : bool
         Whether ours is printed in bold, because it is among the best of its row.
+
+    Examples
+    --------
+    >>> NumberPair(0.1234, published=0.123).exact
+    True
     """
 
     ours: float | None
@@ -77,7 +82,13 @@ class NumberPair:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a table: its label, its numbers by column, and the reason if they differ from the published ones."""
+    """A row of a table: its label, its numbers by column, and the reason if they differ from the published ones.
+
+    Examples
+    --------
+    >>> TableRow("iris", {"error": NumberPair(0.04, published=0.05, spread=0.02)}).differs
+    False
+    """
 
     label: str
     pairs: Mapping[str, NumberPair]
@@ -91,10 +102,32 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure."""
+    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure.
+
+    Parameters
+    ----------
+    numbers : BoxNumbers, CurveNumbers or None
+        Numbers that the figure is drawn from, if they are kept.
+    is_on_site : bool
+        Whether the documentation site draws the figure while it is built. A page refers to it by a link then, and has
+        a file with its numbers, if there are any, instead of one with the picture.
+
+    Examples
+    --------
+    >>> from calibayes.plots import boxes
+    >>> Figure("errors", lambda: boxes({"iris": {"NB": [0.04, 0.06]}}, y="error")).draw().axes[0].get_title(loc="left")
+    'iris'
+    """
 
     name: str
     draw: Callable[[], Any]
+    numbers: Any = None
+    is_on_site: bool = False
+
+    @classmethod
+    def of(cls, name: str, numbers: Any) -> Figure:
+        """The figure of some numbers, which the site draws."""
+        return cls(name, numbers.draw, numbers, is_on_site=True)
 
 
 @dataclass(frozen=True)
@@ -112,6 +145,12 @@ class Report:
     reason : str
         Why numbers may differ from the published ones; for rows without a reason of their own.
     figures : tuple of Figure
+
+    Examples
+    --------
+    >>> row = TableRow("iris", {"error": NumberPair(0.04, published=0.05)})
+    >>> Report("gdt-2004", "1", "A table", rows=(row,)).columns
+    ['error']
     """
 
     paper: str

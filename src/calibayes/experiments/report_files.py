@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,19 @@ def format_pair(pair: NumberPair) -> str:
     return f"{ours} / {format_number(pair.published, pair.digits)}{MARK * pair.differs}"
 
 
-def to_markdown(report: Report) -> str:
-    """A Markdown section with notes, table and figures."""
+def image(figure: Figure) -> str:
+    """Markdown of a figure with a file beside the page."""
+    return f"![{figure.name}]({figure.name}.svg)"
+
+
+def to_markdown(report: Report, show: Callable[[Figure], str] = image) -> str:
+    """A Markdown section with notes, table and figures; ``show`` is the Markdown of a figure."""
     lines = [f"### {report.name}: {report.title}", ""]
     lines += [line for note in report.notes for line in (note, "")]
     if report.rows:
         lines += [*_markdown_table(report), ""]
     for figure in report.figures:
-        lines += [f"![{figure.name}]({figure.name}.svg)", ""]
+        lines += [show(figure), ""]
     return "\n".join(lines)
 
 
@@ -87,19 +92,17 @@ def write_text(path: Path, text: str) -> Path:
 def write_figure(figure: Figure, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write a figure in these formats; equal numbers give equal files."""
     drawing = figure.draw()  # raises a helpful ImportError where matplotlib is missing
-    from matplotlib import rc_context
-
     paths = [folder / f"{figure.name}.{ending}" for ending in formats]
-    with rc_context(
-        {"svg.hashsalt": figure.name}
-    ):  # without it, and with a date, files would differ every time
-        for path in paths:
-            _save(drawing, path)
+    for path in paths:
+        save_drawing(drawing, path)
     return paths
 
 
-def _save(drawing: Any, path: Path) -> None:
+def save_drawing(drawing: Any, path: Path) -> None:
     """Write a drawing, as in `write_text`."""
+    from matplotlib import rc_context
+
     ending = path.suffix[1:]
-    with replaced_file(path) as file:
+    # Without the salt, and with a date, files would differ every time.
+    with rc_context({"svg.hashsalt": path.stem}), replaced_file(path) as file:
         drawing.savefig(file, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None)

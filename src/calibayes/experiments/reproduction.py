@@ -40,6 +40,17 @@ def reproduce(
         Number of processes.
     on_total, on_finished : functions of int
         Progress callbacks: called with the number of tasks, and with the number of tasks finished since the last call.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from calibayes.experiments import Settings, select_experiments
+    >>> with TemporaryDirectory() as folder:
+    ...     cache = ResultCache(Path(folder))
+    ...     reports = reproduce(select_experiments("gdt-2004", "1"), Settings(datasets=("no-such-table",)), cache)
+    >>> reports[0].title
+    'not run'
     """
     tasks_by_experiment = [experiment.tasks(settings) for _, experiment in experiments]
     tasks = [task for group in tasks_by_experiment for task in group]

@@ -10,9 +10,13 @@ import numpy as np
 from calibayes._version import __version__
 from calibayes.experiments.catalog import PAPERS
 from calibayes.experiments.experiment import Paper
-from calibayes.experiments.report import NumberPair, Report, TableRow
-from calibayes.experiments.report_files import to_markdown, write_figure, write_text
+from calibayes.experiments.picture_numbers import to_json
+from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
+from calibayes.experiments.report_files import image, to_markdown, write_figure, write_text
+from calibayes.versions import DOCUMENTATION
 
+RESULTS = "results"
+"""Folder, beside the page, of the numbers of figures."""
 MAX_LISTED = 30
 """Up to this many differing numbers are listed one by one."""
 
@@ -72,7 +76,7 @@ def _listed(entries: Sequence[str]) -> str:
 
 
 def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
-    """Write the page and its figures (SVG, in the same folder).
+    """Write the page and its figures: as SVG files in the same folder, or as numbers that the site draws them from.
 
     Papers without a report keep the section that the page already has.
     """
@@ -80,20 +84,35 @@ def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
     for paper in PAPERS:
         paper_reports = [report for report in reports if report.paper == paper.name]
         if paper_reports:
-            sections[paper.name] = _section(paper, paper_reports, command)
+            sections[paper.name] = _section(paper, paper_reports, command, path)
     parts = [HEAD, *(sections[paper.name] for paper in PAPERS if paper.name in sections)]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     for report in reports:
         for figure in report.figures:
-            write_figure(figure, path.parent, ["svg"])
+            _write_figure(figure, path.parent)
     return path
 
 
-def _section(paper: Paper, reports: Sequence[Report], command: str) -> str:
+def _write_figure(figure: Figure, folder: Path) -> None:
+    """Write the picture, or the numbers of one that the site draws."""
+    if figure.numbers is not None:
+        (folder / RESULTS).mkdir(exist_ok=True)
+        write_text(folder / RESULTS / f"{figure.name}.json", to_json(figure.numbers))
+    elif not figure.is_on_site:
+        write_figure(figure, folder, ["svg"])
+
+
+def _show(figure: Figure, page: Path) -> str:
+    """Markdown of a figure: an image, or a link to the site."""
+    address = f"{DOCUMENTATION}/{page.stem}.html#picture-{figure.name}"
+    return f"[Picture: {figure.name}]({address})" if figure.is_on_site else image(figure)
+
+
+def _section(paper: Paper, reports: Sequence[Report], command: str, page: Path) -> str:
     origin = f"Written by calibayes {__version__} with `{command}`."
     parts = [f"## {paper.name}", f"{paper.title}.", origin, paper.preface, agreement_summary(reports)]
-    parts += [to_markdown(report) for report in reports]
+    parts += [to_markdown(report, lambda figure: _show(figure, page)) for report in reports]
     return "\n\n".join(part.strip("\n") for part in parts if part)
 
 

@@ -27,6 +27,11 @@ class Settings:
         Run only small data sets and few repetitions.
     download : bool
         Download data sets that are not on this computer; by default they are omitted.
+
+    Examples
+    --------
+    >>> Settings(trials=3).repetitions(100, 2)
+    3
     """
 
     datasets: tuple[str, ...] | None = None

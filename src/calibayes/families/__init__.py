@@ -1,4 +1,29 @@
-"""Densities p(x | class) with closed-form estimates. Families do not depend on rules, engines or tables."""
+"""Densities p(x | class) with closed-form estimates. Families do not depend on rules, engines or tables.
+
+Examples
+--------
+Gaussian classes whose covariances have each of the shapes:
+
+>>> from calibayes import GenerativeClassifier, every
+>>> X, y = [[0.0, 1.0], [1.0, 2.0], [2.0, 0.5], [4.0, 0.0], [5.0, 2.0], [6.0, 0.5]], [0, 0, 0, 1, 1, 1]
+>>> for shape in (Full(), Diagonal(), Spherical(), Tied(), TiedDiagonal(), TiedSpherical()):
+...     family = Gaussian(shape, prior="auto")
+...     model = GenerativeClassifier(families=[("numbers", family, every)]).fit(X, y)
+...     print(f"{type(shape).__name__}: {model.predict(X).tolist()}")
+Full: [0, 0, 0, 1, 1, 1]
+Diagonal: [0, 0, 0, 1, 1, 1]
+Spherical: [0, 0, 0, 1, 1, 1]
+Tied: [0, 0, 0, 1, 1, 1]
+TiedDiagonal: [0, 0, 0, 1, 1, 1]
+TiedSpherical: [0, 0, 0, 1, 1, 1]
+
+A kernel density, and the class prior of a joint model:
+
+>>> KernelDensity(bandwidth=InCells(2.0), prior_rows=5.0).prior_rows
+5.0
+>>> list(Product(ClassPrior(alpha=1.0), {"numbers": Gaussian()}).families)
+['numbers']
+"""
 
 from calibayes.families.counts.bernoulli import Bernoulli
 from calibayes.families.counts.categorical import Categorical

@@ -20,6 +20,13 @@ class Dirichlet:
     ----------
     size : float, optional
         Equivalent sample size m0; by default the number of levels, one row per level.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> NaiveBayes(prior=Dirichlet(size=2.0), rule="map").fit(X, y).predict([["green"]])
+    array([1])
     """
 
     size: float | None = None
@@ -49,6 +56,13 @@ class NormalInverseWishart:
         Prior mean; by default the mean of the training columns.
     covariance : (d,) or (d, d) array, optional
         Prior variances or covariance; by default the variances of the training columns.
+
+    Examples
+    --------
+    >>> from calibayes import QuadraticDiscriminantAnalysis
+    >>> X, y = [[0.0, 1.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], [0, 0, 1, 1]
+    >>> QuadraticDiscriminantAnalysis(prior=NormalInverseWishart(m1=1.0, m2=5.0), rule="map").fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     m1: float = 10.0
@@ -84,6 +98,15 @@ class WithinClasses:
     floor : float
         Smallest variance in V as a share of the column's variance. It keeps a column that hardly varied within the
         classes, such as an indicator of a level that occurred once, from having a variance near 0.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Full, Gaussian
+    >>> X, y = [[0.0, 1.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], [0, 0, 1, 1]
+    >>> family = Gaussian(Full(), prior=WithinClasses(rows=10.0))
+    >>> GenerativeClassifier(families=[("numbers", family, every)], rule="map").fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     rows: float = 50.0
@@ -125,6 +148,14 @@ class Gamma:
     rate : float, optional
         Pseudo-count of rows; by default ``shape`` divided by the mean of the training column, so that the prior mean is
         the column's mean.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Poisson
+    >>> X, y = [[0, 4], [0, 3], [5, 1], [6, 1]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("events", Poisson(Gamma(1.0, 1.0)), every)]).fit(X, y).predict([[5, 0]])
+    array([1])
     """
 
     shape: float = 1.0

@@ -80,6 +80,17 @@ class FileDescription:
         Name -> TensorDescription, in the order of the file.
     file_size : int
         In bytes.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import calibayes
+    >>> from calibayes.files import describe_file
+    >>> model = calibayes.GaussianNB().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+    >>> with TemporaryDirectory() as folder:
+    ...     calibayes.save(model, f"{folder}/model.safetensors")
+    ...     describe_file(f"{folder}/model.safetensors").classes
+    ('a', 'b')
     """
 
     path: str

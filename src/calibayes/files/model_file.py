@@ -89,6 +89,16 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
     ------
     ModelFileError
         If the file is no model file, damaged, truncated, too large, invalid, or of a newer version of the format.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from calibayes import GaussianNB, load, save
+    >>> model = GaussianNB().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.safetensors")
+    ...     load(f"{folder}/model.safetensors").predict([[3.5]])
+    array([1])
     """
     name = os.fsdecode(path)
     with container.open_file(name, most_bytes) as file:

@@ -9,7 +9,17 @@ from calibayes.learn.run import Entry
 
 
 class Progress(NamedTuple):
-    """Passed to a callback after each accepted state."""
+    """Passed to a callback after each accepted state.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TrainingOptions
+    >>> errors = []
+    >>> training = TrainingOptions(callbacks=[lambda progress: errors.append(progress.entry.error)])
+    >>> model = GaussianNB(training=training).fit([[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1])
+    >>> len(errors) > 0
+    True
+    """
 
     update: int
     limit: int

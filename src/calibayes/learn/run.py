@@ -25,7 +25,15 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Entry:
-    """Measurements of one state: weighted averages over rows; NaN where one does not apply."""
+    """Measurements of one state: weighted averages over rows; NaN where one does not apply.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> history = GaussianNB().fit([[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1]).history_  # the entries, as arrays
+    >>> round(float(history["error"][0]), 2)
+    0.25
+    """
 
     soft_error: float
     error: float
@@ -46,7 +54,14 @@ class Entry:
 
 
 def as_arrays(history: Sequence[Entry]) -> dict[str, Array]:
-    """Name -> array over the states, entry 0 the start; measurements that never applied are left out."""
+    """Name -> array over the states, entry 0 the start; measurements that never applied are left out.
+
+    Examples
+    --------
+    >>> entry = Entry(0.2, 0.1, 0.3, -0.3, 0.0, 0.0, 0, 1, 0.01)
+    >>> as_arrays([entry, entry])["error"]
+    array([0.1, 0.1])
+    """
     named = _all_arrays(history)
     return {name: column for name, column in named.items() if not np.isnan(column).all()}
 

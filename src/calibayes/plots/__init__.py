@@ -10,13 +10,13 @@ from calibayes.plots.drift_columns import DriftDisplay
 from calibayes.plots.expected_cost import CostDisplay
 from calibayes.plots.history import HistoryDisplay
 from calibayes.plots.lift import LiftDisplay
-from calibayes.plots.members import plot_members
+from calibayes.plots.members import MembersDisplay, plot_members
 from calibayes.plots.ranks import RankDisplay, plot_ranks
 from calibayes.plots.reasons import ReasonsDisplay, plot_overall, plot_reasons
 from calibayes.plots.reliability import ReliabilityDisplay
 from calibayes.plots.surprise import SurpriseDisplay
-from calibayes.plots.trade_off import plot_trade_off
-from calibayes.plots.tree import plot_tree
+from calibayes.plots.trade_off import TradeOffDisplay, plot_trade_off
+from calibayes.plots.tree import TreeDisplay, plot_tree
 
 __all__ = [
     "CostDisplay",
@@ -24,10 +24,13 @@ __all__ = [
     "DriftDisplay",
     "HistoryDisplay",
     "LiftDisplay",
+    "MembersDisplay",
     "RankDisplay",
     "ReasonsDisplay",
     "ReliabilityDisplay",
     "SurpriseDisplay",
+    "TradeOffDisplay",
+    "TreeDisplay",
     "boxes",
     "panels",
     "plot_boundaries",

@@ -37,6 +37,13 @@ def plot_boundaries(columns: Any, target: Any, scores: Mapping[str, Score], *, a
     ------
     ValueError
         If an argument is none of these, for example because the order is another one.
+
+    Examples
+    --------
+    >>> from calibayes import LinearDiscriminantAnalysis
+    >>> X, y = [[0.0, 1.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0], [4.0, 1.0]], [0, 0, 1, 1, 1]
+    >>> model = LinearDiscriminantAnalysis(rule="ml").fit(X, y)
+    >>> axes = plot_boundaries(X, y, {"LDA": model.decision_function})
     """
     rows, labels = _checked(columns, target, scores)
     axes = axes_or_new(ax, 5.0)

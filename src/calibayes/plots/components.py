@@ -23,6 +23,14 @@ def plot_components(
 
     Ellipses are ``deviations`` standard deviations wide; the line width is the weight of the component in its class.
     ``columns`` are the positions of the two columns. Returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import MixtureDiscriminantAnalysis
+    >>> from sklearn.datasets import load_iris
+    >>> model = MixtureDiscriminantAnalysis(n_components=2, rule="ml", random_state=0).fit(*load_iris(return_X_y=True))
+    >>> plot_components(model, (2, 3)).get_xlabel()
+    'x2'
     """
     axes, positions = axes_or_new(ax, 5.0), list(columns)
     for c, label in enumerate(model.classes_):

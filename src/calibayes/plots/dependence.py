@@ -26,6 +26,13 @@ def plot_dependence(table: Dependence, label: Any = None, *, ax: Any = None) -> 
     ------
     ValueError
         If the table has no class ``label``.
+
+    Examples
+    --------
+    >>> from calibayes import measure_dependence
+    >>> from calibayes.dependence import Pearson
+    >>> from sklearn.datasets import load_iris
+    >>> axes = plot_dependence(measure_dependence(*load_iris(return_X_y=True), measure=Pearson()), label=0)
     """
     if label is not None and label not in table.classes:
         raise ValueError(

@@ -79,7 +79,14 @@ class RankDisplay(Display):
 
 
 def plot_ranks(summary: RankSummary, *, ax: Any = None) -> Any:
-    """Draw average ranks and the critical difference (`RankDisplay`); returns the axes."""
+    """Draw average ranks and the critical difference (`RankDisplay`); returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes.ranks import rank_summary
+    >>> errors = [[0.10, 0.12, 0.15], [0.20, 0.21, 0.22], [0.05, 0.04, 0.09], [0.30, 0.33, 0.35]]
+    >>> axes = plot_ranks(rank_summary(errors, ["A", "B", "C"]))
+    """
     return RankDisplay.from_summary(summary, ax=ax).ax_
 
 

@@ -158,10 +158,26 @@ def _largest(explanation: Explanation, row: int, most: int) -> tuple[list[str], 
 
 
 def plot_reasons(explanation: Explanation, row: int = 0, *, most: int = 12, ax: Any = None) -> Any:
-    """Draw the contributions of one row (`ReasonsDisplay`); returns the axes."""
+    """Draw the contributions of one row (`ReasonsDisplay`); returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> axes = plot_reasons(NaiveBayes(rule="ml").fit(X, y).explain(X), row=3)
+    """
     return ReasonsDisplay.from_explanation(explanation, row=row, most=most, ax=ax).ax_
 
 
 def plot_overall(explanation: Explanation, *, most: int = 20, ax: Any = None) -> Any:
-    """Draw the mean absolute contribution of each column (`ReasonsDisplay`); returns the axes."""
+    """Draw the mean absolute contribution of each column (`ReasonsDisplay`); returns the axes.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> X, y = load_penguins(return_X_y=True)
+    >>> axes = plot_overall(NaiveBayes(rule="ml").fit(X, y).explain(X))
+    """
     return ReasonsDisplay.from_explanation(explanation, most=most, ax=ax).ax_

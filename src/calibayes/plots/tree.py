@@ -6,42 +6,93 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibayes.estimators.presets.tree import Edge, TreeAugmentedNB
-from calibayes.plots.axes import axes_or_new
+from calibayes.plots.display import MAIN, Display, literal
 
-LINE = "#2a78b5"
 MAX_WIDTH = 6.0
 
 
-def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> Any:
-    """Plot the tree over the columns, roots on top; line widths are proportional to the mutual information of the edge.
+class TreeDisplay(Display):
+    """The tree over the columns of tree-augmented naive Bayes, roots on top; lines are as wide as mutual information is large.
 
-    If each class has its own tree, ``label`` is the class to plot; ValueError if there is no tree of that class.
-    Columns without edges are omitted. Returns the axes; ``axes.figure.savefig(...)`` saves the plot.
+    Columns without edges are omitted. Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    edges : sequence of edges
+        Of one tree: parent, child and mutual information.
+    label : optional
+        The class of the tree; None for a tree of all classes.
+
+    Attributes
+    ----------
+    lines_, names_ : lists of matplotlib lines and texts
+        Edges, and names of the columns.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.datasets import load
+    >>> from calibayes.plots import TreeDisplay
+    >>> X, y = load("penguins", return_X_y=True)
+    >>> display = TreeDisplay.from_estimator(TreeAugmentedNB(rule="ml").fit(X, y))
+    >>> len(display.lines_) == len(display.edges)
+    True
     """
-    edges = [edge for edge in model.edges_ if edge.label == label]
-    labels = list(dict.fromkeys(edge.label for edge in model.edges_))
-    if model.edges_ and not edges:
-        raise ValueError(f"no tree for label={label!r}: give one of {labels} as label")
-    coordinates = _coordinates(edges)
-    axes = axes_or_new(ax, 1.5 + 0.9 * (1 - min((y for _, y in coordinates.values()), default=0.0)))
-    largest = max((edge.information for edge in edges), default=1.0)
-    for edge in edges:
-        (x0, y0), (x1, y1) = coordinates[edge.parent], coordinates[edge.child]
-        axes.plot(
-            [x0, x1], [y0, y1], color=LINE, linewidth=0.5 + MAX_WIDTH * edge.information / largest, zorder=1
-        )
-        middle = ((x0 + x1) / 2, (y0 + y1) / 2)
-        blank = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-        axes.text(
-            *middle, f"{edge.information:.2g}", ha="center", va="center", fontsize=7, bbox=blank, zorder=3
-        )
-    for name, (x, y) in coordinates.items():
+
+    def __init__(self, edges: Sequence[Edge], *, label: Any = None) -> None:
+        self.edges, self.label = tuple(edges), label
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: TreeAugmentedNB, *, label: Any = None, ax: Any = None, **kwargs: Any
+    ) -> TreeDisplay:
+        """Draw the tree of a fitted model; ``kwargs`` are for the lines (``plot``).
+
+        If each class has its own tree, ``label`` is the class to draw; ValueError if there is no tree of that class.
+        """
+        edges = [edge for edge in estimator.edges_ if edge.label == label]
+        labels = list(dict.fromkeys(edge.label for edge in estimator.edges_))
+        if estimator.edges_ and not edges:
+            raise ValueError(f"no tree for label={label!r}: give one of {labels} as label")
+        return cls(edges, label=label).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> TreeDisplay:
+        """Draw on these axes, or on those of a new figure. Returns the display."""
+        coordinates = _coordinates(self.edges)
+        axes = self.draw_on(ax, 1.5 + 0.9 * (1 - min((y for _, y in coordinates.values()), default=0.0)))
+        largest, self.lines_ = max((edge.information for edge in self.edges), default=1.0), []
+        for edge in self.edges:
+            ends = list(zip(coordinates[edge.parent], coordinates[edge.child], strict=True))
+            width = 0.5 + MAX_WIDTH * edge.information / largest
+            self.lines_ += axes.plot(*ends, **{"color": MAIN, "linewidth": width, "zorder": 1, **kwargs})
+            blank = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            middle = [sum(pair) / 2 for pair in ends]
+            text = f"{edge.information:.2g}"
+            axes.text(*middle, text, ha="center", va="center", fontsize=7, bbox=blank, zorder=3)
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "grey"}
-        axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box, zorder=2)
-    axes.set_title(_title(len(edges), label), loc="left")
-    axes.set_axis_off()
-    axes.margins(0.1)
-    return axes
+        self.names_ = [
+            axes.text(x, y, literal(name), ha="center", va="center", fontsize=8, bbox=box, zorder=2)
+            for name, (x, y) in coordinates.items()
+        ]
+        axes.set_title(literal(_title(len(self.edges), self.label)), loc="left")
+        axes.set_axis_off()
+        axes.margins(0.1)
+        return self
+
+
+def plot_tree(model: TreeAugmentedNB, *, label: Any = None, ax: Any = None) -> Any:
+    """Draw the dependence tree of a model (`TreeDisplay`); returns the axes.
+
+    If each class has its own tree, ``label`` is the class; ValueError if there is no tree of that class.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.datasets import load_penguins
+    >>> axes = plot_tree(TreeAugmentedNB(rule="ml").fit(*load_penguins(return_X_y=True)))
+    """
+    return TreeDisplay.from_estimator(model, label=label, ax=ax).ax_
 
 
 def _title(count: int, label: Any) -> str:

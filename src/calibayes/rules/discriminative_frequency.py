@@ -21,6 +21,13 @@ class DFE(Update):
     Parameters
     ----------
     step : float or step control, default=1
+
+    Examples
+    --------
+    >>> from calibayes import CategoricalNB
+    >>> X, y = [[0, 1], [0, 0], [1, 1], [1, 0]], [0, 0, 1, 1]
+    >>> CategoricalNB(rule=DFE(), max_iter=3, stop=None).fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     step: float | StepControl = 1.0

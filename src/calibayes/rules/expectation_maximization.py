@@ -14,7 +14,15 @@ from calibayes.rules.update import ML, exactly_penalized, joint_log_likelihood
 
 @dataclass(frozen=True)
 class EM(ML):
-    """W = Y for labeled rows, P for unlabeled ones: maximum likelihood of both together."""
+    """W = Y for labeled rows, P for unlabeled ones: maximum likelihood of both together.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0], [0.5], [5.5]], ["a", "a", "b", "b", None, None]
+    >>> GaussianNB(rule=EM()).fit(X, y).predict(X)
+    array(['a', 'a', 'b', 'b', 'a', 'b'], dtype=object)
+    """
 
     name: ClassVar[str] = "em"
     is_closed_form: ClassVar[bool] = False

@@ -25,6 +25,13 @@ class GD(Blend):
     Parameters
     ----------
     step : float or step control, default=0.1
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
+    >>> GaussianNB(rule=GD(step=0.1), max_iter=5, stop=None).fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     step: float | StepControl = 0.1

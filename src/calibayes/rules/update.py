@@ -20,7 +20,14 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class Fixed:
-    """A constant step, as in the papers."""
+    """A constant step, as in the papers.
+
+    Examples
+    --------
+    >>> from calibayes.rules import RC
+    >>> RC(step=Fixed(0.1)).step
+    Fixed(length=0.1)
+    """
 
     length: float = 0.1
 
@@ -72,6 +79,12 @@ class Backtracking:
         Longest step.
     tries : int
         How often one step is halved before training ends.
+
+    Examples
+    --------
+    >>> from calibayes.rules import RC
+    >>> RC(step=Backtracking(start=0.1)).step
+    Backtracking(start=0.1, growth=1.3, most=8.0, tries=12)
     """
 
     start: float = 0.5
@@ -178,7 +191,15 @@ def conditional_log_likelihood(log_joint: Array, onehot: Array) -> Array:
 
 @dataclass(frozen=True)
 class ML(Blend):
-    """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori."""
+    """Maximum likelihood: W = Y, one pass. With a prior inside the family it is maximum a posteriori.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> GaussianNB(rule=ML()).fit([[1.0], [3.0], [6.0], [8.0]], [0, 0, 1, 1]).theta_
+    array([[2.],
+           [7.]])
+    """
 
     name: ClassVar[str] = "ml"
     is_closed_form: ClassVar[bool] = True
@@ -190,7 +211,15 @@ class ML(Blend):
 
 @dataclass(frozen=True)
 class MAP(ML):
-    """Maximum a posteriori: maximum likelihood, with the default conjugate prior for families without a prior."""
+    """Maximum a posteriori: maximum likelihood, with the default conjugate prior for families without a prior.
+
+    Examples
+    --------
+    >>> from calibayes import CategoricalNB
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> CategoricalNB(rule=MAP()).fit(X, y).predict([["green"]])
+    array([1])
+    """
 
     name: ClassVar[str] = "map"
     needs: ClassVar[tuple[type, ...]] = (Conjugate,)
@@ -211,6 +240,13 @@ class RC(Blend):
     step : float or step control, optional
         A number is the papers' fixed step (theirs is 0.1). By default the step adapts: it starts at 0.5, grows while
         the conditional log likelihood rises, and is halved when it would fall.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1]
+    >>> GaussianNB(rule=RC(step=0.1), max_iter=10).fit(X, y).predict(X)
+    array([0, 0, 0, 1])
     """
 
     step: float | StepControl | None = None
@@ -224,7 +260,15 @@ class RC(Blend):
 
 @dataclass(frozen=True)
 class TM(RC):
-    """The TM algorithm of Edwards and Lauritzen (2001): W = Y - P with step 1 (rc-generative-2025, section 5.2)."""
+    """The TM algorithm of Edwards and Lauritzen (2001): W = Y - P with step 1 (rc-generative-2025, section 5.2).
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1]
+    >>> GaussianNB(rule=TM(), max_iter=5).fit(X, y).predict(X)
+    array([0, 0, 0, 1])
+    """
 
     step: float | StepControl | None = 1.0
 
@@ -245,6 +289,13 @@ class GDT(Blend):
         1 is maximum likelihood, 0 the discriminative optimum.
     step : float or step control, optional
         By default the step adapts, up to min(8, 1 / lam), beyond which the statistics would change sign.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1]
+    >>> GaussianNB(rule=GDT(lam=0.5)).fit(X, y).predict(X)
+    array([0, 0, 0, 1])
     """
 
     lam: float = 0.5

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,9 @@ from calibayes.core.protocols import Array
 from calibayes.tables.date_text import formats_of
 from calibayes.tables.text import counted
 
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
+SEPARATOR_ROWS = 20
+"""Rows at the beginning of a file that must have as many cells as its header, if they are divided by a separator."""
 ALWAYS_MISSING = frozenset(
     [
         "",
@@ -108,18 +112,28 @@ def read_csv(path: Path, missing_values: Iterable[str] | None = None) -> CSVCont
         separator, numbered_rows = _numbered_rows(path)
     except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
         raise ValueError(f"{path} is not a readable CSV file in UTF-8: {error}") from error
+    return content_of(str(path), numbered_rows, missing, decimal_comma=separator == ";")
+
+
+def content_of(
+    where: str, numbered_rows: Sequence[tuple[int, list[str]]], missing: Markers, *, decimal_comma: bool
+) -> CSVContent:
+    """Names and columns from the rows of a file with their line numbers, of which the first is the header.
+
+    Raises ValueError if there are no rows below the header or they have different lengths.
+    """
     if not numbered_rows:
-        raise ValueError(f"{path} is empty")
+        raise ValueError(f"{where} is empty")
     if len(numbered_rows) < 2:
-        raise ValueError(f"{path} has no rows below its header")
+        raise ValueError(f"{where} has no rows below its header")
     header, body = numbered_rows[0][1], numbered_rows[1:]
     uneven = [(line, len(row)) for line, row in body if len(row) != len(header)]
     if uneven:
         line, size = uneven[0]
-        raise ValueError(f"{path}: row {line} has {counted(size, 'cell')}, but the header has {len(header)}")
+        raise ValueError(f"{where}: row {line} has {counted(size, 'cell')}, but the header has {len(header)}")
     columns = zip(*(row for _, row in body), strict=True)
     parsed = [
-        parsed_column(name, cells, missing, decimal_comma=separator == ";")
+        parsed_column(name, cells, missing, decimal_comma=decimal_comma)
         for name, cells in zip(header, columns, strict=True)
     ]
     notes = tuple(note for column in parsed for note in column.notes)
@@ -130,15 +144,29 @@ def _numbered_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
     """The separator, and the rows that are not empty with their line numbers."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        separator = found_separator(file.readline())
+        separator = found_separator("".join(islice(file, SEPARATOR_ROWS)))
         file.seek(0)
         reader = csv.reader(file, delimiter=separator)
         return separator, [(reader.line_num, row) for row in reader if row]
 
 
-def found_separator(header: str) -> str:
-    """The separator that divides the header into most cells; a comma if none does."""
-    return max(SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), [])))
+def found_separator(beginning: str) -> str:
+    """The separator that divides the header into most cells; a comma if none does.
+
+    ``beginning`` is the header, perhaps with rows below it: a separator that divides these into as many cells as the
+    header comes first.
+    """
+    rows = {separator: _first_rows(beginning, separator) for separator in SEPARATORS}
+    even = [
+        separator for separator, found in rows.items() if len(found[0]) > 1 and len({*map(len, found)}) == 1
+    ]
+    return max(even or SEPARATORS, key=lambda separator: len(rows[separator][0]))
+
+
+def _first_rows(beginning: str, separator: str) -> list[list[str]]:
+    """Rows at the beginning of a file that are not empty; one empty row if there are none."""
+    rows = (row for row in csv.reader(io.StringIO(beginning, newline=""), delimiter=separator) if row)
+    return list(islice(rows, SEPARATOR_ROWS)) or [[]]
 
 
 def _refuse_large(path: Path) -> None:
@@ -192,7 +220,7 @@ def found_numbers(
     known: Sequence[str], missing: Markers, *, decimal_comma: bool = False
 ) -> FoundNumbers | None:
     """The numbers of a column, from its distinct cells without those that are missing in any column; None for text."""
-    for form in _formats(decimal_comma):
+    for form in number_formats(decimal_comma):
         numbers = _numbers(known, form)
         others = [cell for cell in known if cell not in numbers]
         are_missing = all(cell.strip().lower() in missing.among_numbers for cell in others)
@@ -201,13 +229,13 @@ def found_numbers(
     return None
 
 
-def _formats(decimal_comma: bool) -> list[NumberFormat]:
+def number_formats(decimal_comma: bool) -> list[NumberFormat]:
     """The ways to write numbers, in the order in which they are tried: ``1,250`` may be 1.25 or 1250."""
     commas = [
         NumberFormat(_with_thousands, "thousands separators"),
         NumberFormat(_with_decimal_comma, "decimal commas"),
     ]
-    return [NumberFormat(_plain), *(reversed(commas) if decimal_comma else commas)]
+    return [NumberFormat(plain_number), *(reversed(commas) if decimal_comma else commas)]
 
 
 def _numbers(cells: Iterable[str], form: NumberFormat) -> dict[str, float]:
@@ -221,7 +249,7 @@ def _numbers(cells: Iterable[str], form: NumberFormat) -> dict[str, float]:
     return numbers
 
 
-def _plain(cell: str) -> float:
+def plain_number(cell: str) -> float:
     """A string as a number; Python's underscores (1_000) are refused with ValueError."""
     if "_" in cell:
         raise ValueError(cell)
@@ -231,7 +259,7 @@ def _plain(cell: str) -> float:
 def _with_thousands(cell: str) -> float:
     """A number that may have commas between groups of three digits."""
     is_grouped = THOUSANDS.fullmatch(cell.strip()) is not None
-    return float(cell.replace(",", "")) if is_grouped else _plain(cell)
+    return float(cell.replace(",", "")) if is_grouped else plain_number(cell)
 
 
 def _with_decimal_comma(cell: str) -> float:
@@ -269,7 +297,7 @@ def _text_notes(name: str, counts: Mapping[str, int], known: Sequence[str]) -> t
     forms = formats_of([cell.strip() for cell in known])
     if len(forms) == 1:
         return (f"column {name!r} holds dates, written as {forms[0].name}; estimators read them as such",)
-    numbers = _numbers(known, NumberFormat(_plain))
+    numbers = _numbers(known, NumberFormat(plain_number))
     count, total = sum(counts[cell] for cell in numbers), sum(counts[cell] for cell in known)
     if count < MOSTLY_NUMBERS * total:
         return ()

@@ -32,7 +32,14 @@ from calibayes.tables.table import Table, is_missing
 
 
 class ColumnWarning(UserWarning):
-    """A column is left out, or it has values that could not be read."""
+    """A column is left out, or it has values that could not be read.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ColumnWarning)  # an error instead of a warning
+    """
 
 
 class Converter(Protocol):

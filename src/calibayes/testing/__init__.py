@@ -1,14 +1,16 @@
 """Laws that every family must satisfy, and random tables for estimators, for the tests of this package and of others.
 
-CASE = FamilyCase(MyFamily().bind(layout), columns, k=3)
+In a test module::
 
-@pytest.mark.parametrize("law", applicable_laws(CASE), ids=str)
-def test_family_satisfies_law(law):
-    law.check(CASE)
+    CASE = FamilyCase(MyFamily().bind(layout), columns, k=3)
 
-@given(tables())
-def test_classifier_on_any_table(table):
-    assert_posterior_or_clear_error(MyClassifier(), table)
+    @pytest.mark.parametrize("law", applicable_laws(CASE), ids=str)
+    def test_family_satisfies_law(law):
+        law.check(CASE)
+
+    @given(tables())
+    def test_classifier_on_any_table(table):
+        assert_posterior_or_clear_error(MyClassifier(), table)
 """
 
 from calibayes.testing.laws import FAMILY_LAWS, FamilyCase, Law, applicable_laws

@@ -140,7 +140,9 @@ def test_calibration_lowers_the_training_loss(case):
     assert (calibrated.rule, ours.rule) == ("rc", "ml")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "," not in case or case in OTHER or "svd" in case]
+)
 def test_saved_and_explained(case, tmp_path):
     X = table_of(case)
     theirs, ours = fitted(case)

@@ -95,7 +95,14 @@ def _of_true_class(predictions: Array, rows: Rows) -> Array:
 
 
 class SkippedMemberWarning(UserWarning):
-    """A member of an ensemble was left out."""
+    """A member of an ensemble was left out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SkippedMemberWarning)  # an error instead of a warning
+    """
 
 
 class Deadline:

@@ -41,17 +41,44 @@ ENCODERS: Mapping[str, Callable[[], Encoder]] = {
 
 
 def every(table: Columns) -> Sequence[int]:
-    """All columns but identifiers."""
+    """All columns but identifiers.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier
+    >>> from calibayes.families import Poisson
+    >>> X, y = [[1, 4], [0, 3], [5, 1], [6, 1]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("events", Poisson(), every)]).fit(X, y).predict([[0, 5]])
+    array([0])
+    """
     return table.used
 
 
 def numeric(table: Columns) -> list[int]:
-    """Columns of numbers; dates are numbers, too."""
+    """Columns of numbers; dates are numbers, too.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier
+    >>> from calibayes.families import Gaussian
+    >>> X, y = [[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("numbers", Gaussian(), numeric)]).fit(X, y).predict([[1.5]])
+    array([0])
+    """
     return [j for j in table.used if table.is_numeric(j)]
 
 
 def categorical(table: Columns) -> list[int]:
-    """All other columns but identifiers: strings, categories, booleans, months and weekdays of dates."""
+    """All other columns but identifiers: strings, categories, booleans, months and weekdays of dates.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier
+    >>> from calibayes.families import Categorical
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("colors", Categorical(alpha=1.0), categorical)]).fit(X, y).predict([["blue"]])
+    array([1])
+    """
     return [j for j in table.used if not table.is_numeric(j)]
 
 

@@ -77,6 +77,14 @@ def cross_validate_closed_form(
     Returns
     -------
     FoldScores
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_validate_closed_form(GaussianNB(rule="ml"), X, y, cv=5).error.shape
+    (5,)
     """
     if not isinstance(estimator, GenerativeEstimator):
         raise ValueError(f"a {type(estimator).__name__} is no generative estimator of this package")

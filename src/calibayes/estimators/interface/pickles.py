@@ -27,6 +27,12 @@ class PickledByAnotherVersionWarning(UserWarning):
     original_version : str
         The version that wrote the pickle; "unknown" for a pickle without a version.
     current_version : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PickledByAnotherVersionWarning)  # an error instead of a warning
     """
 
     def __init__(self, estimator_name: str, original_version: str, current_version: str) -> None:

@@ -65,7 +65,7 @@ class Example:
             )
             for label, scores in scores_by_model.items()
         ]
-        figure = Figure(f"{NAME}-{self.name}", _draw)
+        figure = Figure(f"{NAME}-{self.name}", draw_boundaries, is_on_site=True)
         return Report(
             NAME,
             self.name,
@@ -80,7 +80,8 @@ class Example:
         )
 
 
-def _draw() -> Any:
+def draw_boundaries() -> Any:
+    """The training rows, with the decision boundaries of the models and of the Bayes rule."""
     columns, target = DISTRIBUTION.draw(EXAMPLE.training_rows, seed=0)
     figure = new_figure(8.0, 7.0)
     panels = figure.subplots(2, 2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.experiments.paper_claims import Claim
+from calibayes.experiments.picture_numbers import BoxNumbers
 from calibayes.experiments.procedures.balanced_folds import BalancedFolds
 from calibayes.experiments.procedures.data_entry import Cleaning, DataEntry
 from calibayes.experiments.published_tables import published_table
@@ -17,7 +18,6 @@ from calibayes.experiments.settings import Settings
 from calibayes.experiments.signed_ranks import can_be_significant, not_significantly_worse
 from calibayes.experiments.task import task_key
 from calibayes.experiments.task_runner import Results
-from calibayes.plots.boxes import boxes
 
 PERCENT = 0.01
 CLOSE = 2.5
@@ -75,7 +75,7 @@ class FoldTable:
             for label, errors in errors_by_row.items()
         ]
         notes = (*self.notes, *self._agreement(rows), *self._significance(errors_by_row))
-        figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(errors_by_row, y="balanced error"))
+        figure = Figure.of(f"{self.paper}-{self.name}", BoxNumbers(errors_by_row, y="balanced error"))
         all_rows = (*rows, *([_mean_row(rows)] if rows else []))
         return Report(
             self.paper, self.name, self.title, all_rows, notes, self.reason, (figure,) if rows else ()

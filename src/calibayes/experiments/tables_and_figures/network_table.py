@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.experiments.paper_claims import Claim
+from calibayes.experiments.picture_numbers import BoxNumbers
 from calibayes.experiments.procedures.random_networks import GraphSampler, NetworkTrials
 from calibayes.experiments.published_tables import published_table
 from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
@@ -16,7 +17,6 @@ from calibayes.experiments.settings import Settings
 from calibayes.experiments.signed_ranks import can_be_significant, not_significantly_worse
 from calibayes.experiments.task import task_key
 from calibayes.experiments.task_runner import Results
-from calibayes.plots.boxes import boxes
 
 PERCENT = 0.01
 BLOCK = 5
@@ -77,7 +77,7 @@ class NetworkTable:
             f"{trials} trials of each condition (the paper: {self.trials}).",
             *self._significance(errors_by_row, trials),
         )
-        figure = Figure(f"{self.paper}-{self.name}", lambda: boxes(errors_by_row, y="error", columns=5))
+        figure = Figure.of(f"{self.paper}-{self.name}", BoxNumbers(errors_by_row, y="error", columns=5))
         return Report(self.paper, self.name, self.title, rows, notes, self.reason, (figure,))
 
     def _significance(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.experiments.picture_numbers import CurveNumbers
 from calibayes.experiments.procedures.simulation import SimulatedTrials, Simulation
 from calibayes.experiments.report import Figure, NumberPair, Report, TableRow
 from calibayes.experiments.settings import Settings
 from calibayes.experiments.task import task_key
 from calibayes.experiments.task_runner import Results
-from calibayes.plots.curves import panels
 from calibayes.rules import GDT
 
 BLOCK = 10
@@ -59,7 +59,7 @@ class SimulationFigure:
         ]
         runs = settings.repetitions(self.runs, QUICK_RUNS)
         notes = (*self.notes, f"Medians of {runs} runs with test samples of {self.test_rows} rows.")
-        figure = Figure(f"{self.paper}-{self.name}", lambda: self._draw(medians))
+        figure = Figure.of(f"{self.paper}-{self.name}", self._numbers(medians))
         return Report(self.paper, self.name, self.title, tuple(table_rows), notes, figures=(figure,))
 
     def _blocks(self, simulation: Simulation, rows: int, settings: Settings) -> list[SimulatedTrials]:
@@ -89,11 +89,11 @@ class SimulationFigure:
         best = self.lams[int(np.argmin(values))]
         return {**pairs, "best lam": NumberPair(best, unit=0.0, digits=2)}
 
-    def _draw(self, medians: Mapping[tuple[str, int], Array]) -> Any:
+    def _numbers(self, medians: Mapping[tuple[str, int], Array]) -> CurveNumbers:
         curves = {
-            f"{label}, {rows} rows": {"": (np.array(self.lams), values)}
+            f"{label}, {rows} rows": {"": (self.lams, values.tolist())}
             for (label, rows), values in medians.items()
         }
-        return panels(
-            curves, columns=len(self.training_rows), x="lam (1: generative, 0: discriminative)", y="log loss"
+        return CurveNumbers(
+            curves, x="lam (1: generative, 0: discriminative)", y="log loss", columns=len(self.training_rows)
         )

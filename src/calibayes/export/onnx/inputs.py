@@ -24,6 +24,31 @@ CALENDAR_ZONE = (
 )
 
 
+class UsedColumns:
+    """The columns that nodes read, by name: whether all of them are plain numbers."""
+
+    def __init__(self) -> None:
+        self.are_numbers = True
+        self.names: dict[str, None] = {}
+        self.numbers: set[str] = set()
+        """Those that are read as numbers anywhere."""
+
+    @singledispatchmethod
+    def add(self, node: Any) -> None:
+        """Note the column that a node reads, if it is one."""
+
+    @add.register(ex.NumberColumn | ex.BooleanColumn | ex.TimeColumn | ex.DurationColumn)
+    def _(self, node: Any) -> None:
+        self.names[node.name] = None
+        self.numbers.add(node.name)
+        self.are_numbers &= isinstance(node, ex.NumberColumn)
+
+    @add.register
+    def _(self, node: ex.TextColumn) -> None:
+        self.names[node.name] = None
+        self.are_numbers = False
+
+
 @dataclass
 class Inputs:
     """The columns that a graph reads, each a tensor (n, 1) of float64 or of strings.
@@ -35,7 +60,7 @@ class Inputs:
         Names of the columns of one matrix; None for one input for each column.
     marker : str
         The text that means a missing value.
-    names : sequence of str
+    columns : UsedColumns
         The columns that the graph will read.
     kinds : dict
         Name of a column -> "number" or "text", in the order of first use.
@@ -44,7 +69,7 @@ class Inputs:
     graph: Graph
     matrix: Sequence[str] | None
     marker: str
-    names: Sequence[str]
+    columns: UsedColumns
     kinds: dict[str, str] = field(default_factory=dict)
     turned: dict[str, str] = field(default_factory=dict)
     """Inputs as rows."""
@@ -61,7 +86,7 @@ class Inputs:
 
     def any(self) -> str:
         """An input, for the number of rows."""
-        return MATRIX if self.matrix is not None else self.names[0]
+        return MATRIX if self.matrix is not None else next(iter(self.columns.names))
 
     def numbers(self, names: Sequence[str]) -> str:
         """Columns of numbers as rows, (number of names, n)."""
@@ -98,7 +123,9 @@ class Inputs:
         return self._look_up(node.column.name, [*node.levels, self.marker], codes, other)
 
     def is_missing_text(self, column: ex.TextColumn) -> str:
-        """Whether the cell is the marker, (1, n) booleans."""
+        """Whether the cell is the marker, (1, n) booleans; of booleans that some cells lack, whether it is NaN."""
+        if column.name in self.columns.numbers:
+            return self.graph.add("IsNaN", self.numbers([column.name]))
         found = self._look_up(column.name, [self.marker], [1.0], 0.0)
         return self.graph.add("Cast", found, to=self.graph.onnx.TensorProto.BOOL)
 
@@ -120,24 +147,3 @@ def look_up(graph: Graph, tensor: str, keys: Any, values: Sequence[float], defau
     }
     made = {name: graph.onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()}
     return graph.add("LabelEncoder", tensor, domain=ML, **made)
-
-
-class UsedColumns:
-    """The columns that nodes read, by name: whether all of them are plain numbers."""
-
-    def __init__(self) -> None:
-        self.are_numbers = True
-        self.names: dict[str, None] = {}
-
-    @singledispatchmethod
-    def add(self, node: Any) -> None:
-        """Note the column that a node reads, if it is one."""
-
-    @add.register
-    def _(self, node: ex.NumberColumn) -> None:
-        self.names[node.name] = None
-
-    @add.register(ex.BooleanColumn | ex.TimeColumn | ex.DurationColumn | ex.TextColumn)
-    def _(self, node: Any) -> None:
-        self.names[node.name] = None
-        self.are_numbers = False

@@ -41,7 +41,7 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     matrix = _matrix_names(model, columns)
     graph = Graph([MATRIX] if matrix is not None else list(columns.names))
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
-    inputs = Inputs(graph, matrix, missing, list(columns.names))
+    inputs = Inputs(graph, matrix, missing, columns)
     try:
         rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
     except TypeError as error:

@@ -21,6 +21,13 @@ class Bernoulli(PseudoCounts):
     """The probability of a one for each class and column. A missing value (NaN) is skipped.
 
     ``alpha`` is a pseudo-count of zeros and of ones; ``prior``, a `Dirichlet`, may be given instead of it.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [[0, 1], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("flags", Bernoulli(alpha=1.0), every)]).fit(X, y).predict([[1, 0]])
+    array([1])
     """
 
     reads = "flags"

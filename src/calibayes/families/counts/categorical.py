@@ -22,6 +22,13 @@ class Categorical(PseudoCounts):
 
     A negative code (a missing value, or a level that did not occur in training) is skipped. ``alpha`` is a pseudo-count
     per level; ``prior``, a `Dirichlet`, may be given instead of it.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("colors", Categorical(alpha=1.0), every)]).fit(X, y).predict([["green"]])
+    array([1])
     """
 
     reads = "levels"

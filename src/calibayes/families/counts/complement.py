@@ -25,6 +25,13 @@ class Complement(EventCounts):
     ----------
     norm : bool, default=False
         Whether the weights of a class are divided by their sum, the second normalization of the paper.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [[3, 0], [2, 1], [0, 4], [1, 5]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("words", Complement(alpha=1.0), every)], rule="ml").fit(X, y).predict([[2, 0]])
+    array([0])
     """
 
     norm: bool = False

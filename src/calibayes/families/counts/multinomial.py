@@ -28,6 +28,13 @@ class Multinomial(EventCounts):
     of the training rows. Counts need not be integers (tf-idf, for example): the coefficient then uses gamma functions
     and the sum is no longer one. ``alpha`` is a pseudo-count of events per column; ``prior``, a `Dirichlet`, may be
     given instead of it. Missing values are not supported.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [[3, 0], [2, 1], [0, 4], [1, 5]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("words", Multinomial(alpha=1.0), every)]).fit(X, y).predict([[2, 0]])
+    array([0])
     """
 
     def parameters(self, statistics: Arrays) -> Arrays:

@@ -27,6 +27,13 @@ class Poisson:
     ----------
     prior : Gamma, optional
         Prior of the rates; None is maximum likelihood. A rate of 0 is raised to 1e-12 of the sum of the column's rates.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [[1, 4], [0, 3], [5, 1], [6, 1]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("events", Poisson(), every)]).fit(X, y).predict([[5, 0]])
+    array([1])
     """
 
     prior: Gamma | None = None

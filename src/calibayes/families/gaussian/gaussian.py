@@ -55,6 +55,14 @@ class Gaussian(VerifiedMoments):
         parameters are the exact mode of the posterior, as rules that ascend the posterior need.
     means : MeanShrinkage
         Transformation of the estimated means; `SoftThreshold` for many columns and few rows.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Tied
+    >>> X, y = [[0.0, 1.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("numbers", Gaussian(Tied(), prior="auto"), every)]).fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     shape: Shape = field(default_factory=Full)

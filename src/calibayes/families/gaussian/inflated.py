@@ -25,6 +25,12 @@ class Inflated:
     factor : float
     inner : Regularizer, default=Plain()
         Applied first.
+
+    Examples
+    --------
+    >>> from calibayes.families import Gaussian, Tied
+    >>> Gaussian(Tied(), regularizer=Inflated(4.0)).regularizer.factor
+    4.0
     """
 
     factor: float

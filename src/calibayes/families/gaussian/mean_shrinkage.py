@@ -37,6 +37,15 @@ class SoftThreshold:
     ----------
     threshold : float
         In standard errors of the difference, sqrt(variance * (1 / class rows - 1 / all rows)).
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.families import Gaussian, TiedDiagonal
+    >>> X, y = [[0.0, 1.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], [0, 0, 1, 1]
+    >>> family = Gaussian(TiedDiagonal(), means=SoftThreshold(0.5))
+    >>> GenerativeClassifier(families=[("numbers", family, every)], rule="ml").fit(X, y).predict(X)
+    array([0, 0, 1, 1])
     """
 
     threshold: float

@@ -52,6 +52,13 @@ class Mixture:
     ----------
     family : Family
         A family over numbers, such as a `Gaussian` in any shape.
+
+    Examples
+    --------
+    >>> from calibayes import MixtureDiscriminantAnalysis
+    >>> X, y = [[0.0], [0.5], [9.0], [9.5], [4.0], [4.5], [5.0], [5.5]], [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> MixtureDiscriminantAnalysis(n_components=[2, 1], random_state=0).fit(X, y).score(X, y)  # its family is Mixture
+    1.0
     """
 
     family: Any = field(default_factory=lambda: Gaussian(Diagonal()))

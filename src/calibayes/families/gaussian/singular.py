@@ -8,7 +8,14 @@ from calibayes.core.protocols import Array, Layout
 
 
 class SingularCovarianceWarning(UserWarning):
-    """The covariance of a class is singular; a prior is used for it."""
+    """The covariance of a class is singular; a prior is used for it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", SingularCovarianceWarning)  # the prior is wanted
+    """
 
 
 def affected_classes(singular: Array, layout: Layout) -> str:

@@ -45,7 +45,14 @@ class Bandwidth(Protocol):
 
 @dataclass(frozen=True)
 class NormalReference:
-    """The standard deviation times n^(-1 / (4 + dimension)): the default of scipy's ``gaussian_kde``."""
+    """The standard deviation times n^(-1 / (4 + dimension)): the default of scipy's ``gaussian_kde``.
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=NormalReference()).bandwidth
+    NormalReference()
+    """
 
     def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n = counts.sum(axis=1)
@@ -54,7 +61,14 @@ class NormalReference:
 
 @dataclass(frozen=True)
 class Silverman:
-    """Silverman's rule: 0.9 min(standard deviation, interquartile range / 1.34) n^(-1 / (4 + dimension))."""
+    """Silverman's rule: 0.9 min(standard deviation, interquartile range / 1.34) n^(-1 / (4 + dimension)).
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=Silverman()).bandwidth
+    Silverman()
+    """
 
     def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
         n, deviation = counts.sum(axis=1), bandwidths.standard_deviations(counts)
@@ -70,6 +84,12 @@ class SheatherJones:
     It adapts to several modes, where the rules of thumb smooth too much. Silverman's rule replaces it where the plug-in
     equation has no solution (very few rows, or ties). For a pair of columns the bandwidth is multiplied by
     n^(-1/6) / n^(-1/5), the ratio of the optimal rates in two dimensions and in one.
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=SheatherJones()).bandwidth
+    SheatherJones()
     """
 
     def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
@@ -99,6 +119,12 @@ class FixedWidth(_GivenWidth):
     ----------
     width : float
         Standard deviation of the kernel; 0 is no smoothing.
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=FixedWidth(0.5)).bandwidth
+    FixedWidth(width=0.5)
     """
 
     def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
@@ -123,6 +149,12 @@ class InCells(_GivenWidth):
     ----------
     width : float
         Standard deviation of the kernel; 0 is no smoothing.
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=InCells(2.0)).bandwidth
+    InCells(width=2.0)
     """
 
     def width_in_cells(self, counts: Array, log_volume: Array, dimension: int = 1) -> Array:
@@ -140,6 +172,12 @@ class OverBins:
     ----------
     factor : float, default=0.56
         Multiple of the bandwidth; 0 is no smoothing.
+
+    Examples
+    --------
+    >>> from calibayes.families import KernelDensity
+    >>> KernelDensity(bandwidth=OverBins(factor=1.0)).bandwidth
+    OverBins(factor=1.0)
     """
 
     factor: float = 0.56

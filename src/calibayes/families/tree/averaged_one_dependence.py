@@ -53,6 +53,13 @@ class AveragedOneDependence(ConditionalProbabilities):
         Pseudo-rows added to each conditional distribution of a column, distributed as the column is in the class.
     bandwidth : Bandwidth, default=InCells(0)
         Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
+
+    Examples
+    --------
+    >>> from calibayes import AODE
+    >>> X, y = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 5, [0, 0, 1, 1] * 5
+    >>> AODE().fit(X, y).score(X, y)  # its family is AveragedOneDependence
+    1.0
     """
 
     divides_rows: bool = False

@@ -55,6 +55,13 @@ class KDependence(ConditionalProbabilities, TripleCounts):
         one parent fewer.
     bandwidth : Bandwidth, default=InCells(0)
         Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
+
+    Examples
+    --------
+    >>> from calibayes import KDependenceBayes
+    >>> X, y = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 5, [0, 0, 1, 1] * 5
+    >>> KDependenceBayes().fit(X, y).score(X, y)  # its family is KDependence
+    1.0
     """
 
     max_parents: int = 2

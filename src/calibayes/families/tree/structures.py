@@ -131,7 +131,14 @@ class Edges(Protocol):
 
 @dataclass(frozen=True)
 class AllEdges:
-    """Allow all pairs: one tree over all columns."""
+    """Allow all pairs: one tree over all columns.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree, Tree
+    >>> Tree(alpha=1.0, search=OneTree(AllEdges())).search
+    OneTree(edges=AllEdges())
+    """
 
     def allowed(self, dependence: PairInformation) -> Array:
         return np.ones(dependence.gain.shape, dtype=bool)
@@ -145,6 +152,12 @@ class InformativeEdges:
     ----------
     nats : float
         Least mutual information, in nats.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree
+    >>> OneTree(InformativeEdges(nats=0.05)).edges
+    InformativeEdges(nats=0.05)
     """
 
     nats: float
@@ -167,6 +180,12 @@ class SignificantEdges:
     ----------
     level : float, default=0.05
         Probability that any pair of independent columns is allowed.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree
+    >>> OneTree(SignificantEdges(level=0.01)).edges
+    SignificantEdges(level=0.01)
     """
 
     level: float = 0.05
@@ -197,6 +216,12 @@ class OneTree:
     edges : Edges
         Which pairs may become edges: `AllEdges`, `InformativeEdges` or `SignificantEdges`. The result is a forest where
         the allowed pairs do not connect all columns.
+
+    Examples
+    --------
+    >>> from calibayes.families import InformativeEdges, Tree
+    >>> Tree(alpha=1.0, search=OneTree(InformativeEdges(0.01))).search
+    OneTree(edges=InformativeEdges(nats=0.01))
     """
 
     edges: Edges = field(default_factory=AllEdges)
@@ -214,6 +239,12 @@ class PerClass:
     ----------
     edges : Edges
         Which pairs may become edges, class by class.
+
+    Examples
+    --------
+    >>> from calibayes.families import Tree
+    >>> Tree(alpha=1.0, search=PerClass()).search
+    PerClass(edges=AllEdges())
     """
 
     edges: Edges = field(default_factory=AllEdges)

@@ -48,6 +48,13 @@ class Tree(TreeInference, ConditionalProbabilities):
         (Friedman, Geiger and Goldszmidt 1997).
     bandwidth : Bandwidth, default=InCells(0)
         Rule for the width of a Gaussian kernel that smooths the tables along columns with ordered cells.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> X, y = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 5, [0, 0, 1, 1] * 5
+    >>> TreeAugmentedNB().fit(X, y).score(X, y)  # its family is Tree
+    1.0
     """
 
     search: Search = field(default_factory=OneTree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -99,10 +99,10 @@ def predicted_facts(
     return made
 
 
-def python_facts(model: Any, source: str | None, changes: Mapping[str, Any], stages: Stages) -> str | None:
+def python_facts(model: Any, source: str | None, stages: Stages) -> str | None:
     """The code that makes the model, if all its parameters can be written."""
     try:
-        return code_of(model, source, changes)
+        return code_of(model, source)
     except NotExpressible as refused:
         stages.skip("The Python that makes the model", str(refused))
         return None

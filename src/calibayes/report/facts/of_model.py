@@ -54,7 +54,7 @@ def facts_of_model(
         curves=_curves(model, stages),
         surprise=_surprise(model, rows, stages),
         findings=findings_of(rows, model, record, None, ignore, stages),
-        code=python_facts(model, source, {}, stages),
+        code=python_facts(model, source, stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,
         **made,

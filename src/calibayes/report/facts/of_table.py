@@ -15,20 +15,24 @@ from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.report.facts.curves import curve_model, curves_of_rules, with_members
 from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts, refuse_early
 from calibayes.report.facts.numbered import findings_of
+from calibayes.report.facts.python import GIVEN
 from calibayes.report.facts.ranking import (
     best_own,
     chosen_pairs,
     compared_rows,
+    empty_columns,
     fold_count,
     fold_results,
     ranking_facts,
 )
-from calibayes.report.facts.rows import LabeledRows, labeled_rows
+from calibayes.report.facts.rows import LabeledRows, labeled_rows, without_columns
 from calibayes.report.facts.surprise import COLUMNS, density_rows, surprise_by_halves
 from calibayes.report.facts.table import table_facts
 from calibayes.report.facts.values import CurveFacts, Facts, RankingFacts, SurpriseFacts, TableFacts
-from calibayes.report.page.wording import counts
+from calibayes.report.page.wording import counts, shortened
 
+LISTED_COLUMNS = 10
+"""Columns without enough values that are named."""
 DEFAULT = ("BayesClassifier", "rc")
 """The model of a report without a comparison."""
 
@@ -67,28 +71,53 @@ def facts_of_table(
     with stages.stage("reading the table"):
         rows = labeled_rows(X, y)
         refuse_early(ignore, costs, len(set(rows.labels.tolist())))
+    everything, rows = rows, _learnable(rows, options, stages)
     results, ranking = _compared(rows, options, stages)
     pair = DEFAULT if ranking is None else _best_pair(ranking)
     with stages.stage("training the best model on all rows"):
         model = _trained(rows, pair, options)
         record = model.held_out_
-    table = table_facts(rows, model)
+    table = table_facts(everything, model)
     made = predicted_facts(model, rows, record, costs, stages)
     facts = Facts(
         title=title or "Report on a table",
-        about=f"{counts(len(rows), 'row')}, {counts(rows.frame.shape[1], 'column')}, {counts(len(table.classes), 'class', 'classes')}",
+        about=f"{counts(len(rows), 'row')}, {counts(len(table.columns), 'column')}, {counts(len(table.classes), 'class', 'classes')}",
         model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, rule {pair[1]}",
         table=table,
         ranking=ranking,
         curves=_curves(rows, ranking, model, options, stages),
         surprise=_surprise(rows, table, options.seed, stages),
-        findings=findings_of(rows, model, record, results, ignore, stages),
-        code=python_facts(model, source, {}, stages),
+        findings=findings_of(everything, model, record, results, ignore, stages),
+        code=python_facts(model, _source(source, everything, rows), stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,
         **made,
     )
+    stages.report("writing the page", 1.0)
     return facts, model
+
+
+def _learnable(rows: LabeledRows, options: TableOptions, stages: Stages) -> LabeledRows:
+    """The rows without columns that have too few values. Raises ValueError if no column has enough."""
+    empty = empty_columns(compared_rows(rows, options.max_rows, options.seed))
+    if len(empty) == rows.frame.shape[1]:
+        raise ValueError("no column has enough values to learn from: nearly all cells are missing")
+    for name, known in list(empty.items())[:LISTED_COLUMNS]:
+        stages.skip(
+            f"column {shortened(name)} in all models",
+            f"{counts(known, 'value')} in the rows that are compared are too few",
+        )
+    if len(empty) > LISTED_COLUMNS:
+        stages.skip(
+            f"{counts(len(empty) - LISTED_COLUMNS, 'further column')} in all models", "too few values"
+        )
+    return without_columns(rows, list(empty)) if empty else rows
+
+
+def _source(source: str | None, everything: LabeledRows, rows: LabeledRows) -> str | None:
+    """The code that makes X and y, without the columns that were left out."""
+    left_out = [name for name in everything.frame.columns if name not in set(rows.frame.columns)]
+    return f"{source or GIVEN}\nX = X.drop(columns={left_out!r})" if left_out else source
 
 
 def _compared(
@@ -110,7 +139,8 @@ def _compared(
         stages.report("comparing models", share, words)
 
     with stages.stage("comparing models"):
-        results = fold_results(sample, pairs, folds, options.seed, options.n_jobs, report)
+        results, refused = fold_results(sample, pairs, folds, options.seed, options.n_jobs, report)
+    stages.skipped.extend(refused)
     return results, ranking_facts(results, len(sample), len(rows))
 
 

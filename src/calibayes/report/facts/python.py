@@ -18,6 +18,7 @@ PUBLIC = (
     *(f"calibayes.{name}" for name in ("families", "rules", "encoders", "learn", "engines")),
 )
 """Modules whose public names are imported in the code."""
+GIVEN = "# X: a data frame with the columns of this report, y: the labels of its rows"
 LARGEST_ARRAY = 1000
 """Most elements of an array that is written out."""
 LINE = 100
@@ -28,7 +29,7 @@ class NotExpressible(ValueError):
     """A parameter has no short Python expression."""
 
 
-def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any] | None = None) -> str:
+def code_of(estimator: Any, source: str | None = None) -> str:
     """Code that makes an estimator and fits it to X and y.
 
     Parameters
@@ -36,8 +37,6 @@ def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any
     estimator : estimator
     source : str, optional
         Code that makes X and y; by default a comment says what they are.
-    changes : mapping, optional
-        Parameters that are written whatever their default, such as the seed.
 
     Raises
     ------
@@ -55,16 +54,12 @@ def code_of(estimator: Any, source: str | None = None, changes: Mapping[str, Any
     model.fit(X, y)
     """
     writer = Writer()
-    made = writer.expression(estimator, 0, changes or {})
+    made = writer.expression(estimator, 0)
     imports = [
         f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())
     ]
     arrays = ["import numpy as np", ""] if writer.uses_numpy else []
-    given = (
-        source.strip()
-        if source
-        else "# X: a data frame with the columns of this report, y: the labels of its rows"
-    )
+    given = source.strip() if source else GIVEN
     return "\n".join([*arrays, *imports, "", given, f"model = {made}", "model.fit(X, y)"])
 
 
@@ -75,7 +70,7 @@ class Writer:
         self.imports: dict[str, set[str]] = {}
         self.uses_numpy = False
 
-    def expression(self, value: Any, depth: int, changes: Mapping[str, Any] | None = None) -> str:
+    def expression(self, value: Any, depth: int) -> str:
         """A value as Python."""
         if isinstance(value, np.generic):
             value = value.item()
@@ -91,7 +86,7 @@ class Writer:
             return self._container(value, depth)
         if isinstance(value, FunctionType | type):
             return self._imported(value)
-        return self._call(value, depth, changes or {})
+        return self._call(value, depth)
 
     def _array(self, value: Any) -> str:
         if value.size > LARGEST_ARRAY:
@@ -121,11 +116,10 @@ class Writer:
                 return str(name)
         raise NotExpressible(f"{name} cannot be imported by its name")
 
-    def _call(self, value: Any, depth: int, changes: Mapping[str, Any]) -> str:
+    def _call(self, value: Any, depth: int) -> str:
         """The constructor of an object with the parameters that differ from their defaults."""
         name = self._imported(type(value))
-        parameters = {**_changed(value), **changes}
-        parts = [f"{key}={self.expression(part, depth + 1)}" for key, part in parameters.items()]
+        parts = [f"{key}={self.expression(part, depth + 1)}" for key, part in _changed(value).items()]
         return _wrapped(f"{name}(", parts, ")", depth)
 
 

@@ -32,6 +32,11 @@ MANY_COLUMNS = 150
 """Columns beyond which models that take quadratic time in their number are not compared unless they are named."""
 QUADRATIC = ("TreeAugmentedNB", "LDA", "QDA", "Mixture")
 
+REFUSALS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
+"""What a fit raises if its model cannot have the parameters of a table."""
+FEWEST_VALUES = 10
+"""Values of a column in the compared rows below which models are trained without it."""
+
 Progress = Callable[[str, float], None]
 
 
@@ -62,6 +67,13 @@ def chosen_pairs(
     return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
 
 
+def empty_columns(rows: LabeledRows) -> dict[str, int]:
+    """Column with too few values to be learned in every fold -> how many it has."""
+    known = rows.frame.notna().sum(axis=0)
+    fewest = min(FEWEST_VALUES, len(rows) // 2)
+    return {str(name): int(count) for name, count in known.items() if count < fewest}
+
+
 def fold_count(labels: Array, folds: int) -> int:
     """The number of folds that the smallest class allows; 0 if it has one row."""
     smallest = int(np.unique(labels.astype(str), return_counts=True)[1].min())
@@ -75,19 +87,28 @@ def fold_results(
     seed: int,
     n_jobs: int | None,
     progress: Progress,
-) -> list[FoldResult]:
-    """Scores of each pair on each fold."""
+) -> tuple[list[FoldResult], list[Skipped]]:
+    """Scores of each pair on each fold, and the pairs that refuse the table. Raises the first refusal if all do."""
     import pandas as pd
 
     data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
     splits = stratified_folds(rows.labels, folds, seed)
-    results = []
+    results: list[FoldResult] = []
+    refused: dict[str, Exception] = {}
     for place, (model, rule) in enumerate(pairs):
-        for number, split in enumerate(splits):
-            progress(f"comparing {method_name(model, rule)}", (place + number / folds) / len(pairs))
-            with threadpool_limits(n_jobs):  # predictions of baselines, too
-                results.append(run_fold(data, model, rule, split, n_jobs))
-    return results
+        name, jobs = method_name(model, rule), 1 if model in BASELINES else n_jobs
+        try:
+            for number, split in enumerate(splits):
+                progress(f"comparing {name}", (place + number / folds) / len(pairs))
+                # A second thread hardly helps a baseline on so few rows, and costs much on a busy machine.
+                with threadpool_limits(jobs):
+                    results.append(run_fold(data, model, rule, split, jobs))
+        except REFUSALS as refusal:
+            refused[name] = refusal
+            results = [each for each in results if (each.model, each.rule) != (model, rule)]
+    if not results:
+        raise next(iter(refused.values()))
+    return results, [Skipped(f"model {name}", str(refusal)) for name, refusal in refused.items()]
 
 
 def method_name(model: str, rule: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,12 @@ class LabeledRows:
             self.unlabeled,
             self.positions[rows],
         )
+
+
+def without_columns(rows: LabeledRows, names: Collection[str]) -> LabeledRows:
+    """The rows of a data frame without some columns."""
+    frame = rows.frame.drop(columns=list(names))
+    return LabeledRows(frame, frame, rows.labels, rows.unlabeled, rows.positions)
 
 
 def labeled_rows(X: Any, y: Any, *, as_frame: bool = True) -> LabeledRows:

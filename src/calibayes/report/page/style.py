@@ -82,6 +82,8 @@ summary { cursor: pointer; color: var(--accent); font-size: 0.9rem; padding: 0.2
 figure details { margin: 0.5rem 0 0; }
 figure summary { font-size: 0.8rem; }
 details .scroll { max-height: 30rem; overflow: auto; }
+.tall .scroll { max-height: 34rem; overflow: auto; }
+.tall thead th { position: sticky; top: 0; background: var(--surface); box-shadow: 0 1px 0 var(--line); }
 figure .scroll { border-radius: 6px; }
 figure th, figure td { padding: 0.3rem 0.6rem; }
 .search { margin: 0.75rem 0; display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; font-size: 0.9rem; }

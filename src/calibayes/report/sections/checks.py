@@ -37,10 +37,17 @@ def _finding(each: Any) -> Markup:
     ]
     return element(
         "article",
-        element("h3", element("span", each.code, class_="label"), shortened(each.title, 200)),
+        element(
+            "h3",
+            element("span", each.code, class_="label"),
+            shortened(each.title[:1].upper() + each.title[1:], 200),
+        ),
         paragraph(shortened(each.message, MESSAGE)),
-        paragraph("Columns: ", listed, more) if columns else None,
-        folded("Evidence and how to silence it", _evidence(each)),
+        folded(
+            "Evidence and how to silence it",
+            paragraph("Columns: ", listed, more) if columns else None,
+            _evidence(each),
+        ),
         class_="finding",
     )
 

@@ -8,9 +8,16 @@ from calibayes.report.drawings.canvas import swatch
 from calibayes.report.page.markup import Markup, element
 from calibayes.report.page.wording import named
 
+OTHER = 6
+"""The color of classes without one of their own."""
 
-def color_key(names: Sequence[str]) -> Markup:
-    """A list of names with their colors."""
-    return element(
-        "ul", [element("li", swatch(code), named(name, 40)) for code, name in enumerate(names)], class_="key"
-    )
+
+def color_key(names: Sequence[str], codes: Sequence[int] | None = None) -> Markup:
+    """A list of names with their colors, by default in the order of the colors."""
+    pairs = zip(range(len(names)) if codes is None else codes, names, strict=True)
+    return element("ul", [element("li", swatch(code), named(name)) for code, name in pairs], class_="key")
+
+
+def class_colors(groups: Sequence[str], names: Sequence[str]) -> list[int]:
+    """The colors of classes: the same on the whole page."""
+    return [groups.index(name) if name in groups else OTHER for name in names]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calibayes.report.drawings.canvas import line
@@ -11,7 +13,7 @@ from calibayes.report.facts.values import Facts, QualityFacts, Threshold, Tradeo
 from calibayes.report.page.markup import Child, Markup, together
 from calibayes.report.page.parts import Section, figure, figures, folded_table, note, paragraph, subsection
 from calibayes.report.page.wording import count, counts, fixed, named, number, percent, shortened
-from calibayes.report.sections.keys import color_key
+from calibayes.report.sections.keys import class_colors, color_key
 
 LIFT_AT = (0.1, 0.2, 0.5)
 
@@ -21,10 +23,11 @@ def quality_section(facts: Facts) -> Section | None:
     quality = facts.quality
     if quality is None:
         return None
+    colors = class_colors(facts.table.groups, [each.name for each in quality.tradeoffs])
     body = together(
         _opening(facts.model, quality),
         figures(_reliability(quality), _confusion(quality)),
-        figures(_roc(quality), _lift(quality)),
+        figures(_roc(quality, colors), _lift(quality, colors)),
         _costs(quality),
     )
     return Section("quality", "Quality on held-out rows", body)
@@ -123,10 +126,10 @@ def _confusion(quality: QualityFacts) -> Markup:
     )
 
 
-def _roc(quality: QualityFacts) -> Markup:
+def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
     lines = [
-        Line(each.false_positive_rate, each.true_positive_rate, f"s{j}")
-        for j, each in enumerate(quality.tradeoffs)
+        Line(each.false_positive_rate, each.true_positive_rate, f"s{color}")
+        for color, each in zip(colors, quality.tradeoffs, strict=True)
     ]
     areas = "; ".join(f"{shortened(each.name, 30)}: area {each.auc:.3f}" for each in quality.tradeoffs)
     picture = chart(
@@ -140,11 +143,13 @@ def _roc(quality: QualityFacts) -> Markup:
     caption = together(
         "ROC. Share of a class that is found (up) against the share of the other rows that is taken for it (across)."
     )
-    return figure(picture, caption, _key([(each, f"area {each.auc:.3f}") for each in quality.tradeoffs]))
+    areas_by_class = [(each, f"area {each.auc:.3f}") for each in quality.tradeoffs]
+    return figure(picture, caption, _key(areas_by_class, colors))
 
 
-def _lift(quality: QualityFacts) -> Markup:
-    lines = [Line(each.share, each.found, f"s{j}") for j, each in enumerate(quality.tradeoffs)]
+def _lift(quality: QualityFacts, colors: Sequence[int]) -> Markup:
+    pairs = zip(colors, quality.tradeoffs, strict=True)
+    lines = [Line(each.share, each.found, f"s{color}") for color, each in pairs]
     said = "; ".join(f"{shortened(each.name, 30)}: {_lift_words(each)}" for each in quality.tradeoffs)
     picture = chart(
         "Gain", f"{said}.", lines, _share("share of rows, most probable first"), _share("found"), _ideal
@@ -160,14 +165,8 @@ def _lift(quality: QualityFacts) -> Markup:
         ],
         range(1, len(heads)),
     )
-    return figure(
-        picture,
-        caption,
-        _key(
-            [(each, f"lift {_lift_at(each, 0.1):.1f} in the first 10\u202f%") for each in quality.tradeoffs]
-        ),
-        numbers,
-    )
+    lifts = [(each, f"lift {_lift_at(each, 0.1):.1f} in the first 10\u202f%") for each in quality.tradeoffs]
+    return figure(picture, caption, _key(lifts, colors), numbers)
 
 
 def _lift_at(each: Tradeoff, share: float) -> float:
@@ -181,8 +180,8 @@ def _lift_words(each: Tradeoff) -> str:
     )
 
 
-def _key(entries: list[tuple[Tradeoff, str]]) -> Markup:
-    return color_key([f"{shortened(each.name, 28)}: {words}" for each, words in entries])
+def _key(entries: Sequence[tuple[Tradeoff, str]], colors: Sequence[int]) -> Markup:
+    return color_key([f"{shortened(each.name, 28)}: {words}" for each, words in entries], colors)
 
 
 def _costs(quality: QualityFacts) -> Markup | None:

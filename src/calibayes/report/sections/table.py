@@ -124,6 +124,7 @@ def _all_columns(given: TableFacts) -> Markup:
         "div",
         table("All columns, the most informative first", heads, lines, numeric=(3, 4, 5)),
         id="all-columns",
+        class_="tall",
     )
     remark = (
         note(

@@ -26,5 +26,16 @@ FAMILY_LAWS: tuple[Law, ...] = tuple(
 
 
 def applicable_laws(case: FamilyCase) -> tuple[Law, ...]:
-    """Laws of `FAMILY_LAWS` that apply to the case."""
+    """Laws of `FAMILY_LAWS` that apply to the case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes.core.protocols import Layout
+    >>> from calibayes.families import Poisson
+    >>> from calibayes.testing import FamilyCase
+    >>> case = FamilyCase(Poisson().bind(Layout(("a", "b"), ("x0",))), np.array([[1], [0], [4]]), k=2)
+    >>> len(applicable_laws(case)) > 10
+    True
+    """
     return tuple(law for law in FAMILY_LAWS if law.applies(case))

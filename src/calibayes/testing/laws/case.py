@@ -35,6 +35,14 @@ class FamilyCase:
         Whether the parameters are those of the highest likelihood (or posterior). Those of a smoothed density are not.
     seed : int
         Of the random weights, orders and samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes.core.protocols import Layout
+    >>> from calibayes.families import Poisson
+    >>> FamilyCase(Poisson().bind(Layout(("a", "b"), ("x0",))), np.array([[1], [0], [4]]), k=2).k
+    2
     """
 
     family: Family

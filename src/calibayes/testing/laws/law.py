@@ -22,6 +22,12 @@ class Law:
         Raises AssertionError if the family of a case breaks the law.
     conditions : tuple of callables
         Functions of a case; the law applies where all of them are true.
+
+    Examples
+    --------
+    >>> from calibayes.testing import FAMILY_LAWS
+    >>> FAMILY_LAWS[0].name
+    'statistics_are_linear_in_weights'
     """
 
     name: str

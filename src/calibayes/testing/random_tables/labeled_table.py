@@ -10,7 +10,13 @@ from calibayes.core.protocols import Array
 
 
 class LabeledTable(NamedTuple):
-    """Training rows with their labels, and new rows of the same columns."""
+    """Training rows with their labels, and new rows of the same columns.
+
+    Examples
+    --------
+    >>> LabeledTable(training=[[1.0], [2.0]], labels=["a", "b"], new=[[1.5]]).labels
+    ['a', 'b']
+    """
 
     training: Any
     """A data frame or an array (n, d)."""

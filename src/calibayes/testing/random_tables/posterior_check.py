@@ -22,6 +22,14 @@ def assert_posterior_or_clear_error(classifier: Any, table: LabeledTable) -> boo
     Raises AssertionError if a posterior is not finite, not between 0 and 1 or does not sum to 1, if its shape is not
     (n, k), if classes are not in order, or if a call ends in an error that no code raised on purpose: an error of any
     other class than ValueError and TypeError, or one that a function of NumPy, SciPy or the native kernels raised.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.testing import LabeledTable
+    >>> table = LabeledTable([[1.0], [2.0], [5.0], [6.0]], ["a", "a", "b", "b"], [[1.5]])
+    >>> assert_posterior_or_clear_error(GaussianNB(), table)
+    True
     """
     if _result_or_clear_error(lambda: classifier.fit(table.training, table.labels)) is None:
         return False

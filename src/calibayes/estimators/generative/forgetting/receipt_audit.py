@@ -33,6 +33,14 @@ class ReceiptAudit:
     Attributes
     ----------
     checks : tuple of (name, passed, finding)
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], [0, 0, 0, 1, 1, 1]
+    >>> after = GaussianNB(rule="ml").fit(X, y).forget(X[:1], y[:1])
+    >>> len(verify_receipt(after.forgetting_receipt_, after).checks) > 1
+    True
     """
 
     checks: tuple[ReceiptCheck, ...]
@@ -73,6 +81,15 @@ def verify_receipt(
     -------
     ReceiptAudit
         ``passed`` is whether all checks passed that the arguments allow.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], [0, 0, 0, 1, 1, 1]
+    >>> before = GaussianNB(rule="ml").fit(X, y)
+    >>> after = before.forget(X[:1], y[:1])
+    >>> verify_receipt(after.forgetting_receipt_, after, before=before).passed
+    True
     """
     for model in (after, *([] if before is None else [before])):
         check_is_fitted(model, "fitted_")

@@ -44,6 +44,15 @@ class Privacy:
     seed : int, optional
         Fixed noise, for tests alone: who knows the seed can subtract the noise. By default the noise comes from the
         operating system's cryptographic generator.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TrainingOptions
+    >>> from sklearn.datasets import load_iris
+    >>> privacy = Privacy(epsilon=5.0, delta=1e-6, classes=[0, 1, 2], bounds=[0, 10])
+    >>> model = GaussianNB(rule="ml", training=TrainingOptions(privacy=privacy)).fit(*load_iris(return_X_y=True))
+    >>> model.privacy_account_.epsilon
+    5.0
     """
 
     epsilon: float
@@ -106,6 +115,16 @@ class PrivacyAccount:
         The mechanism, and which tables differ by one row.
     is_seeded : bool
         Whether the noise came from a given seed: then there is no promise.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TrainingOptions
+    >>> from calibayes.trust import Privacy
+    >>> from sklearn.datasets import load_iris
+    >>> privacy = Privacy(epsilon=5.0, delta=1e-6, classes=[0, 1, 2], bounds=[0, 10])
+    >>> model = GaussianNB(rule="ml", training=TrainingOptions(privacy=privacy)).fit(*load_iris(return_X_y=True))
+    >>> model.privacy_account_.sums[0]
+    'class_prior/count'
     """
 
     epsilon: float

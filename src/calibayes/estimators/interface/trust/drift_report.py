@@ -25,6 +25,14 @@ class ColumnDrift:
         Of equal distributions within every class, adjusted likewise.
     change : str
         The size of the difference, in words.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X, y).drift(X[:60] + [0, 0, 0, 3]).columns[0].name
+    'x3'
     """
 
     name: str
@@ -59,6 +67,14 @@ class Drift:
         Number of held-out rows and of new rows.
     has_density : bool
         Whether log densities were compared; otherwise only single columns were.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X, y).drift(X[:60] + 3.0).x < 0.05  # p-value of "p(x) has not moved"
+    True
     """
 
     x: float

@@ -36,7 +36,14 @@ CRITERIA = {
 
 
 class UncertainRatesWarning(UserWarning):
-    """The rates of groups are less certain than the tolerance that was asked for."""
+    """The rates of groups are less certain than the tolerance that was asked for.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", UncertainRatesWarning)  # an error instead of a warning
+    """
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,16 @@ class FairDecisions:
         Error, or mean cost, of all rows.
     unit : str
         "error" or "cost".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.trust import fair_thresholds
+    >>> X, y, group = np.arange(400)[:, None] % 20 / 10, np.arange(400) % 20 // 10, np.arange(400) % 2
+    >>> model = GaussianNB(rule="ml").fit(X, y)
+    >>> fair_thresholds(model, X, y, group, criterion="demographic_parity", positive=1, tolerance=0.2).groups
+    (0, 1)
     """
 
     criterion: str
@@ -190,6 +207,15 @@ def fair_thresholds(
     ------
     ValueError
         If the model has not two classes, a group label is missing, or a group has fewer than 20 rows for its rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes import GaussianNB
+    >>> X, y, group = np.arange(400)[:, None] % 20 / 10, np.arange(400) % 20 // 10, np.arange(400) % 2
+    >>> model = GaussianNB(rule="ml").fit(X, y)
+    >>> fair_thresholds(model, X, y, group, criterion="demographic_parity", positive=1, tolerance=0.2).groups
+    (0, 1)
     """
     check_is_fitted(model)
     one_of("criterion", criterion, tuple(CRITERIA))

@@ -43,6 +43,13 @@ class ForgettingReceipt:
         ``digest`` of the receipt of the removal before this one; empty for the first.
     signature : str
         HMAC-SHA256 of the ``digest``, hexadecimal; empty if nobody has signed.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], [0, 0, 0, 1, 1, 1]
+    >>> GaussianNB(rule="ml").fit(X, y).forget(X[:1], y[:1]).forgetting_receipt_.rows_forgotten
+    1
     """
 
     estimator: str

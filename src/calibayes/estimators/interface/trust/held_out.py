@@ -77,6 +77,14 @@ class HeldOut:
         How the rows were held out, in words.
     log_density : (m,) array or None
         log p(x); None for a model without densities.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> record = GaussianNB(rule="ml").fit(*load_iris(return_X_y=True)).held_out_
+    >>> record.how, record.log_posterior.shape
+    ('each row left out exactly', (150, 3))
     """
 
     log_posterior: Array

@@ -26,6 +26,14 @@ class Influence:
         The n groups; None if single rows are left out.
     is_exact : bool
         Whether the values are those of models of the remaining rows; if not, updates of the training were repeated.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X[::2], y[::2]).influence(X[::2], y[::2], X[1::2], y[1::2]).values.shape
+    (75,)
     """
 
     values: Array

@@ -66,6 +66,14 @@ class AdaptiveScore:
         number is a hash of the row's posterior: equal rows have equal sets.
     seed : int, default=0
         Of the hash.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X, y).predict_set(X, 0.9, score=AdaptiveScore(seed=0)).shape
+    (150, 3)
     """
 
     lam: float = 0.01

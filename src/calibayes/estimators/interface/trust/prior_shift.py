@@ -55,7 +55,14 @@ LEAST_EVIDENCE = 3.0
 
 
 class ClassConditionalShiftWarning(UserWarning):
-    """New rows differ from the training rows by more than their class frequencies."""
+    """New rows differ from the training rows by more than their class frequencies.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ClassConditionalShiftWarning)  # an error instead of a warning
+    """
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,14 @@ class PriorShift:
         p-value of "the class frequencies did not move".
     classes_alone_p_value : float or None
         p-value of "p(x | class) did not move"; None if it could not be tested.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X, y).adapt_priors(X[:75]).prior_shift_.estimate.round(1)
+    array([0.7, 0.3, 0. ])
     """
 
     classes: Array

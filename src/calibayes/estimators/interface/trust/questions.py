@@ -95,6 +95,15 @@ class Questions:
         "nats" of log loss, or "cost".
     left_out : mapping
         Column that cannot be asked for -> why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> model = GaussianNB(rule="ml").fit(*load_iris(return_X_y=True))
+    >>> model.questions(np.array([[6.0, 3.0, np.nan, np.nan]])).best
+    ['x3']
     """
 
     columns: tuple[str, ...]

@@ -37,6 +37,14 @@ class Surprise:
         Names of the d columns.
     held_out_rows : int
         Number of rows that the p-values are calibrated on: none is below 1 / (1 + held_out_rows).
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> model = GaussianNB(rule="ml").fit(*load_iris(return_X_y=True))
+    >>> model.surprise([[5.0, 3.5, 1.4, 0.2], [5.0, 3.5, 1.4, 9.0]]).p_value.round(2)
+    array([0.99, 0.01])
     """
 
     p_value: Array

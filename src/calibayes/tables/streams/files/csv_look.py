@@ -6,9 +6,16 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from calibayes.tables.csv_file import Markers, NumberFormat, found_numbers, found_separator
+from calibayes.tables.csv_file import (
+    SEPARATOR_ROWS,
+    Markers,
+    NumberFormat,
+    found_numbers,
+    found_separator,
+)
 from calibayes.tables.read import refuse_duplicate_names
 from calibayes.tables.streams.faults import read_twice
 
@@ -85,7 +92,7 @@ def _rows(path: str, beginning: bytes, *, is_all: bool) -> tuple[str, list[list[
     whole = beginning if is_all else beginning[: beginning.rfind(b"\n") + 1]
     try:
         text = whole.decode("utf-8-sig")
-        separator = found_separator(text.partition("\n")[0])
+        separator = found_separator("".join(islice(io.StringIO(text, newline=""), SEPARATOR_ROWS)))
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a readable CSV file in UTF-8: {error}") from error

@@ -1,0 +1,1 @@
+"""Checks of a fitted model, and of the results of a comparison."""

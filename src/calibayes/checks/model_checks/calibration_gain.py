@@ -1,0 +1,57 @@
+"""CB002: risk-based calibration (rule "rc") did not improve on maximum likelihood ("ml") on the same folds.
+
+Found are models whose mean held-out error and mean log loss with "rc" are no lower than with "ml", if the gain in error is also
+surely below half a percentage point: the upper end of its one-sided 95 % interval, with the variance of Nadeau and Bengio (2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibayes.checks.check import RESULTS, Check, Evidence, NotChecked
+from calibayes.checks.model_checks.losses import by_model, mean_over_folds, upper_limit
+from calibayes.checks.subject import Subject
+from calibayes.checks.text import percent
+from calibayes.compare.cross_validation import FoldResult
+from calibayes.tables.text import listed
+
+LEAST_GAIN = 0.005
+
+
+def look(subject: Subject) -> Evidence | None:
+    """Evidence of models that calibration did not improve."""
+    groups = by_model(subject.results)
+    models = [model for model, rule in groups if rule == "rc" and (model, "ml") in groups]
+    if not models:
+        raise NotChecked('needs one model with the rules "ml" and "rc" on the same folds')
+    found = [model for model in models if not helps(groups[model, "ml"], groups[model, "rc"])]
+    if not found:
+        return None
+    errors = {
+        f"error of {model} ({rule})": _mean(groups[model, rule]) for model in found for rule in ("ml", "rc")
+    }
+    first = found[0]
+    return Evidence(
+        f"Calibration did not improve {listed(found)}, of {len(models)} compared: {first} has a held-out error of "
+        f"{percent(_mean(groups[first, 'ml']))} by maximum likelihood and {percent(_mean(groups[first, 'rc']))} calibrated.",
+        values=errors,
+    )
+
+
+def helps(plain: Sequence[FoldResult], calibrated: Sequence[FoldResult]) -> bool:
+    """Whether calibration improved error or log loss, or may have improved the error."""
+    if len(plain) != len(calibrated):
+        raise NotChecked('the rules "ml" and "rc" have different numbers of folds')
+    pairs = list(zip(plain, calibrated, strict=True))
+    gain = mean_over_folds([before.error - after.error for before, after in pairs])
+    loss_gain = np.mean([before.log_loss - after.log_loss for before, after in pairs])
+    return gain.value > 0 or bool(loss_gain > 0) or upper_limit(gain, len(pairs)) >= LEAST_GAIN
+
+
+def _mean(folds: Sequence[FoldResult]) -> float:
+    return float(np.mean([fold.error for fold in folds]))
+
+
+CHECK = Check("CB002", "calibration did not help", look, (RESULTS,))

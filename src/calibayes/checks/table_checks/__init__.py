@@ -1,0 +1,1 @@
+"""Checks of a labeled table."""

@@ -1,0 +1,60 @@
+"""CB014: columns that are equal, or the same in other units or words.
+
+Numbers are the same if one is a monotone function of the other (equal ranks, or reversed), levels if they correspond one to one.
+Naive Bayes counts such evidence twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibayes.checks.check import Check, Evidence
+from calibayes.checks.columns import Column
+from calibayes.checks.subject import Subject
+from calibayes.checks.table_checks.identifiers import is_identifier
+from calibayes.checks.text import quoted
+from calibayes.core.protocols import Array
+
+LEAST_ROWS = 20
+
+
+def look(subject: Subject) -> Evidence | None:
+    """Evidence of groups of equal columns."""
+    groups: dict[bytes, list[str]] = {}
+    for column in subject.columns:
+        if subject.n >= LEAST_ROWS and len(column.levels) > 1 and not is_identifier(column):
+            groups.setdefault(_content(column), []).append(column.name)
+    equal = [names for names in groups.values() if len(names) > 1]
+    if not equal:
+        return None
+    first = equal[0]
+    return Evidence(
+        f"Columns {quoted(first)} hold the same in all {subject.n} rows that were looked at"
+        + (f"; there are {len(equal)} such groups" if len(equal) > 1 else "")
+        + ". Naive Bayes counts the evidence of such columns several times.",
+        tuple(name for names in equal for name in names),
+        {"groups of equal columns": len(equal), "columns": sum(map(len, equal))},
+    )
+
+
+def _content(column: Column) -> bytes:
+    """Bytes that are the same for columns that hold the same."""
+    if column.numbers is None:
+        return b"levels" + bytes(column.codes.astype(np.int64))
+    return b"numbers" + bytes(_ranks(column.numbers))
+
+
+def _ranks(numbers: Array) -> Array:
+    """Ranks of the distinct numbers, counted from the end that makes the first differing row smaller; -1 if missing."""
+    known = np.isfinite(numbers)
+    values, ranks = np.unique(numbers[known], return_inverse=True)
+    ranks = ranks.reshape(-1)
+    reverse = len(values) - 1 - ranks
+    differing = np.flatnonzero(ranks != reverse)
+    chosen = reverse if len(differing) and reverse[differing[0]] < ranks[differing[0]] else ranks
+    codes = np.full(len(numbers), -1, dtype=np.int64)
+    codes[known] = chosen
+    return codes
+
+
+CHECK = Check("CB014", "equal columns", look)

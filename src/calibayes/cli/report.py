@@ -1,0 +1,143 @@
+"""``calibayes report``: one HTML page about a table and the models that fit it, or about a saved model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from calibayes.cli import options
+from calibayes.cli.application import examples, note
+from calibayes.cli.models import load_model
+from calibayes.cli.printing import print_json, print_text
+from calibayes.cli.progress import Work, working
+from calibayes.cli.rows.outputs import output_file
+from calibayes.cli.rows.training_data import labeled_table
+from calibayes.compare import BASELINES, MODELS, RULES
+from calibayes.datasets import Dataset
+from calibayes.tables.input.expected import require_columns
+from calibayes.tables.text import counted
+
+EXAMPLES = examples(
+    "calibayes report penguins.csv --target species -o report.html --model LDA --folds 2",
+    "calibayes report penguins.csv --target species -o nb.html --model-file nb.safetensors --json",
+)
+console = Console()
+
+
+def report_command(
+    table: options.TableArgument,
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Page to write, such as report.html.")
+    ] = None,
+    model_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Describe this saved model on the table, whose rows it was not trained on; compare no others."
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model to compare; can be repeated. Default: all that are not slow on the table.",
+            autocompletion=options.complete_models,
+        ),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Training rule to compare; can be repeated. Default: ml and rc.",
+            autocompletion=options.complete_rules,
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
+    max_rows: Annotated[
+        int | None, typer.Option(min=1, help="Most rows that models are compared on. Default: 5,000.")
+    ] = None,
+    silence: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE", help="Numbered check that is not run, such as CB004; can be repeated."),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            help="Costs of mistakes as JSON, [[0, 1], [5, 0]]: rows are true classes, in sorted order."
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write one HTML page about a table: its columns, models ranked by cross-validation, and the best model in detail.
+
+    The page needs no other file and no network. With --model-file it is about that model.
+    """
+    if target is None or output is None:
+        lacking = "--target NAME (the column to predict)" if target is None else "-o FILE (the page to write)"
+        raise ValueError(
+            f"{lacking} is missing; for example: calibayes report {table} --target y -o report.html"
+        )
+    if model_file is not None and (model or rule):
+        raise ValueError("--model-file describes one model: leave --model and --rule out")
+    given = options.csv_options(separator, decimal, encoding, missing_value)
+    common = {"ignore": tuple(options.several(silence)), "costs": _costs(costs), "title": title}
+    with working(f"reading {table}", total=1.0) as work, output_file(output) as file:
+        data = labeled_table(table, target, given)
+        _print_notes(data)
+        common["progress"] = _progress(work)
+        if model_file is not None:
+            report = _on_model(model_file, data, common)
+        else:
+            names = options.chosen("--model", model, [*MODELS, *BASELINES]) if model else None
+            rules = options.chosen("--rule", rule, RULES) if rule else None
+            compared = {"models": names, "rules": rules, "folds": folds, "seed": seed, "max_rows": max_rows}
+            report = _on_table(data, jobs or 1, {**common, **compared})
+        file.write(report.html.encode())
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        print_text(console, f"report of {counted(len(data.data), 'row')} written to {output}")
+
+
+def _on_table(data: Dataset, jobs: int, given: dict[str, Any]) -> Any:
+    """Imports reports on use, because other commands do not need them."""
+    from calibayes.report import report_on_table
+
+    return report_on_table(data.data, data.target, n_jobs=jobs, **given)
+
+
+def _on_model(path: Path, data: Dataset, given: dict[str, Any]) -> Any:
+    from calibayes.report import report_on_model
+
+    model = load_model(path)
+    names = list(model.training_table_.columns)
+    require_columns(list(data.data.columns), names, "the table")
+    return report_on_model(model, data.data[names], data.target, **given)
+
+
+def _costs(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--costs {text} is no JSON: {error}; for example: '[[0, 1], [5, 0]]'") from None
+
+
+def _progress(work: Work) -> Any:
+    """What a report calls with the name of a stage and the share that is done."""
+    return lambda stage, share: work.update(str(stage), float(share))
+
+
+def _print_notes(data: Dataset) -> None:
+    for text in data.notes:
+        note(text)
+    if data.unlabeled_rows:
+        note(f"{counted(data.unlabeled_rows, 'row')} without a label left out")

@@ -1,0 +1,1 @@
+"""Rows of tables that commands read and write."""
