@@ -173,7 +173,7 @@ def test_large_tables_are_sampled_and_constant_columns_confirmed(monkeypatch):
     rows = np.random.default_rng(0).choice(n, 2000, replace=False)
     X[np.setdiff1d(np.arange(n), rows)[0], 1] = 3.0  # varies outside of the sample only
     findings = run_checks(X, np.arange(n) % 2)
-    assert findings.scope == "2000 of 3000 rows, 10 columns (drawn at random)"
+    assert findings.scope == "2,000 of 3,000 rows, 10 columns (drawn at random)"
     assert [(finding.code, finding.columns) for finding in findings.found] == [("CB008", ("x0",))]
 
 

@@ -92,7 +92,7 @@ class Subject:
     @property
     def scope(self) -> str:
         """Which rows and columns are looked at."""
-        rows = f"all {self.n} rows" if self.is_complete else f"{self.n} of {self.total_rows} rows"
+        rows = f"all {self.n:,} rows" if self.is_complete else f"{self.n:,} of {self.total_rows:,} rows"
         d = len(self.columns)
         columns = f"{d} columns" if d == self.total_columns else f"{d} of {self.total_columns} columns"
         is_all = self.is_complete and d == self.total_columns

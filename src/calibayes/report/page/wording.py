@@ -18,16 +18,16 @@ THIN, NOTHING, MINUS = "\u202f", "\u2013", "\u2212"
 
 
 def count(number: float) -> str:
-    """A whole number, from five digits on with thin spaces between thousands.
+    """A whole number with commas between thousands.
 
-    >>> count(2007), count(48842)
-    ('2007', '48\\u202f842')
+    >>> count(207), count(48842)
+    ('207', '48,842')
     """
-    return f"{int(number):,}".replace(",", THIN) if abs(number) >= 10_000 else str(int(number))
+    return f"{int(number):,}"
 
 
 def counts(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with thin spaces and its noun."""
+    """A number with commas and its noun."""
     return f"{count(number)} {counted(number, noun, plural).partition(' ')[2]}"
 
 
@@ -44,7 +44,7 @@ def number(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, large whole numbers in full.
 
     >>> number(0.30861), number(12345.6), number(2.0), number(1.5e-9)
-    ('0.309', '12\\u202f346', '2', '1.5e-09')
+    ('0.309', '12,346', '2', '1.5e-09')
     """
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
