@@ -1,12 +1,21 @@
 """The folder of the tests' data sets; scikit-learn's array API checks are switched on."""
 
 import os
+import sys
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Close the figures that a test or an example has left open, of which matplotlib warns when there are many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
