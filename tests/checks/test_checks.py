@@ -1,6 +1,7 @@
 """What holds for every check: it finds its fault and only that, says where, and can be silenced."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,17 @@ def test_wide_tables_are_sampled(monkeypatch):
 )
 def test_means_without_spread_have_infinite_deviations(mean, error, deviations):
     assert Mean(mean, error).deviations == deviations
+
+
+def test_dates_and_decimals_are_no_identifiers_equal_columns_or_rare_levels():
+    n, rng = 300, np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "day": pd.date_range("2024-01-01", periods=n).astype(str),
+            "price": [Decimal(int(value)) / 7 for value in rng.permutation(n)],
+            "month": pd.period_range("2000-01", periods=n, freq="M")[rng.permutation(n)],
+            "key": [f"k{number}" for number in range(n)],
+        }
+    )
+    found = run_checks(X, rng.integers(0, 2, n)).found
+    assert [finding.columns for finding in found if finding.code in ("CB004", "CB014", "CB015")] == [("key",)]

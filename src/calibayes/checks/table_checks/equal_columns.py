@@ -1,7 +1,7 @@
 """CB014: columns that are equal, or the same in other units or words.
 
-Numbers are the same if one is a monotone function of the other (equal ranks, or reversed), levels if they correspond one to one.
-Naive Bayes counts such evidence twice.
+Numbers are the same if one is a monotone function of the other (equal ranks, or reversed), levels if they correspond one to one and
+occur twice or more on average: levels that occur once each correspond to any others. Naive Bayes counts such evidence twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def look(subject: Subject) -> Evidence | None:
     """Evidence of groups of equal columns."""
     groups: dict[bytes, list[str]] = {}
     for column in subject.columns:
-        if subject.n >= LEAST_ROWS and len(column.levels) > 1 and not is_identifier(column):
+        if subject.n >= LEAST_ROWS and len(column.levels) > 1 and _can_repeat(column):
             groups.setdefault(_content(column), []).append(column.name)
     equal = [names for names in groups.values() if len(names) > 1]
     if not equal:
@@ -35,6 +35,13 @@ def look(subject: Subject) -> Evidence | None:
         tuple(name for names in equal for name in names),
         {"groups of equal columns": len(equal), "columns": sum(map(len, equal))},
     )
+
+
+def _can_repeat(column: Column) -> bool:
+    """Whether it would be strange if another column held the same."""
+    if column.numbers is None and 2 * len(column.levels) > column.known:
+        return False
+    return not is_identifier(column)
 
 
 def _content(column: Column) -> bytes:

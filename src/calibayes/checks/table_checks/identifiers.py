@@ -1,6 +1,7 @@
 """CB004: a column whose values are all different, such as a key or a row number.
 
-A column of text is an identifier if 95 % of its known values are distinct, as for the estimators, which leave it out. Integers
+A column of text is an identifier if 95 % of its known values are distinct, as for the estimators, which leave it out, unless
+they are dates or numbers. Integers
 are measured against chance: n values drawn from a range of R integers have at least n (n - 1) / (2 R) equal pairs in
 expectation (fewest if all are equally likely), and no equal pair at all with probability exp(-that) at most. If none of the
 values occurs twice though 12 pairs are expected (probability below 1e-5), they number the rows.
@@ -8,15 +9,23 @@ values occurs twice though 12 pairs are expected (probability below 1e-5), they 
 
 from __future__ import annotations
 
+import datetime
+from numbers import Number
+
 import numpy as np
+import pandas as pd
 
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import quoted
+from calibayes.core.protocols import Array
 from calibayes.tables.conversion import DISTINCT_SHARE, ROWS_TO_TELL
+from calibayes.tables.date_text import formats_of
 
 EXPECTED_PAIRS = 12.0
+MEASURED = (Number, datetime.date, datetime.timedelta, pd.Period)
+"""Types of cells that models read as numbers."""
 
 
 def look(subject: Subject) -> Evidence | None:
@@ -41,8 +50,15 @@ def is_identifier(column: Column) -> bool:
     if column.known < ROWS_TO_TELL:
         return False
     if column.is_text:
-        return len(column.levels) >= DISTINCT_SHARE * column.known
+        return len(column.levels) >= DISTINCT_SHARE * column.known and not are_measured(column.levels)
     return column.values.dtype.kind in "fiu" and _numbers_the_rows(column)
+
+
+def are_measured(values: Array) -> bool:
+    """Whether cells that are objects are numbers, dates or texts of dates, all in one format."""
+    if all(isinstance(value, str) for value in values):
+        return bool(formats_of(list(values)))
+    return all(isinstance(value, MEASURED) for value in values)
 
 
 def _numbers_the_rows(column: Column) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
 from calibayes.checks.subject import Subject
-from calibayes.checks.table_checks.identifiers import is_identifier
+from calibayes.checks.table_checks.identifiers import are_measured, is_identifier
 from calibayes.checks.text import percent, quoted
 
 LEAST_SHARE = 0.05
@@ -35,10 +35,11 @@ def look(subject: Subject) -> Evidence | None:
 
 
 def unseen_share(column: Column) -> float:
-    """Expected share of new rows whose level was not seen; 0 for numbers, identifiers and few rows."""
+    """Expected share of new rows whose level was not seen; 0 for numbers, dates, identifiers and few rows."""
     if not column.is_text or column.known < LEAST_ROWS or is_identifier(column):
         return 0.0
-    return float((column.level_rows == 1).sum() / column.known)
+    share = float((column.level_rows == 1).sum() / column.known)
+    return 0.0 if share >= LEAST_SHARE and are_measured(column.levels) else share
 
 
 CHECK = Check("CB015", "levels unseen in training", look)
