@@ -166,8 +166,14 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def comparison(corpus):
-    """Every model on a corpus, each in a separate process: lines of a Markdown table."""
+def evaluate_apart(name, folder):
+    """`evaluate` in a process of its own."""
+    command = [sys.executable, __file__, "--one", name, "--folder", folder]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def comparison(corpus, evaluated=evaluate_apart):
+    """Every model on a corpus: lines of a Markdown table."""
     table, labels, train = corpus
     lines = [
         "| model | held-out error | held-out log loss | updates | fit, s | predict, s | peak memory, MiB |",
@@ -177,8 +183,7 @@ def comparison(corpus):
         sparse.save_npz(Path(folder) / "table.npz", table)
         np.savez(Path(folder) / "rows.npz", labels=labels, train=train)
         for name in models():
-            command = [sys.executable, __file__, "--one", name, "--folder", folder]
-            result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            result = evaluated(name, Path(folder))
             lines.append(
                 "| {} | {error:.4f} | {log_loss:.3f} | {updates} | {fit:.2f} | {predict:.2f} | {mebi:.0f} |".format(
                     name, mebi=result["memory"] / 2**20, **result
@@ -218,6 +223,7 @@ def page(quick):
 
     simulated = simulated_documents(*((2_000, 5_000) if quick else (20_000, 50_000)))
     real = docstrings(share=8 if quick else 1)
+    evaluated = evaluate if quick else evaluate_apart
     versions = (platform.python_version(), sklearn.__version__, scipy.__version__)
     lines = [HOW.format(" --quick" if quick else "", *versions), ""]
     lines += [
@@ -225,7 +231,7 @@ def page(quick):
         "",
         f"{description(simulated)} {RECIPE}",
         "",
-        *comparison(simulated),
+        *comparison(simulated, evaluated),
         "",
     ]
     if real is not None:
@@ -234,7 +240,7 @@ def page(quick):
             "",
             f"{description(real)} {SPLIT}",
             "",
-            *comparison(real),
+            *comparison(real, evaluated),
             "",
         ]
     return "\n".join(lines)
@@ -242,7 +248,11 @@ def page(quick):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="about a tenth of the documents; print only")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="about a tenth of the documents, all models in one process; print only",
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
