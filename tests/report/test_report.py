@@ -236,7 +236,7 @@ def test_a_table_of_2000_columns_stays_small():
         table, columns=(*table.columns, *(replace(each, picture=None) for each in table.columns * 7))
     )
     page = page_of(Facts("Wide", "2,000 columns", "none", table, findings=Findings((), ())))
-    assert "The 24 most informative of 2000" in page
+    assert "The 24 most informative of 2,000" in page
     assert len(page.encode()) < 1_000_000
     wider = replace(table, columns=table.columns * 20)
     page = page_of(Facts("Wider", "40,000 columns", "none", wider, findings=Findings((), ())))
