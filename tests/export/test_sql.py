@@ -136,7 +136,8 @@ def test_names_and_levels_may_be_anything(names):
     found, columns = run_duckdb(frame, model.to_sql((table,)), table)
     np.testing.assert_allclose(found, model.predict_proba(frame), **PRECISION)
     assert columns == [f"p_{label}" for label in model.classes_]
-    for dialect in ("bigquery", "mysql", "postgres", "snowflake"):
+    # A quoted name in BigQuery is a path, whose parts are divided by dots: no table there has a dot in its name.
+    for dialect in ("mysql", "postgres", "snowflake", *(() if "." in table else ("bigquery",))):
         parsed = sqlglot.parse_one(model.to_sql((table,), dialect=dialect), dialect=dialect)
         assert {found.name for found in parsed.find_all(sqlglot.exp.Table) if found.alias == "data"} == {
             table
