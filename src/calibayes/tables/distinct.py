@@ -39,7 +39,9 @@ def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array,
         codes[known] = known_codes
         return values, codes
     if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise ValueError(f"column {name!r} contains infinity")
+        raise ValueError(
+            f"column {name!r} contains infinity: replace such values by missing ones, or leave these rows out"
+        )
     if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= LARGEST_COUNTED:
         present = np.bincount(column) > 0
         return np.flatnonzero(present), (np.cumsum(present) - 1)[column]

@@ -338,4 +338,5 @@ def _refuse_large(table: Table, indices: Sequence[int], matrix: Array) -> None:
         first = indices[too_large[0]]
         is_infinite = np.isinf(table.column(first)).any()
         problem = "infinity" if is_infinite else f"values beyond {LARGEST:g}, whose squares overflow"
-        raise ValueError(f"column {table.names[first]!r} contains {problem}")
+        advice = "replace such values by missing ones, or leave these rows out"
+        raise ValueError(f"column {table.names[first]!r} contains {problem}: {advice}")
