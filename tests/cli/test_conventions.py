@@ -15,7 +15,8 @@ import typer.main
 
 from calibayes.cli import app
 from calibayes.cli.application import EXIT_CODES, exit_code
-from calibayes.cli.options import complete_datasets, complete_models, complete_rules
+from calibayes.cli.interruption import noting_interruptions, raise_noted_interruption
+from calibayes.cli.options import complete_datasets, complete_models, complete_rules, pairs, several
 from tests.cli.conftest import call
 
 COMMANDS = sorted(typer.main.get_command(app).commands)
@@ -112,8 +113,9 @@ def test_every_command_with_results_has_json():
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--set", "cv=3", "--set", "cv=4"], "twice"),
         (
             ["fit", "penguins.csv", "--target", "sex", "-o", "m", "--kind", "z=kernel"],
-            "--kind names the column 'z'",
+            "unknown column in --kind z",
         ),
+        (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--set", "=3"], "the form name=value"),
         (["fit", "penguins.csv", "--target", "sex", "-o", "m", "--ignore", "z"], "has no column 'z'"),
         (
             ["fit", "penguins.csv", "--target", "sex", "-o", "m", "--weights", "island"],
@@ -219,6 +221,38 @@ def test_repeated_and_separated_options_are_the_same(penguins):
     assert "note: LDA given more than once" in twice.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["a, b", "c,"], ["a", "b", "c"]),
+        (['"weight, kg",b'], ["weight, kg", "b"]),
+        (['a "quoted" b'], ['a "quoted" b']),
+        (["a\nb"], ["a", "b"]),
+        ([""], []),
+        (None, []),
+    ],
+)
+def test_values_that_can_be_repeated(given, values):
+    assert several(given) == values
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        (["a=1", "b=2"], {"a": "1", "b": "2"}),
+        (["a=1, b=2"], {"a": "1", "b": "2"}),
+        (["a=[[0,1],[5,0]],b=x"], {"a": "[[0,1],[5,0]]", "b": "x"}),
+        (["a=Smith, John", "weight, kg=3"], {"a": "Smith, John", "weight, kg": "3"}),
+        (["x=y=2,a=z=1"], {"x=y": "2", "a": "z=1"}),
+        (["a="], {"a": ""}),
+        (None, {}),
+    ],
+)
+def test_pairs_that_can_be_repeated(given, values):
+    assert pairs("--set", given, "column", ["a", "b", "x", "x=y", "weight, kg"]) == values
+
+
 def test_a_rule_that_fits_no_model_is_noted(penguins):
     result = call("compare", "--model", "LDA", "--rule", "ml,dfe", "--folds", 2)
     assert "note: not compared, as no combination is valid on this table: dfe" in result.stderr
@@ -244,9 +278,28 @@ def test_a_closed_output_is_no_error(penguins):
     assert not result.stderr or result.stderr.startswith("note: ")
 
 
-@pytest.mark.skipif(
+can_interrupt = pytest.mark.skipif(
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="a background job of a shell ignores Ctrl-C"
 )
+
+
+@can_interrupt
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_in_code_that_ignores_exceptions_is_not_lost(monkeypatch):
+    class Ignoring:
+        def __del__(self):  # of which Python ignores exceptions
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    raise_noted_interruption()
+    with noting_interruptions():
+        Ignoring()
+        with pytest.raises(KeyboardInterrupt):
+            raise_noted_interruption()
+    raise_noted_interruption()
+
+
+@can_interrupt
 def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
     output = tmp_path / "out.csv"
     output.write_text("old")
@@ -256,7 +309,7 @@ def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
         process.stdin.flush()
         process.stdin.write(b"\n" * 2**20)  # more than is looked at before the output is opened
         process.stdin.flush()
-        while not list(tmp_path.glob(".out.csv.*.part")):
+        while not list(tmp_path.glob(".*.part")):
             assert process.poll() is None
             time.sleep(0.1)
         time.sleep(1.0)  # until it waits for more rows

@@ -5,6 +5,8 @@ import gzip
 import io
 import json
 import lzma
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -262,6 +264,34 @@ def test_a_half_written_file_does_not_replace_a_good_one(penguins, tmp_path):
     assert result.exit_code == 2
     assert output.read_text() == "good"
     assert sorted(tmp_path.iterdir()) == [output, table]
+
+
+def test_a_device_is_written_to_and_not_replaced(penguins, tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    words = ("predict", penguins / "nb.safetensors", penguins / "penguins.csv")
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(pipe.read_text)
+        assert call(*words, "-o", pipe).exit_code == 0
+        assert found.result() == call(*words).stdout
+    assert pipe.is_fifo()
+
+
+def test_missing_values_of_the_training_are_those_of_later_tables(penguins, tmp_path):
+    frame = pd.read_csv(penguins / "penguins.csv")
+    table, model, other = tmp_path / "t.csv", tmp_path / "m.safetensors", penguins / "nb.safetensors"
+    frame.to_csv(table, index=False, na_rep="-9")
+    words = ("--target", "species", "-o", model, "--model", "NaiveBayes", "--rule", "ml")
+    assert call("fit", table, *words, "--missing-value", "-9,n/a").exit_code == 0
+    expected = call("predict", other, penguins / "penguins.csv")
+    found = call("predict", model, table)
+    assert found.stdout == expected.stdout
+    assert "note: missing values are those that the model was trained with: '-9', 'n/a'" in found.stderr
+    assert call("predict", model, table, "--missing-value", "?").stdout != expected.stdout
+    for command in ("evaluate", "explain"):
+        more = ("--target", "species") if command == "evaluate" else ()
+        found = call(command, model, table, *more, "--json").stdout
+        assert found == call(command, other, penguins / "penguins.csv", *more, "--json").stdout
 
 
 def test_options_of_csv_files_are_checked():

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from calibayes.cli.interruption import noting_interruptions
 from calibayes.cli.printing import print_error, print_text
 
 DONE, INTERNAL_ERROR, WRONG_USE, INTERRUPTED, CLOSED_OUTPUT = 0, 1, 2, 130, 141
@@ -64,7 +65,7 @@ class Commands(TyperGroup):
 def exit_code(call: Callable[[], Any], debug: bool) -> int:
     """Run a command; print its warnings and errors. Returns the exit code."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noting_interruptions():
             warnings.simplefilter("always")
             for category in NOT_FOR_USERS:
                 warnings.simplefilter("ignore", category)

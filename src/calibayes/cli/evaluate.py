@@ -13,7 +13,7 @@ from rich.text import Text
 
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
-from calibayes.cli.models import expected_of, load_model
+from calibayes.cli.models import as_in_training, expected_of, load_model
 from calibayes.cli.predict import decisions, default_jobs
 from calibayes.cli.printing import print_json, print_table, print_text, printable, result_table
 from calibayes.cli.progress import working
@@ -102,7 +102,7 @@ def evaluate_command(
         raise ValueError("no target given: name the column of the true classes with --target NAME")
     fitted = load_model(model).set_params(n_jobs=1)
     expected = expected_of(fitted, target, weights)
-    given = options.csv_options(separator, decimal, encoding, missing_value)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
     opened = open_table(table, expected, given)
     classes, scores = np.asarray(fitted.classes_), None
     with working(f"predicting the rows of {opened.where}") as work:

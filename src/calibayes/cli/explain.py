@@ -11,7 +11,7 @@ from rich.text import Text
 
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
-from calibayes.cli.models import expected_of, load_model
+from calibayes.cli.models import as_in_training, expected_of, load_model
 from calibayes.cli.predict import default_jobs
 from calibayes.cli.printing import print_json, print_table, print_text, printable, result_table
 from calibayes.cli.progress import working
@@ -62,7 +62,7 @@ def explain_command(
     """
     fitted = load_model(model)
     expected = expected_of(fitted)
-    given = options.csv_options(separator, decimal, encoding, missing_value)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
     numbers = _row_numbers(row)
     label = None if against is None else _class(fitted, against)
     opened = open_table(table, expected, given)

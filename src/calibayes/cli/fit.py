@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from calibayes.cli import options
 from calibayes.cli.application import examples, note
 from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import working
-from calibayes.cli.rows.training_data import TrainingData, training_data
+from calibayes.cli.rows.training_data import training_data
 from calibayes.compare import MODELS, RULES
 from calibayes.compare.cross_validation import MANY_CLASSES
 from calibayes.compare.models import ENSEMBLES
@@ -108,22 +109,23 @@ def fit_command(
         )
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
-    estimator = _estimator(model, rule, options.pairs("--set", set_), seed, jobs)
+    estimator = _estimator(model, rule, set_, seed, jobs)
     given = options.csv_options(separator, decimal, encoding, missing_value)
     with working(f"reading {table}") as work:
         data = training_data(table, target, weights, options.several(ignore), given)
         for text in (*data.notes, *quantity_notes(data.labels)):
             note(text)
-        _set_kinds(estimator, data, options.pairs("--kind", kind))
+        _set_kinds(estimator, options.pairs("--kind", kind, "column", data.names))
         work.update(f"training {model}")
         start = time.perf_counter()
         estimator.fit(data.rows, data.labels, sample_weight=data.weights)
         seconds = time.perf_counter() - start
+        estimator.training_table_ = replace(estimator.training_table_, missing_values=given.missing_values)
         save(estimator, output)
     _print(estimator, model, output, seconds, as_json)
 
 
-def _estimator(model: str, rule: str | None, given: dict[str, str], seed: int, jobs: int | None) -> Any:
+def _estimator(model: str, rule: str | None, settings: list[str] | None, seed: int, jobs: int | None) -> Any:
     """The untrained model. Raises ValueError if a name is unknown or a parameter has no such value."""
     estimator = FITTED_MODELS[options.require_known("--model", model, FITTED_MODELS)]()
     parameters = estimator.get_params(deep=False)
@@ -133,8 +135,7 @@ def _estimator(model: str, rule: str | None, given: dict[str, str], seed: int, j
         if "rule" not in parameters:
             raise ValueError(f"{model} has no training rule to choose; leave --rule out")
         chosen["rule"] = rule
-    for name, text in given.items():
-        options.require_known(f"parameter of {model}", name, parameters)
+    for name, text in options.pairs("--set", settings, f"parameter of {model}", parameters).items():
         if name in ("rule", "kinds", "n_jobs", "random_state", "engine", "families", "training"):
             raise ValueError(f"--set cannot give {name!r}; see the options of calibayes fit --help")
         chosen[name] = _value(text)
@@ -149,11 +150,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _set_kinds(estimator: Any, data: TrainingData, kinds: dict[str, str]) -> None:
-    """Set how columns are modeled. Raises ValueError if a column is unknown or the model has no such parameter."""
-    for column in kinds:
-        if column not in data.names:
-            raise ValueError(f"--kind names the column {column!r}; the columns are {', '.join(data.names)}")
+def _set_kinds(estimator: Any, kinds: dict[str, str]) -> None:
+    """Set how columns are modeled. Raises ValueError if the model has no such parameter."""
     if kinds and "kinds" not in estimator.get_params(deep=False):
         raise ValueError(
             f"{type(estimator).__name__} has no kinds of columns to choose; leave --kind out, or give --model NaiveBayes"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calibayes.cli.application import note
 from calibayes.files import load
+from calibayes.tables.input.csv_format import CsvOptions
 from calibayes.tables.input.expected import NUMBER, Expected, ExpectedColumn, holds, holds_labels
 
 
@@ -14,6 +17,15 @@ def load_model(path: Path) -> Any:
     if not path.exists():
         raise ValueError(f"there is no model file {path}; calibayes fit writes one")
     return load(path)
+
+
+def as_in_training(model: Any, given: CsvOptions) -> CsvOptions:
+    """How a CSV file is read for a model: its missing values are those of the file of the training, unless given."""
+    remembered = model.training_table_.missing_values
+    if given.missing_values is not None or remembered is None:
+        return given
+    note(f"missing values are those that the model was trained with: {', '.join(map(repr, remembered))}")
+    return replace(given, missing_values=remembered)
 
 
 def expected_of(

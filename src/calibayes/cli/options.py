@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -48,8 +51,8 @@ MissingValue = Annotated[
     list[str] | None,
     typer.Option(
         metavar="CELL",
-        help="Cell of a CSV file that is a missing value; can be repeated. Default: those of pandas (NA, null, ...), "
-        "and ?, - and unknown in columns whose other cells are numbers.",
+        help="Cell of a CSV file that is a missing value; can be repeated. Default: those that the model was trained "
+        "with, else those of pandas (NA, null, ...), and ?, - and unknown in columns whose other cells are numbers.",
     ),
 ]
 Jobs = Annotated[
@@ -64,12 +67,19 @@ def csv_options(
     separator: str | None, decimal: str | None, encoding: str | None, missing_values: list[str] | None
 ) -> CsvOptions:
     """What was said about CSV files. Raises ValueError if it is not possible."""
-    return CsvOptions(separator, decimal, encoding, tuple(missing_values) if missing_values else None)
+    return CsvOptions(
+        separator, decimal, encoding, tuple(several(missing_values)) if missing_values else None
+    )
 
 
 def several(given: Iterable[str] | None) -> list[str]:
-    """Values of an option that can be repeated and have commas, each once; a value that is given twice is noted."""
-    values = [value.strip() for word in given or [] for value in word.split(",") if value.strip()]
+    """Values of an option that can be repeated and have commas, each once; a value that is given twice is noted.
+
+    As in a CSV file, a value in double quotation marks may contain commas.
+    """
+    texts = [io.StringIO(word, newline="") for word in given or []]
+    rows = [row for text in texts for row in csv.reader(text, skipinitialspace=True)]
+    values = [value.strip() for row in rows for value in row if value.strip()]
     repeated = sorted({value for value in values if values.count(value) > 1})
     if repeated:
         note(f"{', '.join(repeated)} given more than once")
@@ -94,16 +104,27 @@ def require_known(option: str, name: str, valid: Iterable[str]) -> str:
     raise ValueError(f"unknown {option} {name}{meant}; choose from {', '.join(known)}")
 
 
-def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
-    """Values of the form name=value of an option that can be repeated. Raises ValueError for others and repeated names."""
-    found: dict[str, str] = {}
+def pairs(option: str, given: Iterable[str] | None, what: str, names: Iterable[str]) -> dict[str, str]:
+    """Values of the form name=value of an option that can be repeated and have commas; ``what`` says what the names are.
+
+    A comma ends a value only if one of the names and = follow, so that values (and names) may contain commas. Raises
+    ValueError for other forms, unknown names, and names that are given twice.
+    """
+    names, found = list(names), dict[str, str]()
+    longest_first = map(re.escape, sorted(names, key=len, reverse=True))
+    name_and_equals = re.compile(rf"(?:^|,)\s*({'|'.join(longest_first)})\s*=")
     for word in given or []:
-        name, equals, value = word.partition("=")
-        if not name.strip() or not equals:
-            raise ValueError(f"{option} {word!r} must have the form name=value")
-        if name.strip() in found:
-            raise ValueError(f"{option} gives {name.strip()!r} twice")
-        found[name.strip()] = value
+        starts = list(name_and_equals.finditer(word))
+        if not starts or starts[0].start() > 0:
+            name, equals, _ = word.partition("=")
+            if not equals or not name.strip():
+                raise ValueError(f"{option} {word!r} must have the form name=value")
+            require_known(f"{what} in {option}", name.strip(), names)
+        ends = [start.start() for start in starts[1:]] + [len(word)]
+        for start, end in zip(starts, ends, strict=True):
+            if start[1] in found:
+                raise ValueError(f"{option} gives {start[1]!r} twice")
+            found[start[1]] = word[start.end() : end]
     return found
 
 

@@ -12,7 +12,7 @@ import typer
 
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
-from calibayes.cli.models import expected_of, load_model
+from calibayes.cli.models import as_in_training, expected_of, load_model
 from calibayes.cli.progress import Work, working
 from calibayes.cli.rows.outputs import FORMATS, format_of, output_file, refuse_terminal
 from calibayes.cli.rows.reading import each_block
@@ -76,7 +76,7 @@ def predict_command(
     identifiers = tuple(options.several(identifier))
     fitted = load_model(model).set_params(n_jobs=1)
     expected = expected_of(fitted, passed_on=identifiers)
-    given = options.csv_options(separator, decimal, encoding, missing_value)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
     opened = open_table(table, expected, given, block_bytes=block_bytes)
     predictor = Predictor(fitted, only, digits)
     example = {**{name: [] for name in identifiers}, **predictor.example}

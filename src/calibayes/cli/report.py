@@ -11,7 +11,7 @@ from rich.console import Console
 
 from calibayes.cli import options
 from calibayes.cli.application import examples, note
-from calibayes.cli.models import load_model
+from calibayes.cli.models import as_in_training, load_model
 from calibayes.cli.printing import print_json, print_text
 from calibayes.cli.progress import Work, working
 from calibayes.cli.rows.outputs import output_file
@@ -91,11 +91,12 @@ def report_command(
     given = options.csv_options(separator, decimal, encoding, missing_value)
     common = {"ignore": tuple(options.several(silence)), "costs": _costs(costs), "title": title}
     with working(f"reading {table}", total=1.0) as work, output_file(output) as file:
-        data = labeled_table(table, target, given)
+        fitted = None if model_file is None else load_model(model_file)
+        data = labeled_table(table, target, given if fitted is None else as_in_training(fitted, given))
         _print_notes(data)
         common["progress"] = _progress(work)
-        if model_file is not None:
-            report = _on_model(model_file, data, common)
+        if fitted is not None:
+            report = _on_model(fitted, data, common)
         else:
             names = options.chosen("--model", model, [*MODELS, *BASELINES]) if model else None
             rules = options.chosen("--rule", rule, RULES) if rule else None
@@ -115,10 +116,9 @@ def _on_table(data: Dataset, jobs: int, given: dict[str, Any]) -> Any:
     return report_on_table(data.data, data.target, n_jobs=jobs, **given)
 
 
-def _on_model(path: Path, data: Dataset, given: dict[str, Any]) -> Any:
+def _on_model(model: Any, data: Dataset, given: dict[str, Any]) -> Any:
     from calibayes.report import report_on_model
 
-    model = load_model(path)
     names = list(model.training_table_.columns)
     require_columns(list(data.data.columns), names, "the table")
     return report_on_model(model, data.data[names], data.target, **given)

@@ -65,7 +65,7 @@ def sample_command(
         raise ValueError(f"the model has a column {target!r}; name the column of classes with --target NAME")
     known = None if label is None else _class(fitted, label)
     with working(f"drawing {rows} rows"):
-        X, y = fitted.sample(rows, known, _cells(fitted, options.pairs("--given", given)), random_state=seed)
+        X, y = fitted.sample(rows, known, _cells(fitted, given), random_state=seed)
     with output_file(output) as file:
         write_frame(_frame(fitted, X, y, target), kind, file)
 
@@ -75,13 +75,12 @@ def _class(model: Any, text: str) -> Any:
     return model.classes_[texts.index(options.require_known("--class", text, texts))]
 
 
-def _cells(model: Any, given: dict[str, str]) -> dict[str, Any]:
+def _cells(model: Any, given: list[str] | None) -> dict[str, Any]:
     """Values of columns: numbers where the column held numbers. Raises ValueError if there is no such column."""
     trained = model.training_table_
     kinds = dict(zip(trained.columns, trained.kinds, strict=True))
     cells: dict[str, Any] = {}
-    for name, text in given.items():
-        options.require_known("--given", name, kinds)
+    for name, text in options.pairs("--given", given, "column", kinds).items():
         try:
             cells[name] = float(text) if holds(kinds[name]) == NUMBER else text
         except ValueError:

@@ -41,6 +41,9 @@ class TrainingTable:
         "date", "datetime", "duration", "string" or "object".
     missing : tuple of int
         Number of missing cells in each column.
+    missing_values : tuple of str, optional
+        Texts that the file of the table has for missing cells, if they were given (``calibayes fit --missing-value``);
+        files to predict are read with the same ones. None: the usual ones.
     """
 
     rows: int
@@ -48,6 +51,7 @@ class TrainingTable:
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
     missing: tuple[int, ...]
+    missing_values: tuple[str, ...] | None = None
 
     @property
     def missing_cells(self) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
 
+from calibayes.cli.interruption import raise_noted_interruption
+from calibayes.core.replaced_file import replaced_file
 from calibayes.tables.streams.arrow.modules import pyarrow
 
 FORMATS: Mapping[str, str] = {
@@ -47,9 +47,10 @@ def format_of(path: Path | None, given: str | None, as_json: bool = False) -> st
 
 @contextmanager
 def output_file(path: Path | None) -> Iterator[BinaryIO]:
-    """A binary file to write to: standard output, or a temporary file beside the path that takes its place at the end.
+    """A binary file to write to: standard output, or a file beside the path that takes its place at the end.
 
-    After an error or an interruption there is no new file, and an older one is as it was.
+    After an error or an interruption there is no new file, and an older one is as it was. A device or a named pipe is
+    written to directly.
     """
     if path is None:
         yield sys.stdout.buffer
@@ -59,16 +60,11 @@ def output_file(path: Path | None) -> Iterator[BinaryIO]:
         raise ValueError(f"there is no folder {path.parent} for the output {path.name}")
     if path.is_dir():
         raise ValueError(f"the output {path} is a folder; give the name of a file")
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False) as file:
-        try:
-            with _compressed(file, path.suffix) as written:
-                yield written
-            file.flush()
-            os.chmod(file.name, 0o666 & ~_mask())
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    is_special = path.exists() and not path.is_file()
+    with path.open("wb") if is_special else replaced_file(path) as file:
+        with _compressed(file, path.suffix) as written:
+            yield written
+        raise_noted_interruption()
 
 
 @contextmanager
@@ -107,13 +103,6 @@ def _gzip(file: Any) -> Any:
 
 
 COMPRESSORS: Mapping[str, Callable[[Any], Any]] = {".gz": _gzip, ".zst": _zstd}
-
-
-def _mask() -> int:
-    """The permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def refuse_terminal(path: Path | None, kind: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from calibayes.cli.application import note
+from calibayes.cli.interruption import raise_noted_interruption
 from calibayes.cli.rows.in_order import in_order
 from calibayes.tables.input.csv_blocks import RowError
 from calibayes.tables.input.expected import Expected, Piece
@@ -41,6 +42,7 @@ def each_block(
     rows = 0
     try:
         for number, result in in_order(work, table.blocks, jobs):
+            raise_noted_interruption()
             yield number, result
             rows += number
     except RowError as error:
