@@ -35,6 +35,8 @@ PYTEST = [PYTHON, "-m", "pytest", "-n", "auto", "--dist=loadgroup"]
 TORCH = "torch==2.13.0"
 TOGETHER = 2
 """Steps of a group that run at the same time."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""For what runs beside other processes: threads that wait for each other on shared cores take ten times as long."""
 QUICK_TESTS = [
     "tests/laws/test_families.py",
     "tests/laws/test_laws.py",
@@ -127,7 +129,8 @@ def environment_steps(
 
 
 def smoke_step(name: str, variables: dict[str, str] | None = None) -> Step:
-    return Step("smoke test", [python_of(Path("build") / name), "tests/smoke.py"], variables or {})
+    command = [python_of(Path("build") / name), "tests/smoke.py"]
+    return Step("smoke test", command, {**ONE_THREAD, **(variables or {})})
 
 
 def oldest_steps() -> list[Step]:
@@ -194,7 +197,8 @@ def groups(quick: bool, pytest_arguments: list[str]) -> list[list[Step]]:
     if quick:
         return [STATIC, [Step("quick tests", [*PYTEST, *QUICK_TESTS, *pytest_arguments])]]
     # The type check takes one processor most of a minute; benchmarks and experiments use the other one.
-    return [STATIC + BENCHMARKS + EXPERIMENTS, [Step("tests", [*PYTEST, *pytest_arguments])], SPEED]
+    together = [step._replace(variables=ONE_THREAD) for step in STATIC + BENCHMARKS + EXPERIMENTS]
+    return [together, [Step("tests", [*PYTEST, *pytest_arguments], ONE_THREAD)], SPEED]
 
 
 def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
