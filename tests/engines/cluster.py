@@ -42,8 +42,8 @@ class KillingEngine:
 
     is_distributed = True
 
-    def __init__(self, folder: Path, row: int, passes: int) -> None:
-        self.engine, self.folder, self.row, self.left = Dask(), folder, row, passes
+    def __init__(self, folder: Path, row: int, passes: int, engine: Dask | None = None) -> None:
+        self.engine, self.folder, self.row, self.left = engine or Dask(), folder, row, passes
         self.killed = 0
 
     def total(self, function: Callable[[Any], Any], source: Any) -> Any:

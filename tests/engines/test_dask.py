@@ -24,7 +24,7 @@ from calibayes import (
     TreeAugmentedNB,
 )
 from calibayes.core.block import Block
-from calibayes.engines import Dask, Serial, dask_client
+from calibayes.engines import Dask, Serial, dask_client, dask_waiting
 from calibayes.engines.dask_blocks import dealt
 from calibayes.tables import sources
 from calibayes.tables.streams.dask_frame import DaskStream
@@ -129,6 +129,16 @@ def test_a_worker_killed_in_each_of_five_passes_changes_no_bit(client, tmp_path)
     survived = fitted(QuadraticDiscriminantAnalysis, engine, max_iter=6)
     assert engine.killed == 5
     assert bits(survived) == bits(fitted(QuadraticDiscriminantAnalysis, Dask(), max_iter=6))
+
+
+def test_the_loss_of_the_only_worker_is_survived(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_waiting, "PATIENCE", 0.5)
+    one = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
+    with one, distributed.Client(one, set_as_default=False) as alone:
+        engine = KillingEngine(tmp_path, row=10 * ROWS_PER_BLOCK, passes=2, engine=Dask(alone))
+        survived = fitted(QuadraticDiscriminantAnalysis, engine)
+    assert engine.killed == 2
+    assert bits(survived) == bits(fitted(QuadraticDiscriminantAnalysis, Dask()))
 
 
 class ReadOnce:

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from calibayes.encoders import Dense
@@ -14,6 +16,15 @@ from calibayes.tables.table import numeric_matrix
 from calibayes.tables.text import counted, text_table
 
 FRAME = pd.DataFrame({"town": ["b", None, "a", "c", "b"], "age": [1.0, 2.0, np.nan, 4.0, 5.0]})
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=1))
+def test_distinct_texts_are_sorted_and_coded(cells):
+    values, codes = distinct_values(read_array(np.array(cells, dtype=object)[:, None]), 0)
+    known = [cell for cell in cells if cell is not None]
+    if known:  # a column without any is one of numbers
+        assert values.tolist() == sorted(set(known))
+    assert [None if code == len(values) else values[code] for code in codes] == cells
 
 
 @pytest.mark.parametrize("selection", [np.array([0, 1, 4]), np.array([True, True, False, False, True])])

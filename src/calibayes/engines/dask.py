@@ -22,6 +22,7 @@ from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Source
 from calibayes.engines.dask_blocks import Blocks, Graph, aligned, blocks_of, cancelled, layered
 from calibayes.engines.dask_client import client_of, is_in_task
+from calibayes.engines.dask_waiting import WaitsForLostWorker, wait_for
 from calibayes.engines.local import Serial, one_thread
 from calibayes.engines.worker_memory import reuse_freed_memory
 from calibayes.tables.dask_collections import Unhashed, unwrapped
@@ -83,15 +84,17 @@ class Dask:
         return list(chain.from_iterable(results))
 
     def _computed(self, apply: Any, function: Callable[[Block], Any], source: Source, plan: Plan) -> Any:
-        """What the plan makes of the function's results; again if the scheduler was restarted meanwhile."""
-        client, problem = client_of(self.client), None
-        for _ in range(self.retries + 1):
+        """What the plan makes of the function's results; again if the scheduler was restarted or lost all workers."""
+        client, problem, restarts = client_of(self.client), None, 0
+        while restarts <= self.retries:
             with blocks_of(client, source, self.retries) as blocks:
                 graph, keys = graph_of_pass(apply, function, blocks, plan)
                 try:
-                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0)
+                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0, blocks.workers)
+                except WaitsForLostWorker:
+                    blocks.release()
                 except cancelled() as error:
-                    problem = error
+                    problem, restarts = error, restarts + 1
                     blocks.release()
         raise RuntimeError(
             f"the Dask scheduler dropped the tasks of a pass {self.retries + 1} times, because it was restarted or closed: "
@@ -185,9 +188,14 @@ def _sum(*trees: Mapping[str, Any]) -> Any:
     return total(trees)
 
 
-def _gathered(client: Any, graph: Graph, keys: Any, retries: int) -> Any:
-    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too."""
+def _gathered(client: Any, graph: Graph, keys: Any, retries: int, preferred: Sequence[str | None]) -> Any:
+    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too.
+
+    Raises WaitsForLostWorker if tasks wait for one of the preferred workers, and it is lost.
+    """
     with _released(client.get(graph, keys, sync=False, retries=retries)) as futures:
+        if any(preferred):
+            wait_for(client, futures, {worker for worker in preferred if worker})
         return client.gather(futures)
 
 
