@@ -26,6 +26,7 @@ extensions = [
     "result_pictures",
     "repository_links",
     "reference_pages",
+    "internal_members",
     "page_lists",
 ]
 exclude_patterns = ["extensions", "templates", "results", "**/*.ipynb", "auto_examples/**/*.codeobj.json"]
@@ -48,7 +49,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 # Links to files of the repository that are no pages of the site.
-repository_address = PROJECT.get("urls", {}).get("Source", "https://github.com/calibayes/calibayes")
+repository_address = PROJECT["urls"]["Repository"]
 documentation_address = "https://calibayes.readthedocs.io/en/stable"
 
 sphinx_gallery_conf = {

@@ -1,10 +1,13 @@
 """The documentation site: links, lists of pages, pictures. `check.py --docs` builds the site itself."""
 
+import inspect
 import sys
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
+import calibayes
 from calibayes.experiments.picture_numbers import (
     BoxNumbers,
     BoxSummaries,
@@ -23,11 +26,12 @@ MOST_BYTES = 65_536
 def extensions(monkeypatch):
     """The modules of docs/extensions that need no Sphinx."""
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
+    import internal_members
     import page_lists
     import repository_links
 
-    yield page_lists, repository_links
-    for name in ("page_lists", "repository_links"):
+    yield page_lists, repository_links, internal_members
+    for name in ("page_lists", "repository_links", "internal_members"):
         sys.modules.pop(name, None)
 
 
@@ -65,6 +69,19 @@ def test_patterns_without_a_page_are_left_out_of_lists(extensions, tmp_path):
     text = "```{toctree}\n:glob:\n\n/scale*\n/nothing*\n```"
     left = extensions[0].without_empty_patterns(text, tmp_path / "how-to", tmp_path)
     assert left == "```{toctree}\n:glob:\n\n/scale*\n```"
+
+
+def test_internal_methods_are_those_of_estimators(extensions):
+    names = (getattr(calibayes, name) for name in calibayes.__all__)
+    estimators = [thing for thing in names if hasattr(thing, "get_params")]
+    found = {
+        name
+        for estimator in estimators
+        for name, member in inspect.getmembers_static(estimator)
+        if extensions[2].is_internal(getattr(member, "__func__", member))
+    }
+    assert found == extensions[2].INTERNAL
+    assert not found & {name for name in dir(ClassifierMixin) + dir(BaseEstimator) if name != "check"}
 
 
 def test_no_picture_is_large():
