@@ -8,6 +8,8 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS / "extensions"))
 
+from internal_members import internal_members
+
 from calibayes import __version__ as release
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -26,7 +28,6 @@ extensions = [
     "result_pictures",
     "repository_links",
     "reference_pages",
-    "internal_members",
     "page_lists",
 ]
 exclude_patterns = ["extensions", "templates", "results", "**/*.ipynb", "auto_examples/**/*.codeobj.json"]
@@ -42,6 +43,7 @@ myst_heading_anchors = 4
 # Reference: generated from the public names of the modules.
 autosummary_generate = True
 autosummary_ignore_module_all = False
+autosummary_context = {"internal_members": internal_members}
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"

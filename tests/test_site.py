@@ -1,6 +1,5 @@
 """The documentation site: links, lists of pages, pictures. `check.py --docs` builds the site itself."""
 
-import inspect
 import sys
 from pathlib import Path
 
@@ -71,17 +70,14 @@ def test_patterns_without_a_page_are_left_out_of_lists(extensions, tmp_path):
     assert left == "```{toctree}\n:glob:\n\n/scale*\n```"
 
 
-def test_internal_methods_are_those_of_estimators(extensions):
-    names = (getattr(calibayes, name) for name in calibayes.__all__)
-    estimators = [thing for thing in names if hasattr(thing, "get_params")]
+def test_internal_members_are_those_of_estimators(extensions):
+    internal = extensions[2]
     found = {
-        name
-        for estimator in estimators
-        for name, member in inspect.getmembers_static(estimator)
-        if extensions[2].is_internal(getattr(member, "__func__", member))
+        member for name in calibayes.__all__ for member in internal.internal_members(f"calibayes.{name}")
     }
-    assert found == extensions[2].INTERNAL
-    assert not found & {name for name in dir(ClassifierMixin) + dir(BaseEstimator) if name != "check"}
+    assert found == set(internal.INTERNAL)
+    assert not found & {*dir(ClassifierMixin), *dir(BaseEstimator)}
+    assert internal.internal_members("calibayes.families.Gaussian") == []
 
 
 def test_no_picture_is_large():
