@@ -7,6 +7,7 @@ may take them (distributed 2026.8, `bulk_schedule_unrunnable_after_adding_worker
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 PATIENCE = 2.0
@@ -27,8 +28,7 @@ def wait_for(client: Any, futures: Any, preferred: set[str]) -> None:
     Raises WaitsForLostWorker if nothing is computed and one of the preferred workers is lost, CancelledError if the
     scheduler has dropped the tasks.
     """
-    import distributed
-
+    distributed: Any = import_module("distributed")
     waited, looks = futures if isinstance(futures, list) else [futures], 0
     while not any(future.status == "error" for future in waited):
         try:

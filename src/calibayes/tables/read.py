@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,17 @@ from scipy.sparse import csr_array
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.tables.arrow_text import coded_text, holds_text
+from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.csv_file import markers, read_csv
 from calibayes.tables.dask_collections import dask_kind
 from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.object_cells import typed_objects, zone_of
 from calibayes.tables.origin import origin_of
 from calibayes.tables.table import Table, missing_objects
+
+LEAST_CODED = 500
+"""Rows of a data frame from which on it pays to let Arrow find the distinct texts of a column."""
 
 
 def is_frame(table: Any) -> bool:
@@ -86,11 +92,26 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("the table has no columns")
     if len(wrapped) == 0:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
-    columns = [series_values(series) for series in wrapped.iter_columns()]
+    columns = [_frame_column(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
     content = _stacked_if_numeric(columns)
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
-    return Table(refuse_duplicate_names(names), content, types, origin_of(wrapped), zones=zones)
+    coded = {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
+    names = refuse_duplicate_names(names)
+    return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
+
+
+def _frame_column(series: Any) -> Any:
+    """A column of a data frame: a `CodedColumn` for many rows of text if there is pyarrow, else an array."""
+    may_be_coded = isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum)
+    if len(series) < LEAST_CODED or not may_be_coded or find_spec("pyarrow") is None:
+        return series_values(series)
+    try:
+        cells = series.to_arrow()
+    except (ValueError, TypeError):  # text that is not valid Unicode, which Arrow does not hold
+        return series_values(series)
+    coded = coded_text(cells) if holds_text(cells.type) else None
+    return coded if coded is not None and len(coded.values) else series_values(series)
 
 
 def _zones(columns: Sequence[Array], zone: Callable[[int], str | None]) -> dict[int, str]:

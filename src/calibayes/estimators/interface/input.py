@@ -23,6 +23,7 @@ from calibayes.estimators.interface.labels import (
 )
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
+from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.streams.open import is_streamed
@@ -212,10 +213,11 @@ def set_training_table(estimator: Any, table: Table) -> None:
 
 
 def set_names(estimator: Any, table: Table) -> None:
-    """Note the columns of a training table, as `fit` on it would; columns of an array have no names."""
+    """Note the columns of a training table, as `fit` on it would; names are texts, and columns of an array have none."""
     names = table.source_names
     estimator.n_features_in_, estimator.conversion_ = len(names), table.conversion
-    if names != array_names(len(names)):
+    labels = table.origin.labels if isinstance(table.origin, FromFrame) else names
+    if names != array_names(len(names)) and all(isinstance(label, str) for label in labels):
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
@@ -223,13 +225,20 @@ def _match_names(estimator: Any, table: Table, *, reset: bool) -> None:
     if reset:
         set_names(estimator, table)
         return
-    known = tuple(
-        getattr(estimator, "feature_names_in_", array_names(getattr(estimator, "n_features_in_", 0)))
-    )
+    known = _known_names(estimator)
     if table.source_names != known:
         raise ValueError(
             f"the columns are not those of the training table: {_difference(table.source_names, known)}"
         )
+
+
+def _known_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the training columns; `feature_names_in_` is missing, as in scikit-learn, if they were no strings."""
+    if hasattr(estimator, "feature_names_in_"):
+        return tuple(estimator.feature_names_in_)
+    if hasattr(estimator, "training_table_"):
+        return tuple(estimator.training_table_.columns)
+    return array_names(getattr(estimator, "n_features_in_", 0))
 
 
 def _difference(names: tuple[str, ...], known: tuple[str, ...]) -> str:

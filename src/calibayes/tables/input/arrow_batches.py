@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.arrow_text import is_text
 from calibayes.tables.coded_column import CodedColumn
 from calibayes.tables.csv_file import markers, number_formats
 from calibayes.tables.input.cells import CellFormat
 from calibayes.tables.input.expected import FLAG, NUMBER, TEXT, Expected, Piece, piece_of
 from calibayes.tables.input.raw import RawTable
-from calibayes.tables.streams.arrow.columns import is_text, stored_column
+from calibayes.tables.streams.arrow.columns import stored_column
 from calibayes.tables.streams.arrow.modules import module_of_pyarrow, pyarrow
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from calibayes.tables.streams.arrow.columns import is_text
+from calibayes.tables.arrow_text import is_text
 from calibayes.tables.streams.arrow.modules import module_of_pyarrow
 from calibayes.tables.streams.faults import read_twice
 
