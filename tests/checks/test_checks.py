@@ -1,6 +1,7 @@
 """What holds for every check: it finds its fault and only that, says where, and can be silenced."""
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from hypothesis import HealthCheck, given, seed, settings
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from calibayes import NaiveBayes
+from calibayes import GaussianNB, NaiveBayes
 from calibayes.checks import CHECKS, run_checks
 from calibayes.checks.model_checks.losses import Mean
-from calibayes.compare import compare, stratified_folds
+from calibayes.checks.run import run_on
+from calibayes.checks.subject import subject_of
+from calibayes.compare import FoldResult, compare, stratified_folds
 from calibayes.datasets import load
 from calibayes.testing import tables
 from calibayes.testing.random_tables.posterior_check import is_clear
@@ -152,7 +155,7 @@ def test_results_of_a_comparison_are_checked():
     assert "CB002" not in findings.skipped
     alone = run_checks(data.data, data.target, results=results[:1])
     assert "ml" in alone.skipped["CB002"]
-    assert "two folds" in alone.skipped["CB001"]
+    assert "at least two folds" in alone.skipped["CB001"]
 
 
 def test_models_without_held_out_rows_are_skipped_with_the_reason():
@@ -163,7 +166,7 @@ def test_models_without_held_out_rows_are_skipped_with_the_reason():
     other = NaiveBayes(rule="ml").fit(X[:50], y[:50]).with_held_out(X[50:], y[50:])
     skipped = run_checks(X, y, other).skipped
     assert "training rows" in skipped["CB001"]
-    assert "needs 100 held-out rows at least, has 50" in skipped["CB012"]
+    assert "needs at least 100 held-out rows, has 50" in skipped["CB012"]
 
 
 def test_large_tables_are_sampled_and_constant_columns_confirmed(monkeypatch):
@@ -204,3 +207,68 @@ def test_dates_and_decimals_are_no_identifiers_equal_columns_or_rare_levels():
     )
     found = run_checks(X, rng.integers(0, 2, n)).found
     assert [finding.columns for finding in found if finding.code in ("CB004", "CB014", "CB015")] == [("key",)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [0, 1],
+        [True, False],
+        pd.date_range("2024", periods=2),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]),
+    ],
+    ids=["integers", "booleans", "dates", "tuples"],
+)
+def test_names_of_columns_need_not_be_strings(names):
+    X, y = plain_table(n=60)
+    findings = run_checks(X[["height", "birds"]].assign(birds=1).set_axis(names, axis=1), y)
+    assert findings.scope == "all 60 rows, 2 columns"
+    assert [finding.columns for finding in findings.found if finding.code == "CB008"] == [
+        (str(list(names)[1]),)
+    ]
+
+
+def test_the_scope_of_one_column_is_singular():
+    X, y = plain_table(n=60)
+    assert run_checks(X[["height"]], y).scope == "all 60 rows, 1 column"
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")
+def test_classes_of_one_row_each_are_no_leak():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    findings = run_checks(X, [f"class {i}" for i in range(200)])
+    assert "CB003" in findings.passed
+
+
+def test_weighted_models_are_checked_with_their_weights():
+    """A model of weighted rows predicts weighted frequencies: unweighted ones would differ from them."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(2000) < 0.1).astype(int)
+    X = rng.normal(size=(2000, 2))
+    X[:, 0] += y
+    model = GaussianNB(rule="ml").fit(X, y, np.where(y == 1, 3.0, 1.0))
+    assert {"CB012", "CB013"} <= set(run_checks(X, y, model).passed)
+    unweighted = replace(model.held_out_, weight=np.ones(len(y)))
+    findings = run_on(subject_of(X, y, model, held_out=unweighted), ())
+    assert "CB012" in {finding.code for finding in findings.found}
+
+
+def test_errors_of_a_model_are_compared_with_the_classes_of_its_own_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    model = GaussianNB(rule="ml").fit(X, y)
+    findings = run_checks(X[:100], np.repeat([0, 1], [97, 3]), model)
+    (finding,) = [finding for finding in findings.found if finding.code == "CB013"]
+    record = model.held_out_
+    error = np.mean(record.log_posterior.argmax(axis=1) != record.codes)
+    assert f"is {100 * error:.0f} %; always predicting" in finding.message
+
+
+@pytest.mark.parametrize(("compared_rows", "is_found"), [(100, False), (None, True)])
+def test_errors_of_folds_are_compared_by_the_number_of_their_rows(compared_rows, is_found):
+    X, y = plain_table()
+    results = [
+        FoldResult("KernelNB", "ml", error, 0.5, 0.2, 0.2, 0, 1.0) for error in (0.1, 0.25, 0.4, 0.2, 0.3)
+    ]
+    findings = run_on(subject_of(X, y, results=results, compared_rows=compared_rows), ())
+    assert ("CB006" in {finding.code for finding in findings.found}) == is_found

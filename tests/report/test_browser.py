@@ -141,7 +141,7 @@ def test_the_first_tab_stop_skips_to_the_content(page):
     with browser() as driver:
         show(driver, path, 1280, "light")
         driver.find_element("tag name", "body").send_keys(Keys.TAB)
-        assert driver.switch_to.active_element.text == "Skip to the content"
+        assert driver.switch_to.active_element.text == "Skip to content"
         outline = "return getComputedStyle(document.activeElement).outlineStyle"
         assert driver.execute_script(outline) == "solid"
         driver.switch_to.active_element.send_keys(Keys.ENTER)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibayes.report.page.markup import element, readable, together, trusted
-from calibayes.report.page.wording import count, named, number, percent, shortened
+from calibayes.report.page.wording import count, fixed, named, number, percent, shortened
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -79,4 +79,5 @@ def test_numbers_are_written_for_people():
     assert [count(7), count(9999), count(1_234_567)] == ["7", "9,999", "1,234,567"]
     assert [percent(0.5), percent(float("nan"))] == ["50.0\u202f%", "\u2013"]
     assert [number(0.12345), number(float("inf")), number(1e12)] == ["0.123", "∞", "1e+12"]
+    assert [fixed(float("inf"), 2), fixed(float("nan"), 2), fixed(1e30, 2)] == ["∞", "\u2013", "1e+30"]
     assert shortened("a\nb") == "a↵b"

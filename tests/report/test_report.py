@@ -24,6 +24,7 @@ from calibayes.report import report_on_model, report_on_table
 from calibayes.report.facts.python import NotExpressible, code_of
 from calibayes.report.facts.quality import quality_facts
 from calibayes.report.facts.ranking import chosen_pairs
+from calibayes.report.facts.reasons import chosen_rows
 from calibayes.report.facts.rows import labeled_rows
 from calibayes.report.facts.table import table_facts
 from calibayes.report.facts.values import Facts
@@ -39,10 +40,10 @@ SKIPPED_AS = {
     "models": "Models compared",
     "curves": "Learning curves",
     "quality": "Quality on held-out rows",
-    "reasons": "Reasons",
+    "reasons": "Reasons for predictions",
     "surprise": "Surprising rows",
     "labels": "Labels that look wrong",
-    "python": "The Python that makes the model",
+    "python": "Python code for this model",
 }
 """Anchor of a section -> what it is called where it was skipped."""
 
@@ -112,9 +113,9 @@ def test_the_code_of_every_model_that_is_compared_runs(name, penguins, tmp_path)
 
 
 def test_code_that_cannot_be_written_is_refused():
-    with pytest.raises(NotExpressible, match="cannot be imported"):
+    with pytest.raises(NotExpressible, match="no public name"):
         code_of(cb.GenerativeClassifier(families=[("all", cb.families.Gaussian(), lambda table: [0])]))
-    with pytest.raises(NotExpressible, match="2000 numbers is too long"):
+    with pytest.raises(NotExpressible, match="2000 elements is too long"):
         code_of(cb.NaiveBayes(costs=np.zeros(2000)))
 
 
@@ -160,6 +161,12 @@ def test_pictures_and_tables_can_be_read_aloud(report):
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
     names = re.findall(r' id="([^"]+)"', report.html)
     assert len(names) == len(set(names))
+    groups = re.findall(r"<[a-z]+ [^>]*role=\"group\"[^>]*>", report.html)
+    assert len(groups) == len(tables)
+    assert all('aria-label="' in group for group in groups)
+    stacked = [table for table in tables if 'role="table"' in table]
+    assert stacked
+    assert all('role="columnheader"' in table and 'role="rowheader"' in table for table in stacked)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -183,7 +190,7 @@ def test_what_a_model_cannot_do_is_said():
         assert_present_or_skipped(report)
         skipped = {each.what: each.why for each in report.facts.skipped}
         assert "density" in skipped["Surprising rows"]
-    assert "no probabilities" in skipped["Quality on held-out rows"]
+    assert "predicts no probabilities" in skipped["Quality on held-out rows"]
     assert report.facts.quality is None
 
 
@@ -236,11 +243,11 @@ def test_a_table_of_2000_columns_stays_small():
         table, columns=(*table.columns, *(replace(each, picture=None) for each in table.columns * 7))
     )
     page = page_of(Facts("Wide", "2,000 columns", "none", table, findings=Findings((), ())))
-    assert "The 24 most informative of 2,000" in page
+    assert "The 24 most informative of 2,000 columns" in page
     assert len(page.encode()) < 1_000_000
     wider = replace(table, columns=table.columns * 20)
     page = page_of(Facts("Wider", "40,000 columns", "none", wider, findings=Findings((), ())))
-    assert "further columns are left out" in page
+    assert "least informative columns." in page
     assert len(page.encode()) < 2_000_000
 
 
@@ -260,7 +267,7 @@ def test_labels_that_are_missing_or_rare(penguins):
     some[40] = "only one"
     report = report_on_table(X, some, models=["KernelNB"])
     assert report.facts.table.unlabeled == 40
-    assert "a class has one row only" in dict(report.facts.skipped)["Models compared"]
+    assert "a class has only one row" in dict(report.facts.skipped)["Models compared"]
     assert_present_or_skipped(report)
 
 
@@ -268,10 +275,11 @@ def test_labels_that_are_missing_or_rare(penguins):
     ("change", "message"),
     [
         ({"models": ["Forest"]}, "there is no model 'Forest'"),
-        ({"folds": 1}, "folds must be 2 at least"),
+        ({"folds": 1}, "folds must be at least 2"),
+        ({"max_rows": 0}, "max_rows must be at least 1"),
         ({"ignore": ["CB999"]}, "unknown code"),
         ({"costs": [[0, 1], [1, 0]]}, "costs must be a matrix of 3"),
-        ({"y": ["a"] * 344}, "two classes at least"),
+        ({"y": ["a"] * 344}, "at least two classes"),
         ({"y": ["a", "b"]}, "344 rows, but there are 2 labels"),
     ],
 )
@@ -305,13 +313,100 @@ def test_columns_of_any_kind_are_described(tmp_path):
     assert columns["whole"].missing == 1
     assert columns["kind"].picture.counts.sum() == n
     assert columns["nothing"].distinct == 0
-    assert "0 values" in dict(report.facts.skipped)["column nothing in all models"]
+    assert "too few values" in dict(report.facts.skipped)["Column nothing in all models"]
     space = run_code(report.facts.code, tmp_path, X=X, y=y)
     assert "nothing" not in space["model"].feature_names_in_
     np.testing.assert_allclose(
         space["model"].predict_proba(X.drop(columns="nothing")),
         report.model.predict_proba(X.drop(columns="nothing")),
     )
+
+
+SMALL = {"models": ["KernelNB"], "folds": 2}
+
+
+def small_table(n=60):
+    y = np.arange(n) % 2
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)) + y[:, None], columns=list("abc")), y
+
+
+def test_columns_of_few_dates_or_durations_are_shown_as_levels():
+    X, y = small_table()
+    days = pd.to_datetime(["2024-01-01 00:00", "2024-02-01 00:00", "2024-02-01 06:00"] * 20)
+    X = X.assign(day=days, wait=pd.to_timedelta([1, 2, 3] * 20, unit="h"))
+    columns = {column.name: column for column in table_facts(labeled_rows(X, y)).columns}
+    assert columns["day"].picture.levels == ("2024-01-01", "2024-02-01", "2024-02-01 06:00:00")
+    assert columns["wait"].picture.levels == tuple(f"0 days 0{hours}:00:00" for hours in (1, 2, 3))
+
+
+def test_a_column_with_a_few_values_is_left_out_of_models_and_densities():
+    X, y = small_table()
+    X["rare"] = np.where(np.arange(len(y)) < 6, np.arange(len(y)) / 7, np.nan)
+    report = report_on_table(X, y, **SMALL)
+    assert "(6)" in dict(report.facts.skipped)["Column rare in all models"]
+    assert report.facts.surprise.scored == len(y)
+
+
+@pytest.mark.parametrize("rare", [1, 2])
+@pytest.mark.parametrize("n", [20, 24, 60])
+def test_a_class_of_one_or_two_rows_ends_in_a_report(n, rare):
+    X, _ = small_table(n)
+    report = report_on_table(X, np.repeat(["rare", "usual"], [rare, n - rare]), **SMALL)
+    assert_present_or_skipped(report)
+    if rare == 1:  # the only row of a class is never held out
+        assert report.facts.quality.rows == n - 1
+        assert report.facts.quality.tradeoffs == ()
+        assert report.facts.quality.threshold is None
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 9])
+def test_tiny_tables_end_in_a_report(n):
+    report = report_on_table(*(part[:n] for part in small_table()), **SMALL)
+    assert_present_or_skipped(report)
+    assert "at least 20 are needed" in dict(report.facts.skipped)["Surprising rows"]
+
+
+def test_all_checks_of_models_and_comparisons_are_run(report, penguins):
+    assert not {"CB001", "CB002", "CB012", "CB013"} & set(report.findings.skipped)
+    X, X_new, y, y_new = train_test_split(*penguins, random_state=0)
+    on_model = cb.NaiveBayes(rule="ml").fit(X, y).report(X_new, y_new)
+    assert set(on_model.findings.skipped) == {"CB002", "CB012"}  # without a comparison, and 86 rows only
+
+
+def test_a_list_of_rows_is_read_as_by_the_model():
+    X, y = (part.tolist() for part in (small_table()[0].to_numpy(), small_table()[1]))
+    report = report_on_model(cb.GaussianNB().fit(X, y), X, [None, *y[1:]])
+    assert report.facts.table.unlabeled == 1
+    assert report.facts.reasons is not None
+
+
+def test_numbers_in_an_array_of_objects_are_shown_as_numbers():
+    X, y = small_table()
+    mixed = np.column_stack([X.to_numpy(), np.where(y == 1, "u", "v")]).astype(object)
+    mixed[:, :3] = X.to_numpy()
+    columns = {column.name: column for column in table_facts(labeled_rows(mixed, y)).columns}
+    assert columns["x0"].picture.edges is not None
+    assert columns["x3"].picture.levels == ("v", "u")
+
+
+def test_a_report_after_a_comparison_of_baselines_alone_says_what_it_describes():
+    report = report_on_table(*small_table(), models=["sklearn-LogReg"], folds=2)
+    assert report.facts.model == "BayesClassifier"
+    assert "The rest of this report describes BayesClassifier, which was not compared." in report.html
+
+
+def test_the_most_confident_mistake_is_named_once():
+    posterior = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    record = HeldOut(np.log(posterior), np.array([1, 1, 0, 0]), np.ones(4), np.arange(4), "drawn")
+    reasons = dict(chosen_rows(record, np.array(["a", "b"])))
+    assert reasons[0] == "most confident mistake"
+    assert reasons[1] == "second most confident mistake"
+
+
+def test_arrays_without_a_literal_are_written_as_code(tmp_path):
+    costs = np.array([[0.0, np.inf], [np.nan, 0.0]])
+    space = run_code(code_of(cb.NaiveBayes(costs=costs)).replace("model.fit(X, y)", ""), tmp_path)
+    np.testing.assert_array_equal(space["model"].costs, costs)
 
 
 def test_a_model_that_refuses_the_table_is_skipped(penguins, monkeypatch):
@@ -322,7 +417,7 @@ def test_a_model_that_refuses_the_table_is_skipped(penguins, monkeypatch):
     X, y = penguins
     report = report_on_table(X, y, models=["KernelNB", "sklearn-LogReg"], rules=["ml"], folds=2)
     assert [each.name for each in report.facts.ranking.methods] == ["KernelNB, ml"]
-    assert dict(report.facts.skipped)["model sklearn-LogReg"] == "no such table"
+    assert dict(report.facts.skipped)["Model sklearn-LogReg"] == "no such table"
     with pytest.raises(ValueError, match="no such table"):
         report_on_table(X, y, models=["sklearn-LogReg"], folds=2)
 

@@ -1,4 +1,4 @@
-"""Numbered checks of a labeled table, a fitted model and a comparison, each with its evidence.
+"""Numbered checks of a labeled table, a fitted model and a comparison of models; each finding comes with its evidence.
 
 Examples
 --------

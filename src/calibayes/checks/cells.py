@@ -1,4 +1,4 @@
-"""Cells of a column: ranges of a number between quantiles, levels of everything else, and a cell for missing values."""
+"""Discretization of a column into cells: quantile ranges of numbers, levels otherwise, and one cell for missing values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from calibayes.checks.columns import Column
 from calibayes.core.protocols import Array
 
 RANGES, LEVELS = 32, 1_000
-"""Most ranges of a number, and most levels; further levels share one cell."""
+"""Largest number of ranges, and of levels; all further levels share one cell."""
 
 
 def cells_of(column: Column, chosen: Array, ranges: int = RANGES) -> tuple[Array, int]:
-    """The cell of each row, (n,), and the number of cells, the last of which is that of missing values.
+    """The cell of each row, (n,), and the number of cells; the last cell is for missing values.
 
-    Ranges and levels are chosen on the rows where ``chosen`` is true.
+    Ranges and levels are determined from the rows where ``chosen`` is true.
     """
     numbers = column.numbers
     if numbers is None:
@@ -31,9 +31,8 @@ def cells_of(column: Column, chosen: Array, ranges: int = RANGES) -> tuple[Array
 
 def _level_cells(column: Column, chosen: Array) -> tuple[Array, int]:
     rows = np.bincount(column.codes[chosen] + 1, minlength=len(column.levels) + 1)[1:]
-    ties = np.random.default_rng(0).permutation(
-        len(rows)
-    )  # not by first occurrence: cells must not depend on the order of rows
+    # Ties are broken at random, not by first occurrence: cells must not depend on the order of the rows.
+    ties = np.random.default_rng(0).permutation(len(rows))
     kept = np.lexsort((ties, -rows))[:LEVELS]
     places = np.full(len(column.levels) + 1, len(kept))
     places[kept] = np.arange(len(kept))

@@ -1,4 +1,4 @@
-"""What a check is: a number, a title, what it needs, and a function that looks at a table or a model."""
+"""The class Check: a code, a title, the inputs that it needs, and a function that examines a table or a model."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from calibayes.checks.subject import Subject
 from calibayes.versions import DOCUMENTATION
 
 MODEL, RESULTS = "model", "results"
-"""What a check may need besides the table: a fitted model, the fold results of a comparison."""
+"""Inputs that a check may need besides the table: a fitted model, the fold results of a comparison."""
 NEEDED = {MODEL: "a fitted model (model=)", RESULTS: "the results of a comparison (results=)"}
 
 
 class NotChecked(Exception):
-    """Raised by a check that cannot be run on this table or model; the text says why."""
+    """Raised by a check that cannot be run on this table or model; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a check found.
+    """A problem that a check found.
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class Check:
     Attributes
     ----------
     code : str
-        "CB" and three digits; a code is never used for another check.
+        "CB" and three digits; the code of a removed check is not used again.
     title : str
-        The fault in a few words of letters and hyphens; with the code it is a heading of the documentation.
+        The problem in a few words of letters and hyphens; code and title are a heading of the documentation.
     look : function
-        Takes a `Subject`, returns the evidence of a fault or None; raises `NotChecked` if it does not apply.
+        Takes a `Subject` and returns the evidence of a problem, or None; raises `NotChecked` if it does not apply.
     needs : tuple of str
         The check is run if at least one of these is given: ``MODEL``, ``RESULTS``. Empty if the table is enough.
     """
@@ -61,7 +61,7 @@ class Check:
 
     @property
     def page(self) -> str:
-        """Address of the section of the documentation about this check."""
+        """URL of the section of the documentation about this check."""
         anchor = re.sub(r"[^a-z0-9]+", "-", f"{self.code} {self.title}".lower())
         return f"{DOCUMENTATION}/checks.html#{anchor}"
 

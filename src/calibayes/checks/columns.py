@@ -1,4 +1,4 @@
-"""Columns of arrays and data frames as checks see them; cells of any kind are accepted, for the checks to report on."""
+"""Columns of arrays and data frames for the checks. Cells of any type are accepted, also those that no model accepts."""
 
 from __future__ import annotations
 
@@ -78,17 +78,18 @@ class Column:
             codes, levels = pd.factorize(self.values)
         except TypeError:  # lists and other cells without a hash
             texts = np.array([repr(value) for value in self.values], dtype=object)
+            texts[self.missing] = None
             codes, levels = pd.factorize(texts)
         return np.where(self.missing, -1, codes), np.asarray(levels)
 
 
 def column_count(X: Any, rows: int) -> int:
-    """Number of columns. Raises ValueError unless X is a table of so many rows, TypeError if it holds no rows yet."""
+    """Number of columns. Raises ValueError unless X is a table of so many rows, TypeError if it is lazy."""
     refuse_lazy(X)
     shape = _shape(X)
     if len(shape) != 2 or shape[1] == 0:
         raise ValueError(
-            f"X must be a data frame or an array of shape (n, d) with columns, got {type(X).__name__} of shape {shape}"
+            f"X must be a data frame or an array of shape (n, d) with at least one column, got {type(X).__name__} of shape {shape}"
         )
     if shape[0] != rows:
         raise ValueError(f"X has {shape[0]} rows and y has {rows} labels: give one label for each row")
@@ -113,7 +114,7 @@ def read_columns(X: Any, rows: Array, columns: Array) -> tuple[Column, ...]:
 def _frame_columns(frame: Any, rows: Array, columns: Array) -> Iterator[Column]:
     names = frame.columns
     for j in columns.tolist():
-        series = frame[names[j]][rows.tolist()]
+        series = frame[:, j][rows.tolist()]  # by position: names may be integers
         yield Column(str(names[j]), _cells(series))
 
 
@@ -123,7 +124,7 @@ def _sparse_columns(matrix: Any, rows: Array, columns: Array) -> Iterator[Column
 
 
 def _cells(series: Any) -> Array:
-    """A column of a data frame as an array; as objects if its cells are of types that no model accepts together."""
+    """A column of a data frame as an array; as objects if its cells have types that no model accepts together."""
     try:
         return series_values(series)
     except (TypeError, ValueError):

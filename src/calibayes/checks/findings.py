@@ -1,4 +1,4 @@
-"""What checks found, which of them passed, and which were not run."""
+"""The results of the checks: problems found, checks that passed, and checks that were not run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from calibayes.tables.text import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """A probable fault of a table or a model.
+    """A probable problem of a table or a model.
 
     Attributes
     ----------
     code : str
-        Number of the check, such as "CB004".
+        Code of the check, such as "CB004".
     title : str
-        What the check is about.
+        The problem in a few words.
     message : str
         One to three sentences with the evidence in numbers.
     columns : tuple of str
@@ -25,7 +25,7 @@ class Finding:
     evidence : mapping
         Name -> number or text.
     page : str
-        Address of the page that says how it is measured and what to do.
+        URL of the documentation: how the problem is measured and what to do.
     """
 
     code: str
@@ -49,11 +49,11 @@ class Findings:
     passed : tuple of str
         Codes of the checks that found nothing.
     skipped : mapping
-        Code -> why a check was not run.
+        Code -> reason why the check was not run.
     silenced : tuple of str
         Codes that were given as ``ignore``.
     scope : str
-        Which rows and columns were looked at.
+        Which rows and columns were examined.
     """
 
     found: tuple[Finding, ...]
@@ -63,7 +63,11 @@ class Findings:
     scope: str = ""
 
     def __str__(self) -> str:
-        counts = [f"{len(self.found)} found", f"{len(self.passed)} passed", f"{len(self.skipped)} skipped"]
+        counts = [
+            counted(len(self.found), "finding"),
+            f"{len(self.passed)} passed",
+            f"{len(self.skipped)} skipped",
+        ]
         counts += [f"{len(self.silenced)} silenced"] if self.silenced else []
         total = len(self.found) + len(self.passed) + len(self.skipped) + len(self.silenced)
         head = f"{counted(total, 'check')} of {self.scope}: {', '.join(counts)}"

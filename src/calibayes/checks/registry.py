@@ -1,4 +1,4 @@
-"""All checks, in the order of their codes. A new check is a module with a `Check` in `model_checks` or `table_checks`, and a line here."""
+"""All checks, in the order of their codes. To add one, write a module with a `Check` in `model_checks` or `table_checks` and list it here."""
 
 from __future__ import annotations
 

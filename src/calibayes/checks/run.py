@@ -1,8 +1,8 @@
-"""Run the checks."""
+"""Run the checks on a table, a fitted model and the results of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.checks.check import NotChecked
 from calibayes.checks.findings import Finding, Findings
 from calibayes.checks.registry import CHECKS
-from calibayes.checks.subject import subject_of
+from calibayes.checks.subject import Subject, subject_of
 from calibayes.compare.cross_validation import FoldResult
 
 
@@ -21,15 +21,16 @@ def run_checks(
     results: Sequence[FoldResult] | None = None,
     ignore: Iterable[str] = (),
 ) -> Findings:
-    """Look for faults of a labeled table, of a fitted model and of a comparison.
+    """Look for problems of a labeled table, a fitted model and a comparison of models.
 
     Parameters
     ----------
     X : data frame or array of shape (n, d)
     y : (n,) labels
-        Rows without a label are not looked at.
+        Rows without a label are ignored.
     model : fitted classifier, optional
-        With a record of rows that it was not trained on (``held_out_``), as all classifiers of this package have.
+        Checks of a model use its predictions for rows that it was not trained on (``held_out_``), which all classifiers of
+        this package have.
     results : list of `calibayes.compare.FoldResult`, optional
         Results of `calibayes.compare.compare` on this table.
     ignore : codes, optional
@@ -42,7 +43,7 @@ def run_checks(
     Raises
     ------
     ValueError
-        If X and y do not fit together, y has one class only, or ``ignore`` has an unknown code.
+        If X and y have different lengths, y has only one class, or ``ignore`` contains an unknown code.
     NotFittedError
         If the model is not fitted.
 
@@ -58,7 +59,11 @@ def run_checks(
     silenced = known_codes(ignore)
     if model is not None:
         check_is_fitted(model)
-    subject = subject_of(X, y, model, results)
+    return run_on(subject_of(X, y, model, results), silenced)
+
+
+def run_on(subject: Subject, silenced: Collection[str]) -> Findings:
+    """Run all checks but the silenced ones."""
     found: list[Finding] = []
     passed: list[str] = []
     skipped: dict[str, str] = {}
@@ -74,7 +79,7 @@ def run_checks(
             passed.append(check.code)
         else:
             found.append(finding)
-    return Findings(tuple(found), tuple(passed), skipped, silenced, subject.scope)
+    return Findings(tuple(found), tuple(passed), skipped, tuple(silenced), subject.scope)
 
 
 def known_codes(ignore: Iterable[str]) -> tuple[str, ...]:
@@ -83,5 +88,7 @@ def known_codes(ignore: Iterable[str]) -> tuple[str, ...]:
     codes = [check.code for check in CHECKS]
     for code in given:
         if code not in codes:
-            raise ValueError(f"ignore has the unknown code {code!r}: the codes are {codes[0]} to {codes[-1]}")
+            raise ValueError(
+                f"ignore contains the unknown code {code!r}: the codes are {codes[0]} to {codes[-1]}"
+            )
     return tuple(code for code in codes if code in given)

@@ -1,8 +1,7 @@
-"""What checks look at: a sample of the labeled rows, column by column, and a model or the results of a comparison.
+"""The input of the checks: a sample of the labeled rows by column, and a model or the results of a comparison.
 
-Checks take at most `MOST_ROWS` rows and about `MOST_CELLS` cells, drawn at random and kept in the order of the table, so that
-their time is bounded. Columns that look constant, like identifiers or full of rare levels in the sample are looked at again in
-all rows.
+Checks use at most `MOST_ROWS` rows and about `MOST_CELLS` cells, drawn at random and kept in the order of the table, to bound
+their computing time. Columns that are constant, identifiers or full of rare levels in the sample are examined again in all rows.
 """
 
 from __future__ import annotations
@@ -19,18 +18,20 @@ from calibayes.compare.cross_validation import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.labels import read_target
 from calibayes.estimators.interface.splits import shuffled_folds
+from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.tables.text import counted
 
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000
-"""Most cells that are looked at, unless these are fewer than `LEAST_ROWS` rows."""
+"""Most cells that are examined, but at least `LEAST_ROWS` rows."""
 LEAST_ROWS = 1_000
 MOST_COLUMNS = 5_000
-"""Most columns that are looked at; of more, these are drawn at random."""
+"""Most columns that are examined; if there are more, they are drawn at random."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Labeled rows, and what was made of them.
+    """Labeled rows, and optionally a model that was fitted to them or the results of a comparison.
 
     Attributes
     ----------
@@ -47,6 +48,10 @@ class Subject:
         Position in ``columns`` -> that column in all labeled rows.
     model : fitted classifier, optional
     results : tuple of FoldResult
+    held_out : HeldOut, optional
+        Predictions for rows that the model was not trained on; by default ``model.held_out_``.
+    compared_rows : int, optional
+        Number of rows that the results are from; by default all labeled rows.
     """
 
     columns: tuple[Column, ...]
@@ -58,6 +63,8 @@ class Subject:
     whole: Callable[[int], Column]
     model: Any = None
     results: tuple[FoldResult, ...] = ()
+    held_out: HeldOut | None = None
+    compared_rows: int | None = None
 
     @property
     def n(self) -> int:
@@ -71,7 +78,7 @@ class Subject:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all labeled rows are looked at."""
+        """Whether all labeled rows are examined."""
         return self.n == self.total_rows
 
     @property
@@ -91,10 +98,12 @@ class Subject:
 
     @property
     def scope(self) -> str:
-        """Which rows and columns are looked at."""
+        """Which rows and columns are examined."""
         rows = f"all {self.n:,} rows" if self.is_complete else f"{self.n:,} of {self.total_rows:,} rows"
         d = len(self.columns)
-        columns = f"{d} columns" if d == self.total_columns else f"{d} of {self.total_columns} columns"
+        columns = (
+            counted(d, "column") if d == self.total_columns else f"{d:,} of {self.total_columns:,} columns"
+        )
         is_all = self.is_complete and d == self.total_columns
         return f"{rows}, {columns}" + ("" if is_all else " (drawn at random)")
 
@@ -104,8 +113,16 @@ class Subject:
         return shuffled_folds(self.codes, 2, seed=0)
 
 
-def subject_of(X: Any, y: Any, model: Any = None, results: Sequence[FoldResult] | None = None) -> Subject:
-    """The subject of the checks of a table. Raises ValueError if X and y do not fit together, or there is one class."""
+def subject_of(
+    X: Any,
+    y: Any,
+    model: Any = None,
+    results: Sequence[FoldResult] | None = None,
+    *,
+    held_out: HeldOut | None = None,
+    compared_rows: int | None = None,
+) -> Subject:
+    """The input of the checks. Raises ValueError if X and y have different lengths, or there is only one class."""
     target = read_target(y, unlabeled=True)
     d = column_count(X, len(target.codes))
     labeled = np.flatnonzero(target.codes >= 0)
@@ -115,13 +132,15 @@ def subject_of(X: Any, y: Any, model: Any = None, results: Sequence[FoldResult] 
     return Subject(
         columns=read_columns(X, rows, columns),
         codes=target.codes[rows],
-        classes=tuple(str(label) for label in target.classes.tolist()),
+        classes=tuple(str(label) for label in target.classes),
         class_rows=np.bincount(target.codes[labeled], minlength=len(target.classes)),
         total_rows=len(labeled),
         total_columns=d,
         whole=lambda j: read_columns(X, labeled, columns[[j]])[0],
         model=model,
         results=tuple(results or ()),
+        held_out=held_out,
+        compared_rows=compared_rows,
     )
 
 

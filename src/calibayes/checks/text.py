@@ -1,4 +1,4 @@
-"""Words for the messages of checks."""
+"""Formatting of names and numbers in the messages of the checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calibayes.tables.text import listed
 
 
 def quoted(names: Sequence[str], most: int = 5) -> str:
-    """Names in quotation marks, at most so many; then how many more there are.
+    """Quoted names, at most ``most`` of them, followed by the number of further names.
 
     >>> quoted(["a", "b", "c"], most=2)
     "'a', 'b', ... and 1 more"
@@ -17,9 +17,10 @@ def quoted(names: Sequence[str], most: int = 5) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with one decimal below ten.
+    """A share in percent, with one decimal below 10 % and above 99 %.
 
-    >>> percent(0.256), percent(0.0123)
-    ('26 %', '1.2 %')
+    >>> percent(0.256), percent(0.0123), percent(0.998), percent(1.0)
+    ('26 %', '1.2 %', '99.8 %', '100 %')
     """
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+    digits = 1 if share < 0.0995 or 0.99 < share < 0.9995 else 0
+    return f"{100 * share:.{digits}f} %"

@@ -1,11 +1,12 @@
-"""Reports: one self-contained HTML page about a table and the models that fit it, or about a fitted model.
+"""Reports: a self-contained HTML page that compares models on a table, or describes a fitted model.
 
 Examples
 --------
 >>> from calibayes import NaiveBayes
 >>> from calibayes.datasets import load_penguins
 >>> X, y = load_penguins(return_X_y=True)
->>> page = report_on_model(NaiveBayes(rule="ml").fit(X, y), X, y)
+>>> model = NaiveBayes(rule="ml").fit(X[::2], y[::2])
+>>> page = report_on_model(model, X[1::2], y[1::2])  # rows that the model was not trained on
 >>> isinstance(page, Report), page.html.startswith("<!")
 (True, True)
 """

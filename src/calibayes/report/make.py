@@ -1,4 +1,4 @@
-"""Make reports."""
+"""The functions that create reports."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ def report_on_table(
     title: str | None = None,
     source: str | None = None,
 ) -> Report:
-    """Compare models on a table, train the best one on all rows, and describe both on one page.
+    """Compare models on a table, train the best one on all rows, and describe table and model on one page.
 
-    Every figure of quality is of rows that a model was not trained on.
+    All scores are of rows that the model was not trained on, unless the page says otherwise.
 
     Parameters
     ----------
-    X : data frame or array of shape (n, d), or what `fit` reads, such as the path of a Parquet file
+    X : data frame or array of shape (n, d), or any other table that `fit` reads, such as the path of a Parquet file
     y : (n,) labels, or the name of their column
         Rows without a label are left out.
     models : names, optional
-        Among `calibayes.compare.MODELS` and `calibayes.compare.BASELINES`; by default all, but for those that are slow on a
-        wide table.
+        Names in `calibayes.compare.MODELS` and `calibayes.compare.BASELINES`; by default all, except those that are slow on
+        wide tables.
     rules : names, optional
-        Training rules that are compared; by default maximum likelihood and risk-based calibration, ("ml", "rc").
+        Training rules to compare; by default maximum likelihood and risk-based calibration, ("ml", "rc").
     folds : int, default=5
-        Folds of the comparison; fewer if a class has fewer rows.
+        Number of cross-validation folds; fewer if a class has fewer rows.
     seed : int, default=0
-        Seed of the sample, the folds and the model.
+        Seed of the random sample, the folds and the model.
     ignore : codes, optional
-        Numbered checks that are not run, such as ("CB004",).
+        Codes of the checks that are not run, such as ("CB004",).
     costs : (k, k) array, optional
-        ``costs[i, j]`` is the cost of deciding class j when i is true, in the order of the sorted labels; by default every
-        mistake costs 1.
+        ``costs[i, j]`` is the cost of predicting class j if class i is true, in the order of the sorted labels; by default
+        every mistake costs 1.
     n_jobs : int, default=1
-        Number of threads; None is all that fits use by default.
+        Number of threads of a fit; None is the default of the estimators.
     max_rows : int, optional
-        Most rows that models are compared on, 5,000 by default; the best model is trained on all rows.
+        Most rows that models are compared on, 5,000 by default. The best model is trained on all rows.
     progress : function, optional
-        Called with the name of a stage and the share of the work that is done, from 0 to 1.
+        Called with the name of the current stage and the completed share of the work, from 0 to 1.
     title : str, optional
         Title of the page.
     source : str, optional
-        Python code that makes X and y, for the code on the page.
+        Python code that creates X and y, shown on the page before the code of the model.
 
     Returns
     -------
     Report
-        ``report.save("report.html")`` writes one file; in a notebook it is shown.
+        ``report.save("report.html")`` writes it to one file; a notebook displays it.
 
     Raises
     ------
     ValueError
-        If X and y do not fit together, y has one class only, or a model, rule or check does not exist.
+        If X and y have different lengths, y has only one class, or a model, rule or check does not exist.
 
     Examples
     --------
@@ -101,14 +101,15 @@ def report_on_model(
     title: str | None = None,
     source: str | None = None,
 ) -> Report:
-    """Describe a fitted model on one page, by labeled rows that it was not trained on.
+    """Describe a fitted model on one page, using labeled rows that it was not trained on.
 
     Parameters
     ----------
     model : fitted classifier
-        Of this package, or any of scikit-learn; what it cannot do is listed on the page.
+        A classifier of this package or any classifier with the interface of scikit-learn; sections that it does not support
+        are listed on the page.
     X, y
-        Rows that the model was not trained on, and their labels: figures of training rows would be too good.
+        Rows that the model was not trained on, and their labels: scores on training rows would be too optimistic.
     ignore, costs, progress, title, source
         As in `report_on_table`.
 
@@ -121,7 +122,8 @@ def report_on_model(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If X and y do not fit together, y has one class only or one that the model does not know, or a check does not exist.
+        If X and y have different lengths, y has only one class or one that is not a class of the model, or a check does not
+        exist.
 
     Examples
     --------

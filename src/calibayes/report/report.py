@@ -1,4 +1,4 @@
-"""A report: one page that can be saved, shown in a notebook, or read as a mapping."""
+"""The class Report: an HTML page that can be saved, displayed in a notebook, or converted to a dictionary."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Report:
     Attributes
     ----------
     facts : Facts
-        All that the page says, as plain values.
+        The content of the page as plain values.
     model : estimator
-        The model that the page is about.
+        The model that the page describes.
     html : str
         The complete page.
     findings : calibayes.checks.Findings
-        What the numbered checks found.
+        The results of the numbered checks.
     """
 
     facts: Facts
@@ -43,17 +43,17 @@ class Report:
 
     @property
     def findings(self) -> Any:
-        """What the numbered checks found."""
+        """The results of the numbered checks."""
         return self.facts.findings
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, which is never left incomplete, and return its path."""
+        """Write the page to a file and return its path. The file is replaced as a whole, never left incomplete."""
         with replaced_file(path) as file:
             file.write(self.html.encode())
         return Path(path)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the page says as dictionaries, lists, numbers and texts; numbers that are not finite are None."""
+        """The content of the page as dictionaries, lists, numbers and strings; numbers that are not finite are None."""
         made: dict[str, Any] = plain(self.facts)
         return made
 
@@ -62,11 +62,11 @@ class Report:
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e3
-        return f"Report {self.facts.title!r}: {self.facts.about}; {size:.0f} kB, .save(path) writes it"
+        return f"Report {self.facts.title!r}: {self.facts.about}; {size:.0f} kB; write it to a file with .save(path)"
 
 
 def plain(value: Any) -> Any:
-    """A value as dictionaries, lists, numbers and texts.
+    """A value as dictionaries, lists, numbers and strings.
 
     >>> plain({"a": np.array([1.0, np.nan]), 2: (True, "x")})
     {'a': [1.0, None], '2': [True, 'x']}

@@ -1,7 +1,7 @@
 """CB002: risk-based calibration (rule "rc") did not improve on maximum likelihood ("ml") on the same folds.
 
-Found are models whose mean held-out error and mean log loss with "rc" are no lower than with "ml", if the gain in error is also
-surely below half a percentage point: the upper end of its one-sided 95 % interval, with the variance of Nadeau and Bengio (2003).
+A model is reported if neither its mean held-out error nor its mean log loss is lower with "rc" than with "ml", and the gain in
+error is below half a percentage point with 95 % confidence (one-sided upper limit, variance of Nadeau and Bengio 2003).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from calibayes.checks.model_checks.losses import by_model, mean_over_folds, uppe
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
 from calibayes.compare.cross_validation import FoldResult
-from calibayes.tables.text import listed
+from calibayes.tables.text import counted, listed
 
 LEAST_GAIN = 0.005
 
@@ -25,7 +25,7 @@ def look(subject: Subject) -> Evidence | None:
     groups = by_model(subject.results)
     models = [model for model, rule in groups if rule == "rc" and (model, "ml") in groups]
     if not models:
-        raise NotChecked('needs one model with the rules "ml" and "rc" on the same folds')
+        raise NotChecked('needs results of one model with both rules, "ml" and "rc", on the same folds')
     found = [model for model in models if not helps(groups[model, "ml"], groups[model, "rc"])]
     if not found:
         return None
@@ -34,14 +34,15 @@ def look(subject: Subject) -> Evidence | None:
     }
     first = found[0]
     return Evidence(
-        f"Calibration did not improve {listed(found)}, of {len(models)} compared: {first} has a held-out error of "
-        f"{percent(_mean(groups[first, 'ml']))} by maximum likelihood and {percent(_mean(groups[first, 'rc']))} calibrated.",
+        f"Risk-based calibration (rule 'rc') did not improve {len(found)} of {counted(len(models), 'model')}: {listed(found)}. "
+        f"Held-out error of {first}: {percent(_mean(groups[first, 'ml']))} with maximum likelihood, "
+        f"{percent(_mean(groups[first, 'rc']))} with calibration.",
         values=errors,
     )
 
 
 def helps(plain: Sequence[FoldResult], calibrated: Sequence[FoldResult]) -> bool:
-    """Whether calibration improved error or log loss, or may have improved the error."""
+    """Whether calibration improved the error or the log loss, or a relevant gain in error cannot be excluded."""
     if len(plain) != len(calibrated):
         raise NotChecked('the rules "ml" and "rc" have different numbers of folds')
     pairs = list(zip(plain, calibrated, strict=True))

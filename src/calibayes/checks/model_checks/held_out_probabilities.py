@@ -1,8 +1,8 @@
-"""CB012: probabilities of the model that do not hold on rows that it was not trained on.
+"""CB012: predicted probabilities that do not match the observed frequencies on rows that the model was not trained on.
 
-The held-out rows are divided into ten groups of equal size by the probability of their predicted class. In each, its mean is
-compared with the share of rows that are predicted correctly (Hosmer and Lemeshow 1980). Found is a model with a p-value below
-0.001 and a mean absolute difference (expected calibration error) of 0.05 or more.
+The held-out rows are divided into ten groups of equal size by the probability of their predicted class. In each group, the mean
+probability is compared with the share of correct predictions (Hosmer and Lemeshow 1980), weighted by the sample weights. A model
+is reported if the p-value is below 0.001 and the mean absolute difference (expected calibration error) is 0.05 or more.
 """
 
 from __future__ import annotations
@@ -20,37 +20,47 @@ GROUPS = 10
 LEAST_ROWS = 100
 LEVEL = 0.001
 LEAST_ERROR = 0.05
+LEAST_VARIANCE = 0.05
+"""Least variance of the number of correct predictions in a group, so that probabilities near 1 do not divide by zero."""
 
 
 def look(subject: Subject) -> Evidence | None:
-    """Evidence of a model that is too sure, or not sure enough."""
-    record = record_of(subject.model)
+    """Evidence of an overconfident or underconfident model."""
+    record = record_of(subject)
     if len(record.codes) < LEAST_ROWS:
-        raise NotChecked(f"needs {LEAST_ROWS} held-out rows at least, has {len(record.codes)}")
+        raise NotChecked(f"needs at least {LEAST_ROWS} held-out rows, has {len(record.codes)}")
     confidence = np.exp(record.log_posterior.max(axis=1))
     is_right = record.log_posterior.argmax(axis=1) == record.codes
-    p_value, error = calibration_test(confidence, is_right)
+    p_value, error = calibration_test(confidence, is_right, record.weight)
     if p_value >= LEVEL or error < LEAST_ERROR:
         return None
-    said, true = float(confidence.mean()), float(is_right.mean())
-    judgment = "too sure" if said > true else "not sure enough"
+    predicted, accuracy = (
+        float(np.average(values, weights=record.weight)) for values in (confidence, is_right)
+    )
+    judgment = "overconfident" if predicted > accuracy else "underconfident"
     return Evidence(
         f"{type(subject.model).__name__} is {judgment} on rows that it was not trained on: the mean probability of the predicted "
-        f"class is {percent(said)}, and {percent(true)} of the rows are predicted correctly (calibration error {error:.3f}).",
-        values={"mean probability": said, "accuracy": true, "calibration error": error, "p-value": p_value},
+        f"class is {percent(predicted)}, but {percent(accuracy)} of the predictions are correct (expected calibration error "
+        f"{error:.3f}).",
+        values={
+            "mean probability": predicted,
+            "accuracy": accuracy,
+            "calibration error": error,
+            "p-value": p_value,
+        },
     )
 
 
-def calibration_test(confidence: Array, is_right: Array) -> tuple[float, float]:
+def calibration_test(confidence: Array, is_right: Array, weight: Array) -> tuple[float, float]:
     """p-value of the Hosmer-Lemeshow test, and the mean absolute difference between probability and frequency."""
     groups = np.argsort(np.argsort(confidence, kind="stable"), kind="stable") * GROUPS // len(confidence)
-    rows, said, true = (
+    weight = weight / weight.mean()
+    predicted, correct, variance = (
         np.bincount(groups, values, minlength=GROUPS)
-        for values in (np.ones(len(confidence)), confidence, is_right.astype(np.float64))
+        for values in (weight * confidence, weight * is_right, weight**2 * confidence * (1 - confidence))
     )
-    variance = np.bincount(groups, confidence * (1 - confidence), minlength=GROUPS)
-    square = float(((true - said) ** 2 / np.maximum(variance, 0.05)).sum())
-    return float(stats.chi2.sf(square, GROUPS)), float(np.abs(true - said).sum() / rows.sum())
+    square = float(((correct - predicted) ** 2 / np.maximum(variance, LEAST_VARIANCE)).sum())
+    return float(stats.chi2.sf(square, GROUPS)), float(np.abs(correct - predicted).sum() / weight.sum())
 
 
 CHECK = Check("CB012", "probabilities are not calibrated", look, (MODEL,))

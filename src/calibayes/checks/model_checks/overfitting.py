@@ -1,8 +1,8 @@
-"""CB001: the model is much better on its training rows than on others.
+"""CB001: the error of the model is much lower on its training rows than on held-out rows.
 
-Compared is the error on training rows with that on rows that the model was not trained on, in units of what the model gains
-over the most frequent class on the training rows. Every model loses some of it. A model is found if it loses more than half of
-its gain, at least two percentage points, and the difference is more than three standard errors.
+The gain of a model is the error of always predicting the most frequent class, minus its error on the training rows. Every model
+loses some of its gain on held-out rows. A model is reported if it loses more than half of its gain, at least two percentage points,
+and the difference is more than three standard errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from calibayes.checks.check import MODEL, RESULTS, Check, Evidence
 from calibayes.checks.model_checks.losses import (
     Mean,
-    by_model,
+    best_of,
+    class_shares,
     mean_of,
     mean_over_folds,
     record_of,
@@ -20,7 +21,6 @@ from calibayes.checks.model_checks.losses import (
 )
 from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
-from calibayes.compare.ranking import rank_results
 
 LOST_SHARE = 0.5
 LEAST_GAP = 0.02
@@ -29,15 +29,15 @@ DEVIATIONS = 3.0
 
 def look(subject: Subject) -> Evidence | None:
     """Evidence about the model or, without one, about the best model of the comparison."""
-    name, training, gap = _of_model(subject) if subject.has_model else _of_results(subject)
-    base = subject.most_frequent_error
+    name, base, training, gap = _of_model(subject) if subject.has_model else _of_results(subject)
     lost = gap.value / max(base - training, 1e-12)
     if gap.value < LEAST_GAP or lost < LOST_SHARE or gap.deviations < DEVIATIONS:
         return None
     held_out = training + gap.value
     return Evidence(
-        f"{name} is wrong for {percent(training)} of its training rows and {percent(held_out)} of the rows that it was not "
-        f"trained on (the most frequent class: {percent(base)}): it loses {percent(min(lost, 1.0))} of what it seems to gain.",
+        f"The error of {name} is {percent(training)} on its training rows and {percent(held_out)} on rows that it was not "
+        f"trained on; always predicting the most frequent class gives {percent(base)}. On new rows, {percent(min(lost, 1.0))} of "
+        "the improvement seen in training is lost.",
         values={
             "training error": training,
             "held-out error": held_out,
@@ -47,20 +47,19 @@ def look(subject: Subject) -> Evidence | None:
     )
 
 
-def _of_model(subject: Subject) -> tuple[str, float, Mean]:
-    """Name of the model, its training error, and what the held-out error is above it."""
-    record = record_of(subject.model)
+def _of_model(subject: Subject) -> tuple[str, float, float, Mean]:
+    """Name of the model, error of the most frequent class, training error, and held-out minus training error."""
+    record = record_of(subject)
     held_out = mean_of(record.log_posterior.argmax(axis=1) != record.codes, record.weight)
     training = mean_of(*training_errors(subject.model))
     gap = Mean(held_out.value - training.value, float(np.hypot(held_out.error, training.error)))
-    return type(subject.model).__name__, training.value, gap
+    return type(subject.model).__name__, float(1.0 - class_shares(record).max()), training.value, gap
 
 
-def _of_results(subject: Subject) -> tuple[str, float, Mean]:
-    best = rank_results(subject.results)[0]
-    folds = by_model(subject.results)[best.model, best.rule]
+def _of_results(subject: Subject) -> tuple[str, float, float, Mean]:
+    name, best, folds = best_of(subject.results)
     gap = mean_over_folds([fold.error - fold.training_error for fold in folds])
-    return f"{best.model} (rule {best.rule})", best.training_error, gap
+    return name, subject.most_frequent_error, best.training_error, gap
 
 
 CHECK = Check("CB001", "the model over-fits", look, (MODEL, RESULTS))

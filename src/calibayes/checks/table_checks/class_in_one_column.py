@@ -1,9 +1,10 @@
-"""CB003: one column alone gives the class away, which often means that it was recorded after the class was known.
+"""CB003: one column alone predicts the class almost without error (target leakage).
 
-The rows are divided into two stratified halves. In the cells of a column (at most 32 quantile ranges of a number, at most 1,000
-levels otherwise, and one cell for missing values) the most frequent class of one half predicts the other half, and the other way
-round. The error is compared with that of always predicting the most frequent class. A column is found if it removes 98 % of
-those errors, and at least 90 % by the upper end of a 99 % Wilson interval of its own error, so that few rows prove nothing.
+Often such a column was recorded after the class was known. The rows are divided into two stratified halves. A column is divided
+into cells: at most 32 quantile ranges of a number, at most 1,000 levels otherwise, and one cell for missing values. The most
+frequent class of each cell in one half is the prediction for the other half, and vice versa. The error is compared with that of
+always predicting the most frequent class. A column is reported if it removes 98 % of those errors, and at least 90 % with 99 %
+confidence (upper limit of the Wilson interval of its error), so that a few rows are not enough.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from calibayes.core.protocols import Array
 REMOVED, SURELY_REMOVED = 0.98, 0.90
 """Share of the errors of the most frequent class that a column must remove, and its lower confidence limit."""
 DEVIATIONS = 2.5758
-"""Of the normal distribution, for 99 %."""
+"""Quantile of the normal distribution for 99 %, two-sided."""
 
 
 def look(subject: Subject) -> Evidence | None:
     """Evidence of columns that predict the class nearly without error."""
-    base = float(1.0 - np.bincount(subject.codes).max() / subject.n)
+    tested = subject.codes[subject.halves >= 0]  # the only row of a class is never predicted
+    base = float(1.0 - np.bincount(tested).max() / len(tested)) if len(tested) else 0.0
     if base == 0.0:
         return None
     errors = {column.name: held_out_error(column, subject) for column in subject.columns}
-    found = {name: error for name, error in errors.items() if _removes(error, base, subject.n)}
+    found = {name: error for name, error in errors.items() if _removes(error, base, len(tested))}
     if not found:
         return None
     name, error = min(found.items(), key=lambda item: item[1])
     return Evidence(
-        f"From column {name!r} alone, the class of {percent(1 - error)} of the held-out rows is predicted correctly; the most "
-        f"frequent class is right for {percent(1 - base)}. Was {quoted(list(found))} known before the class was?",
+        f"Column {name!r} alone predicts the class of {percent(1 - error)} of the held-out rows correctly; always predicting the "
+        f"most frequent class is correct for {percent(1 - base)}. Check whether {quoted(list(found))} would be known at the time "
+        "of prediction.",
         tuple(found),
         {"error of the most frequent class": base, **{f"error of {name}": found[name] for name in found}},
     )

@@ -1,4 +1,4 @@
-"""CB008: columns with one value only, or none: without any information."""
+"""CB008: columns with the same value in all rows, or without any value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def look(subject: Subject) -> Evidence | None:
     noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
     note = f" ({quoted(empty)}: all cells are missing)" if empty else ""
     return Evidence(
-        f"{noun} {quoted(names)} {verb} the same value in all {subject.total_rows} rows{note}.",
+        f"{noun} {quoted(names)} {verb} the same value in all {subject.total_rows:,} rows{note}.",
         names,
         {"constant columns": len(names), "of them all missing": len(empty)},
     )

@@ -1,7 +1,8 @@
-"""CB014: columns that are equal, or the same in other units or words.
+"""CB014: columns that are equal, or hold the same information in other units or words.
 
-Numbers are the same if one is a monotone function of the other (equal ranks, or reversed), levels if they correspond one to one and
-occur twice or more on average: levels that occur once each correspond to any others. Naive Bayes counts such evidence twice.
+Two columns of numbers are the same if one is a monotone function of the other (equal or reversed ranks), two columns of levels if
+their levels correspond one to one and occur at least twice on average (levels that occur once correspond to any others). Naive
+Bayes counts the evidence of such columns twice.
 """
 
 from __future__ import annotations
@@ -29,30 +30,33 @@ def look(subject: Subject) -> Evidence | None:
         return None
     first = equal[0]
     return Evidence(
-        f"Columns {quoted(first)} hold the same in all {subject.n} rows that were looked at"
-        + (f"; there are {len(equal)} such groups" if len(equal) > 1 else "")
-        + ". Naive Bayes counts the evidence of such columns several times.",
+        f"Columns {quoted(first)} hold the same information in all {subject.n:,} rows that were examined"
+        + (f"; there are {len(equal)} such groups of columns" if len(equal) > 1 else "")
+        + ". Naive Bayes counts the evidence of such columns more than once.",
         tuple(name for names in equal for name in names),
         {"groups of equal columns": len(equal), "columns": sum(map(len, equal))},
     )
 
 
 def _can_repeat(column: Column) -> bool:
-    """Whether it would be strange if another column held the same."""
+    """Whether an equal column would be unlikely by chance."""
     if column.numbers is None and 2 * len(column.levels) > column.known:
         return False
     return not is_identifier(column)
 
 
 def _content(column: Column) -> bytes:
-    """Bytes that are the same for columns that hold the same."""
+    """Bytes that are equal for columns that hold the same information."""
     if column.numbers is None:
         return b"levels" + bytes(column.codes.astype(np.int64))
     return b"numbers" + bytes(_ranks(column.numbers))
 
 
 def _ranks(numbers: Array) -> Array:
-    """Ranks of the distinct numbers, counted from the end that makes the first differing row smaller; -1 if missing."""
+    """Ranks of the distinct numbers, -1 if missing; reversed columns have equal ranks.
+
+    Of the ranks and the reversed ranks, those are returned that are smaller in the first row in which they differ.
+    """
     known = np.isfinite(numbers)
     values, ranks = np.unique(numbers[known], return_inverse=True)
     ranks = ranks.reshape(-1)

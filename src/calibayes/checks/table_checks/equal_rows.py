@@ -1,12 +1,12 @@
 """CB005 and CB007: equal rows with different labels, and rows that occur more than once.
 
-Rows are equal if all of their cells are, which may be chance in a table of few levels. Found are equal rows that are at least
-1 % of the rows, five of them, and beyond chance:
+Rows are equal if all of their cells are equal, which can happen by chance in a table with few levels. Equal rows are reported if
+they are at least 1 % of the rows, at least five, and more than expected by chance:
 
-- Of the pairs of rows that agree in all columns but one, that column would agree by chance in a share c, the probability that two
-  of its cells are equal. For every column with c of 5 % or less, there must be ten times as many equal pairs as that.
-- If no column has so many values, there must be more equal pairs than pairs that differ in exactly one column: copies have
-  no such neighbors, and rows that are equal by chance have many.
+- Let c be the probability that two cells of a column are equal. Among pairs of rows that agree in all other columns, a share c
+  would agree in this column by chance. For every column with c of 5 % or less, there must be ten times as many equal pairs.
+- If every column has a larger c, there must be more equal pairs than pairs that differ in exactly one column: copies have no such
+  neighbors, rows that are equal by chance have many.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from calibayes.checks.subject import Subject
 from calibayes.checks.text import percent
 from calibayes.core.protocols import Array
 from calibayes.tables.row_hashes import mixed
+from calibayes.tables.text import counted
 
 LEAST_SHARE, LEAST_ROWS = 0.01, 5
 MANY_VALUES = 0.05
-"""Largest probability that two cells of a column of many values are equal."""
+"""Largest probability that two cells are equal in a column that counts as having many values."""
 BEYOND_CHANCE = 10.0
 
 
@@ -36,8 +37,9 @@ def look_across_classes(subject: Subject) -> Evidence | None:
         return None
     unavoidable = float((size - largest).sum() / subject.n)
     return Evidence(
-        f"{rows} of {subject.n} rows equal another row of a different class in all columns, in {int(conflicting.sum())} groups: "
-        f"at least {percent(unavoidable)} of the rows cannot be predicted from these columns.",
+        f"{rows:,} of {subject.n:,} rows are equal in all columns to a row of another class "
+        f"({counted(int(conflicting.sum()), 'group')} of equal rows): at least {percent(unavoidable)} of the rows cannot be "
+        "predicted correctly from these columns.",
         values={"rows": rows, "groups": int(conflicting.sum()), "unavoidable error": unavoidable},
     )
 
@@ -50,8 +52,8 @@ def look_within_classes(subject: Subject) -> Evidence | None:
         return None
     copies = int(np.maximum(counts - 1, 0).sum())
     return Evidence(
-        f"{repeated} of {subject.n} rows occur more than once with the same label ({copies} copies). Equal rows in training and "
-        "held-out rows can make a model look better than it is.",
+        f"{repeated:,} of {subject.n:,} rows occur more than once with the same label ({copies:,} of them are copies of an earlier "
+        "row). If copies are in both the training and the held-out rows, the held-out error is too low.",
         values={"rows": repeated, "copies": copies},
     )
 
@@ -61,7 +63,10 @@ def _are_many(rows: int, subject: Subject) -> bool:
 
 
 def _group_counts(subject: Subject) -> tuple[Array, Array]:
-    """The group of equal rows of each row, (n,), and rows by group and class, (groups, k); group 0 has all single rows."""
+    """The group of equal rows of each row, (n,), and the number of rows by group and class, (groups, k).
+
+    Group 0 is for rows that are unique, which are not counted.
+    """
     groups = np.unique(_hashes(subject), return_inverse=True)[1].reshape(-1)
     size = np.bincount(groups)
     numbers = np.where(size > 1, np.cumsum(size > 1), 0)
@@ -73,7 +78,7 @@ def _group_counts(subject: Subject) -> tuple[Array, Array]:
 
 
 def _are_copies(subject: Subject, *, within: bool) -> bool:
-    """Whether more pairs of rows, of one class or of two, are equal than chance explains."""
+    """Whether more pairs of rows, of the same class or of different classes, are equal than expected by chance."""
     hashes = _hashes(subject)
     equal, chances = _pairs(hashes, subject.codes, within), list(map(_chance, subject.columns))
     rich = [j for j, chance in enumerate(chances) if chance <= MANY_VALUES]
@@ -84,7 +89,7 @@ def _are_copies(subject: Subject, *, within: bool) -> bool:
 
 
 def _agreeing_elsewhere(subject: Subject, hashes: Array, j: int, within: bool) -> float:
-    """Pairs of rows that agree in all columns but j, and may agree there, too."""
+    """Number of pairs of rows that agree in all columns other than j, whether or not they agree in j."""
     return _pairs(hashes - _words(subject, j), subject.codes, within)
 
 
@@ -95,7 +100,7 @@ def _chance(column: Column) -> float:
 
 
 def _hashes(subject: Subject) -> Array:
-    """A hash of each row, (n,): the sum of the words of its cells."""
+    """A hash of each row, (n,): the sum of the hashes of its cells."""
     hashes = np.zeros(subject.n, dtype=np.uint64)
     for j in range(len(subject.columns)):
         hashes += _words(subject, j)
@@ -103,13 +108,13 @@ def _hashes(subject: Subject) -> Array:
 
 
 def _words(subject: Subject, j: int) -> Array:
-    """A word for each cell of a column, (n,), which equal cells of this column alone share."""
+    """A hash of each cell of a column, (n,): equal for equal cells of this column, different in other columns."""
     key = mixed(np.array([j + 1], dtype=np.uint64))
     return mixed(mixed((subject.columns[j].codes + 2).astype(np.uint64)) ^ key)
 
 
 def _pairs(hashes: Array, codes: Array, within: bool) -> float:
-    """Pairs of rows with equal hashes, of the same class or of different classes."""
+    """Number of pairs of rows with equal hashes, of the same class or of different classes."""
     same = _count_pairs(mixed(hashes) ^ mixed(codes.astype(np.uint64)))
     return same if within else _count_pairs(hashes) - same
 

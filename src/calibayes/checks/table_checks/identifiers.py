@@ -1,10 +1,9 @@
 """CB004: a column whose values are all different, such as a key or a row number.
 
-A column of text is an identifier if 95 % of its known values are distinct, as for the estimators, which leave it out, unless
-they are dates or numbers. Integers
-are measured against chance: n values drawn from a range of R integers have at least n (n - 1) / (2 R) equal pairs in
-expectation (fewest if all are equally likely), and no equal pair at all with probability exp(-that) at most. If none of the
-values occurs twice though 12 pairs are expected (probability below 1e-5), they number the rows.
+A column of text is an identifier if at least 95 % of its known values are distinct, unless they are dates or numbers; estimators
+leave such columns out by the same criterion. Integers are compared with chance: n values drawn from a range of R integers have at
+least n (n - 1) / (2 R) equal pairs in expectation, and no equal pair with a probability of at most about exp(-n (n - 1) / (2 R)).
+A column is an identifier if no value occurs twice although 12 equal pairs are expected (probability below 1e-5).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from calibayes.tables.date_text import formats_of
 
 EXPECTED_PAIRS = 12.0
 MEASURED = (Number, datetime.date, datetime.timedelta, pd.Period)
-"""Types of cells that models read as numbers."""
+"""Types of cells that models treat as numbers."""
 
 
 def look(subject: Subject) -> Evidence | None:
@@ -36,17 +35,17 @@ def look(subject: Subject) -> Evidence | None:
         return None
     names = tuple(subject.columns[j].name for j in found)
     first = subject.columns[found[0]]
-    noun, verb = ("Column", "is") if len(names) == 1 else ("Columns", "are")
+    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
     return Evidence(
-        f"{noun} {quoted(names)} {verb} (nearly) different in every row: {first.name!r} has {len(first.levels)} distinct values "
-        f"in {first.known} rows. Nothing can be learned from such a column for new rows.",
+        f"{noun} {quoted(names)} {verb} a different value in (nearly) every row: {first.name!r} has {len(first.levels):,} distinct "
+        f"values in {first.known:,} rows. Such a column does not help to predict new rows.",
         names,
         {f"distinct values of {subject.columns[j].name}": len(subject.columns[j].levels) for j in found[:20]},
     )
 
 
 def is_identifier(column: Column) -> bool:
-    """Whether nearly all values of a text, or all of a column of integers, are distinct, beyond chance."""
+    """Whether nearly all texts, or all integers of a column, are distinct, and more often than by chance."""
     if column.known < ROWS_TO_TELL:
         return False
     if column.is_text:
@@ -55,7 +54,7 @@ def is_identifier(column: Column) -> bool:
 
 
 def are_measured(values: Array) -> bool:
-    """Whether cells that are objects are numbers, dates or texts of dates, all in one format."""
+    """Whether the objects in a column are all numbers or dates, or all texts of dates in one format."""
     if all(isinstance(value, str) for value in values):
         return bool(formats_of(list(values)))
     return all(isinstance(value, MEASURED) for value in values)

@@ -1,7 +1,8 @@
 """CB010 and CB011: columns that are mostly missing, and missing cells that depend on the class.
 
-The share of missing cells is compared between the classes by a chi-square test, adjusted for the number of columns (Holm).
-Found are columns with a p-value below 0.001 whose shares differ by a tenth or more between two classes of 20 rows at least.
+A column is mostly missing if more than 80 % of its cells are. The share of missing cells is compared between the classes by
+Fisher's exact test for two classes, by a chi-square test for more, adjusted for the number of columns (Holm). Columns are reported
+if the p-value is below 0.001 and the shares of two classes with at least 20 rows differ by a tenth or more.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
     names = sorted(found, key=lambda name: -found[name])
     noun, verb = ("Column", "is") if len(names) == 1 else ("Columns", "are")
     return Evidence(
-        f"{noun} {quoted(names)} {verb} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r}: "
+        f"{noun} {quoted(names)} {verb} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r} in "
         f"{percent(found[names[0]])}).",
         tuple(names),
         {f"missing share of {name}": found[name] for name in names[:20]},
@@ -55,8 +56,8 @@ def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     low, high = int(np.argmin(first)), int(np.argmax(first))
     noun = "column" if len(found) == 1 else "columns"
     return Evidence(
-        f"Whether a cell is missing depends on the class in {noun} {quoted(found)}: {found[0]!r} is missing in "
-        f"{percent(first[high])} of the rows of {classes[high]!r} and {percent(first[low])} of {classes[low]!r}.",
+        f"In {noun} {quoted(found)}, the share of missing cells depends on the class: {found[0]!r} is missing in "
+        f"{percent(first[high])} of the rows of class {classes[high]!r} and in {percent(first[low])} of class {classes[low]!r}.",
         tuple(found),
         {f"difference of {name}": float(np.ptp(shares[name])) for name in found[:20]},
     )
@@ -67,7 +68,7 @@ def _large_classes(subject: Subject) -> Array:
 
 
 def _counts(column: Column, subject: Subject) -> Array:
-    """Known and missing cells by class of 20 rows at least, (classes, 2)."""
+    """Number of known and missing cells in each class with at least 20 rows, (classes, 2)."""
     cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k).reshape(-1, 2)
     return np.asarray(cells[_large_classes(subject)], dtype=np.float64)
 

@@ -1,8 +1,9 @@
-"""CB016: numbers such as -999 or 99999 that may stand for a missing value.
+"""CB016: numbers such as -999 or 99999 that may be codes for missing values.
 
-Found is the least or the largest number of a column if it is written in nines or eights only (or is -1 below numbers that are
-never negative and reach beyond ten), is in at least three rows and 0.2 % of them, and is apart: farther from the next number
-than all other numbers are from each other. For -1, which is next to 0, being the only negative number counts instead.
+The smallest or largest number of a column is reported if it occurs in at least three rows and 0.2 % of them, and either
+
+- its digits are all nines or all eights, and it is farther from the nearest other number than all others are from each other, or
+- it is -1, and all others are non-negative integers, some of them above ten.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from calibayes.tables.text import listed
 
 LEAST_ROWS, LEAST_SHARE = 3, 0.002
 LEAST_VALUES = 3
-"""Least number of other values: a column of two values is a flag."""
+"""Least number of other distinct values: columns with fewer are flags or small scales."""
 LARGEST_COUNT = 10
+"""With a code of -1, the largest number must be above this one."""
 
 
 def look(subject: Subject) -> Evidence | None:
-    """Evidence of numbers that may stand for missing values."""
+    """Evidence of numbers that may be codes for missing values."""
     found = {column.name: missing_codes(column) for column in subject.columns}
     found = {name: codes for name, codes in found.items() if codes}
     if not found:
@@ -34,14 +36,14 @@ def look(subject: Subject) -> Evidence | None:
         f"{code:g} in {percent(share)} of {name!r}" for name, codes in found.items() for code, share in codes
     ]
     return Evidence(
-        f"Numbers that are far from all others, and look like codes for missing values: {listed(described, 5)}.",
+        f"Numbers that are far from all others and may be codes for missing values: {listed(described, 5)}.",
         tuple(found),
         {f"share of {codes[0][0]:g} in {name}": codes[0][1] for name, codes in list(found.items())[:20]},
     )
 
 
 def missing_codes(column: Column) -> list[tuple[float, float]]:
-    """Numbers of a column that look like codes for missing values, and their shares of the known cells."""
+    """Numbers of a column that may be codes for missing values, and their shares of the known cells."""
     if column.values.dtype.kind not in "fiu" or column.numbers is None:
         return []
     known = column.numbers[np.isfinite(column.numbers)]

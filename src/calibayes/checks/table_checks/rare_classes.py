@@ -1,4 +1,7 @@
-"""CB009: classes with fewer than ten rows: two in each of five folds, from which neither a density nor an error can be learned."""
+"""CB009: classes with fewer than ten rows.
+
+With five folds, fewer than two of them are in each fold: too few to estimate a density or an error.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ def look(subject: Subject) -> Evidence | None:
     first, rows = next(iter(rare.items()))
     noun, verb = ("Class", "has") if len(rare) == 1 else ("Classes", "have")
     return Evidence(
-        f"{noun} {quoted(list(rare))} {verb} fewer than {LEAST_ROWS} rows ({first!r}: {rows} of {subject.total_rows}): what is "
-        "said about them rests on chance.",
+        f"{noun} {quoted(list(rare))} {verb} fewer than {LEAST_ROWS} rows ({first!r}: {rows} of {subject.total_rows:,}): "
+        "densities and errors of these classes are not reliable.",
         values={f"rows of {name}": count for name, count in list(rare.items())[:20]},
     )
 

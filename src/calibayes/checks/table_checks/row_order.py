@@ -1,10 +1,10 @@
-"""CB006: the first rows of the table differ from the last ones, or the error differs between folds.
+"""CB006: the first rows of the table differ from the last rows, or the error differs between folds.
 
-The classes of the first and the second half of the rows are compared and, for each column, the first half of the rows of each
-class with its second half, so that a column does not move because the classes do. The tests are those of `drift`: a chi-square
-test and, for numbers, a rank test, adjusted for the number of columns (Holm). Found is what has a p-value below 0.001 and moves
-at least a tenth of the rows (total variation distance). The errors of the folds of the best model are compared by a
-chi-square test at the same level.
+The class frequencies of the first and the second half of the rows are compared. For each column, the first half of the rows of each
+class is compared with the second half, so that a change of the class frequencies alone does not count. The tests are those of
+`drift`: a chi-square test and, for numbers, a rank test, adjusted for the number of columns (Holm). A difference is reported if
+its p-value is below 0.001 and the total variation distance is at least 0.1. The errors of the best model of a comparison are
+compared between folds by a chi-square test at the same level.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from scipy import stats
 from calibayes.checks.cells import cells_of
 from calibayes.checks.check import Check, Evidence
 from calibayes.checks.columns import Column
-from calibayes.checks.model_checks.losses import by_model
+from calibayes.checks.model_checks.losses import best_of
 from calibayes.checks.subject import Subject
 from calibayes.checks.table_checks.identifiers import is_identifier
 from calibayes.checks.text import percent, quoted
-from calibayes.compare.ranking import rank_results
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.trust.two_samples import Counts, holm, homogeneity, merged
 from calibayes.kernels.levels.places import places_in_class
@@ -50,8 +49,8 @@ def _classes(subject: Subject) -> Evidence | None:
     shares = counts.old[0] / counts.old.sum(), counts.new / counts.new.sum()
     most = int(np.argmax(np.abs(shares[1] - shares[0])))
     return Evidence(
-        f"The classes change along the table: {subject.classes[most]!r} has {percent(shares[0][most])} of the first half of the "
-        f"rows and {percent(shares[1][most])} of the second.",
+        f"The class frequencies change along the table: class {subject.classes[most]!r} is {percent(shares[0][most])} of the first "
+        f"half of the rows and {percent(shares[1][most])} of the second half.",
         values={"distance of the classes": distance},
     )
 
@@ -72,8 +71,8 @@ def _columns(subject: Subject) -> Evidence | None:
     names = sorted(distances, key=lambda name: -distances[name])
     noun = "column" if len(names) == 1 else "columns"
     return Evidence(
-        f"The first rows of each class differ from the last ones in {noun} {quoted(names)} "
-        f"(total variation distance of {names[0]!r}: {distances[names[0]]:.2f}, at most 1).",
+        f"The first half of the rows of each class differs from the second half in {noun} {quoted(names)} "
+        f"(total variation distance of {names[0]!r}: {distances[names[0]]:.2f} on a scale from 0 to 1).",
         tuple(names),
         {f"distance of {name}": distances[name] for name in names[:20]},
     )
@@ -82,17 +81,17 @@ def _columns(subject: Subject) -> Evidence | None:
 def _folds(subject: Subject) -> Evidence | None:
     if not subject.results:
         return None
-    best = rank_results(subject.results)[0]
-    errors = np.array([fold.error for fold in by_model(subject.results)[best.model, best.rule]])
-    mean, rows = errors.mean(), subject.total_rows / len(errors)
+    name, _, folds = best_of(subject.results)
+    errors = np.array([fold.error for fold in folds])
+    mean, rows = errors.mean(), (subject.compared_rows or subject.total_rows) / len(errors)
     if len(errors) < 2 or not 0 < mean < 1:
         return None
     square = float((((errors - mean) ** 2) / (mean * (1 - mean) / rows)).sum())
     if stats.chi2.sf(square, len(errors) - 1) >= LEVEL or np.ptp(errors) < LEAST_DISTANCE:
         return None
     return Evidence(
-        f"The error of {best.model} is {percent(errors.min())} in one fold and {percent(errors.max())} in another, more than "
-        "chance explains.",
+        f"The error of {name} is {percent(errors.min())} in one fold and {percent(errors.max())} in another, a larger difference "
+        "than expected by chance.",
         values={
             "lowest error of a fold": float(errors.min()),
             "highest error of a fold": float(errors.max()),

@@ -1,1 +1,1 @@
-"""Pictures as inline SVG: they follow the page's colors and have a title and a description for screen readers."""
+"""Pictures as inline SVG in the colors of the page, each with a title and a description for screen readers."""

@@ -15,13 +15,13 @@ ROW = 22.0
 LABEL = 152.0
 LETTERS = 21
 VALUE = 44.0
-"""Room for the number behind a bar."""
+"""Width of the number beside a bar."""
 
 
 def bars(
     title: str, description: str, names: Sequence[str], values: Sequence[float], *, is_signed: bool
 ) -> Markup:
-    """One bar a name; signed numbers have a zero line in the middle."""
+    """One bar for each name; bars of signed numbers extend to both sides of a zero line."""
     largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
     low = min(0.0, float(np.min(values, initial=0.0))) if is_signed else 0.0
     high = max(float(np.max(values, initial=0.0)), 0.0) or (largest if low == 0.0 else 0.0)

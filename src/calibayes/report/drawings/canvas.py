@@ -1,4 +1,4 @@
-"""The frame of a picture, and shapes in it."""
+"""The SVG element of a picture, and basic shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calibayes.core.protocols import Array
 from calibayes.report.page.markup import Child, Markup, element
 
 WIDTH = 340.0
-"""Width of a picture in its own units: about that of a phone, so that text keeps its size there."""
+"""Width of a picture in SVG units: about that of a phone in pixels, so that text is not scaled there."""
 
 
 def drawing(height: float, title: str, description: str, *children: Child, width: float = WIDTH) -> Markup:
@@ -25,14 +25,14 @@ def drawing(height: float, title: str, description: str, *children: Child, width
 
 
 def swatch(code: int) -> Markup:
-    """A small square in the color of a class; it stands beside its name."""
+    """A small square in the color of a class, placed beside its name."""
     square = element("rect", width=12, height=12, rx=3, class_=f"f{code}")
     return element("svg", square, viewBox="0 0 12 12", aria_hidden="true", focusable="false")
 
 
-def text(x: float, y: float, words: str, class_: str | None = None) -> Markup:
-    """Words at a point."""
-    return element("text", words, x=_short(x), y=_short(y), class_=class_)
+def text(x: float, y: float, content: str, class_: str | None = None) -> Markup:
+    """Text at a point."""
+    return element("text", content, x=_short(x), y=_short(y), class_=class_)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:

@@ -1,4 +1,4 @@
-"""Lines over two axes: curves of operating characteristics, learning curves, reliability."""
+"""Line charts with two axes: ROC and gain curves, learning curves, reliability diagrams."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibayes.report.page.wording import number
 
 SIZE = (WIDTH, 226.0)
 SMALL = (260.0, 176.0)
-"""Width and height of a chart among several."""
+"""Width and height of a chart in a group of small charts."""
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 24.0, 38.0
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points of a curve, and the class of its style."""
+    """Points of a curve, and its CSS class."""
 
     x: Array
     y: Array
@@ -31,7 +31,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """The range of an axis, its label, and how its values are written."""
+    """The label of an axis, its range, and the function that formats its values."""
 
     label: str
     low: float = 0.0
@@ -56,7 +56,7 @@ def chart(
     behind: Callable[[Frame], Sequence[Markup]] | None = None,
     size: tuple[float, float] = SIZE,
 ) -> Markup:
-    """Curves in one frame; ``behind`` draws what else belongs into it, behind the curves."""
+    """Curves in one frame; ``behind`` returns further shapes, which are drawn behind the curves."""
     width, height = size
     frame = Frame(Scale(x.low, x.high, LEFT, width - RIGHT), Scale(y.low, y.high, height - BOTTOM, TOP))
     extra = behind(frame) if behind is not None else ()

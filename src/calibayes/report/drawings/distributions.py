@@ -1,4 +1,4 @@
-"""The values of a column by class: a histogram of numbers, bars of levels."""
+"""The distribution of a column by class: a histogram of numbers, or bars of levels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LETTERS = 15
 
 
 def histogram(title: str, description: str, edges: Array, shares: Array, ends: tuple[str, str]) -> Markup:
-    """Outlines of the share of each class's rows in each bin, (k, bins), one over the other; ``ends`` are written below."""
+    """Outlines of the share of the rows of each class in each bin, (k, bins); ``ends`` are the labels of the axis."""
     x, y = (
         Scale(float(edges[0]), float(edges[-1]), 4, WIDTH - 4),
         Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6),
@@ -37,7 +37,7 @@ def _outline(x: Scale, y: Scale, edges: Array, row: Array, code: int) -> list[Ma
 
 
 def level_bars(title: str, description: str, names: Sequence[str], counts: Array) -> Markup:
-    """A bar a level, as long as it is frequent, in the colors of the classes of its rows, (levels, k)."""
+    """Stacked bars of the number of rows of each level, divided by class, (levels, k)."""
     scale = Scale(0.0, float(counts.sum(axis=1).max(initial=1.0)) or 1.0, LABEL + 6, WIDTH - 40)
     rows = [
         _level(scale, name, row, 4 + ROW * (j + 0.5))

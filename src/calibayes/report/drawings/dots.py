@@ -1,4 +1,4 @@
-"""Named estimates with their intervals, one below the other."""
+"""Dot plot: estimates with their intervals, one below the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LETTERS = 21
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with an interval, NaN where it has none."""
+    """A value with its interval, NaN without one."""
 
     name: str
     value: float
@@ -38,7 +38,7 @@ def dot_plot(
     written: Callable[[float], str],
     band: tuple[float, float] | None = None,
 ) -> Markup:
-    """Dots with whiskers; ``band`` shades a range of values."""
+    """Dots with whiskers; ``band`` is a shaded range of values."""
     height = TOP + ROW * len(estimates) + BOTTOM
     ends = [value for each in estimates for value in (each.value, each.low, each.high)]
     scale = around(np.array([*ends, *(band or ())]), LABEL + 8, WIDTH - 14, floor=0.0)

@@ -1,4 +1,4 @@
-"""A confusion matrix: true classes by decided classes."""
+"""A confusion matrix: true classes by predicted classes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from calibayes.report.page.wording import count, shortened
 
 LEFT, TOP = 92.0, 40.0
 WRITTEN = 7
-"""Most classes whose cells have their numbers written into them."""
+"""Most classes for which cells contain their numbers."""
+STRONGEST, STRONGEST_BEHIND_TEXT = 0.9, 0.45
+"""Largest opacity of a cell; behind a number it is lower, for a contrast of at least 4.5 in both color schemes."""
 
 
 def matrix(title: str, description: str, names: Sequence[str], counts: Array) -> Markup:
-    """Cells in the color of the share of their row."""
+    """Cells are colored by their share of the row, which is the share of the true class."""
     k = len(names)
     size = (WIDTH - LEFT - 4) / k
     height = min(size, 62.0)
@@ -43,7 +45,7 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
     ]
     axes = [
         text(LEFT - 8, TOP - 26, "true class", "end"),
-        text((LEFT + WIDTH) / 2, TOP - 26, "decided class", "middle"),
+        text((LEFT + WIDTH) / 2, TOP - 26, "predicted class", "middle"),
     ]
     return drawing(
         TOP + k * height + 4, title, description, cells, rows, columns if size > 24 else None, axes
@@ -53,9 +55,9 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
 def _cell(
     x: float, y: float, width: float, height: float, share: float, number: float | None
 ) -> list[Markup]:
-    opacity = f"{0.04 + 0.9 * share:.3f}"
+    strongest = STRONGEST if number is None else STRONGEST_BEHIND_TEXT
+    opacity = f"{0.04 + strongest * share:.3f}"
     back = rectangle(x + 1, y + 1, width - 2, height - 2, "cell", fill_opacity=opacity, rx=3)
     if number is None:
         return [back]
-    style = "middle on" if share > 0.55 else "middle ink"
-    return [back, text(x + width / 2, y + height / 2 + 4, count(number), style)]
+    return [back, text(x + width / 2, y + height / 2 + 4, count(number), "middle ink")]

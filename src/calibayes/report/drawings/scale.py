@@ -1,4 +1,4 @@
-"""From values to coordinates, and the values that are written beside an axis."""
+"""Linear scales: from values to coordinates, and the ticks of an axis."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from calibayes.core.protocols import Array
 
 Number = TypeVar("Number", float, Array)
-FEWEST_TICKS = 3
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from ``low`` to ``high`` on coordinates from ``start`` to ``end``."""
+    """Maps values from ``low`` to ``high`` linearly to coordinates from ``start`` to ``end``."""
 
     low: float
     high: float
@@ -47,7 +46,7 @@ class Scale:
 
 
 def around(values: Array, start: float, end: float, *, floor: float | None = None) -> Scale:
-    """A scale on which all values have room."""
+    """A scale that contains all finite values, with a margin; ``floor`` is the least lower end."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
     if not len(finite):

@@ -1,1 +1,1 @@
-"""What a report says, as plain values: gathered here, shown by `calibayes.report.sections`."""
+"""The content of a report as plain values, which `calibayes.report.sections` formats as HTML."""

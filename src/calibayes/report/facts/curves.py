@@ -1,4 +1,4 @@
-"""Learning curves: errors of training and held-out rows by iteration of a rule, or along the paths of members."""
+"""Learning curves: errors on training and held-out rows by iteration of a rule, or along the paths of ensemble members."""
 
 from __future__ import annotations
 
@@ -11,22 +11,36 @@ from calibayes.compare.baselines import NO_RULE
 from calibayes.compare.models import ENSEMBLES, MODELS, model_rule_pairs
 from calibayes.core.protocols import Array
 from calibayes.estimators.generative.recipe import TrainingOptions
+from calibayes.report.facts.ranking import REFUSALS
 from calibayes.report.facts.rows import LabeledRows
-from calibayes.report.facts.values import Curve, CurveFacts, MethodFacts, RankingFacts
+from calibayes.report.facts.values import Curve, CurveFacts, RankingFacts, Skipped
+from calibayes.report.page.wording import counts
 
 RULES = ("rc", "gdt", "tm", "dfe", "gd")
 """Rules that iterate."""
 UPDATES = 24
 VALIDATION = 0.25
+"""Share of the rows that is held out."""
 NOTHING = np.zeros(0)
+"""Scores that are not known."""
 
 
-def curves_of_rules(rows: LabeledRows, model: str, seed: int, n_jobs: int | None) -> CurveFacts:
-    """Training and held-out scores of every rule that can train a model, from a quarter of the rows that is held out."""
-    pairs = model_rule_pairs(rows.frame, [model], RULES)
-    curves = tuple(_curve_of_rule(rows, model, rule, seed, n_jobs) for _, rule in pairs)
-    share = f"{round(100 * VALIDATION)} % of {len(rows)} rows"
-    return CurveFacts(curves, "update", f"{model}, trained by each rule; {share} are held out")
+def curves_of_rules(
+    rows: LabeledRows, model: str, seed: int, n_jobs: int | None
+) -> tuple[CurveFacts, list[Skipped]]:
+    """Training and held-out scores of every rule that can train a model, and the rules that cannot train it on these rows.
+
+    A quarter of the rows is held out.
+    """
+    curves: list[Curve] = []
+    refused: list[Skipped] = []
+    for _, rule in model_rule_pairs(rows.frame, [model], RULES):
+        try:
+            curves.append(_curve_of_rule(rows, model, rule, seed, n_jobs))
+        except REFUSALS as refusal:
+            refused.append(Skipped(f"Learning curve of {model} with rule {rule!r}", str(refusal)))
+    about = f"{model} trained by each rule, with {100 * VALIDATION:.0f}\u202f% of {counts(len(rows), 'row')} held out"
+    return CurveFacts(tuple(curves), "update", about), refused
 
 
 def curve_model(ranking: RankingFacts) -> str | None:
@@ -44,7 +58,7 @@ def _curve_of_rule(rows: LabeledRows, model: str, rule: str, seed: int, n_jobs: 
         rule=rule, training=options, stop=None, max_iter=UPDATES, random_state=seed, n_jobs=n_jobs
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a curve that is followed to its end has not converged
+        warnings.simplefilter("ignore")  # without a stop, a fit ends before it has converged
         estimator.fit(rows.frame, rows.labels)
     return curve_of_history(estimator.history_, rule)
 
@@ -70,14 +84,16 @@ def curve_of_history(history: Any, name: str) -> Curve:
 
 
 def curves_of_model(model: Any) -> CurveFacts | None:
-    """The curves that a fitted model has: held-out scores along the paths of its members, or its history of training.
+    """The curves of a fitted model: held-out scores along the paths of its ensemble members, or its history of training.
 
-    None if it has neither, as after one closed-form step.
+    None if it has neither, for example after a closed-form fit.
     """
     if paths := getattr(model, "paths_", None):
         curves = tuple(curve_of_path(name, path) for name, path in paths.items() if len(path.error) > 1)
         return (
-            CurveFacts(curves, "total step", "the members of the ensemble, on the folds held out by its fit")
+            CurveFacts(
+                curves, "total step", "the ensemble members, on the folds that were held out in training"
+            )
             if curves
             else None
         )
@@ -90,7 +106,7 @@ def curves_of_model(model: Any) -> CurveFacts | None:
 
 
 def curve_of_path(name: str, path: Any) -> Curve:
-    """The held-out scores of a member."""
+    """The held-out scores of an ensemble member."""
     return Curve(
         name,
         np.asarray(path.total_step, dtype=float),
@@ -103,10 +119,5 @@ def curve_of_path(name: str, path: Any) -> Curve:
 
 
 def with_members(curves: CurveFacts | None, model: Any) -> CurveFacts | None:
-    """The curves of the rules; those of the model's members if there are none."""
+    """The curves of the rules; if there are none, those of the model itself."""
     return curves if curves is not None and curves.curves else curves_of_model(model)
-
-
-def is_ensemble(method: MethodFacts) -> bool:
-    """Whether a method has members with rules of their own."""
-    return method.model in ENSEMBLES

@@ -1,4 +1,4 @@
-"""Gather the facts of a report, stage by stage; what cannot be shown is noted with its reason."""
+"""Compute the facts of a report in stages; what cannot be shown is recorded with the reason."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ STAGES = {
     "predicting held-out rows": 0.84,
     "explaining decisions": 0.88,
     "looking for wrong labels": 0.89,
-    "following the rules": 0.92,
+    "computing learning curves": 0.92,
     "looking for surprising rows": 0.96,
-    "checking": 0.99,
+    "running checks": 0.99,
     "writing the page": 1.0,
 }
-"""Stage -> share of the work that is done at its end, about."""
+"""Stage -> approximate share of the work that is done at its end."""
 
 
 class Stages:
@@ -53,21 +53,21 @@ class Stages:
         finally:
             self.seconds[name] = time.perf_counter() - begin
 
-    def report(self, name: str, share: float, words: str | None = None) -> None:
+    def report(self, name: str, share: float, text: str | None = None) -> None:
         """Report how much of a stage is done."""
         if self._progress is None:
             return
         ends = [0.0, *STAGES.values()]
         place = list(STAGES).index(name)
-        self._progress(words or name, ends[place] + share * (ends[place + 1] - ends[place]))
+        self._progress(text or name, ends[place] + share * (ends[place + 1] - ends[place]))
 
     def skip(self, what: str, why: str) -> None:
-        """Note what the report does not show."""
+        """Record something that the report does not show, and the reason."""
         self.skipped.append(Skipped(what, why))
 
 
 def refuse_early(ignore: Sequence[str], costs: Array | None, k: int) -> None:
-    """Raises ValueError for unknown checks and for costs of another number of classes, before any long work."""
+    """Raise ValueError for unknown checks and for costs that do not match the number of classes, before any long work."""
     known_codes(ignore)
     if costs is not None:
         checked_costs(costs, k)
@@ -80,10 +80,10 @@ def predicted_facts(
     costs: Array | None,
     stages: Stages,
 ) -> dict[str, Any]:
-    """Quality, reasons and suspicious labels, from the record of held-out rows."""
+    """Quality, reasons and suspicious labels, from the predictions for held-out rows."""
     if record is None:
-        why = f"{type(model).__name__} has no probabilities (no method predict_proba)"
-        for what in ("Quality on held-out rows", "Reasons", "Labels that look wrong"):
+        why = f"{type(model).__name__} predicts no probabilities (it has no method predict_proba)"
+        for what in ("Quality on held-out rows", "Reasons for predictions", "Labels that look wrong"):
             stages.skip(what, why)
         return {}
     with stages.stage("predicting held-out rows"):
@@ -91,7 +91,7 @@ def predicted_facts(
     refused = why_not_explained(model, rows)
     with stages.stage("explaining decisions"):
         if refused:
-            stages.skip("Reasons", refused)
+            stages.skip("Reasons for predictions", refused)
         else:
             made["reasons"] = reason_facts(model, rows, record, model.classes_)
     with stages.stage("looking for wrong labels"):
@@ -100,9 +100,9 @@ def predicted_facts(
 
 
 def python_facts(model: Any, source: str | None, stages: Stages) -> str | None:
-    """The code that makes the model, if all its parameters can be written."""
+    """Python code that creates the model; None if a parameter cannot be written as code."""
     try:
         return code_of(model, source)
     except NotExpressible as refused:
-        stages.skip("The Python that makes the model", str(refused))
+        stages.skip("Python code for this model", str(refused))
         return None

@@ -18,9 +18,9 @@ from calibayes.report.page.wording import shortened
 
 SHOWN = 10
 NAMED = 3
-"""Columns that are named as reasons."""
+"""Most columns that are listed as reasons."""
 LEAST_SHARE = 0.1
-"""Share of the largest contribution below which a column is not named."""
+"""Columns whose contribution is below this share of the largest one are not listed."""
 
 
 def label_facts(

@@ -18,9 +18,10 @@ from calibayes.report.facts.surprise import surprise_of_model
 from calibayes.report.facts.table import table_facts
 from calibayes.report.facts.values import CurveFacts, Facts, SurpriseFacts
 from calibayes.report.page.wording import counts
+from calibayes.tables.text import listed
 
 SURPRISE_COLUMNS = 200
-"""Columns of a table up to which cells are scored one by one."""
+"""Most columns of a table whose cells are scored one by one."""
 
 
 def facts_of_model(
@@ -34,7 +35,7 @@ def facts_of_model(
     title: str | None,
     source: str | None,
 ) -> Facts:
-    """The facts."""
+    """The facts about a fitted model. Raises NotFittedError if it is not fitted."""
     check_is_fitted(model)
     stages = Stages(progress)
     with stages.stage("reading the table"):
@@ -42,7 +43,7 @@ def facts_of_model(
         refuse_early(ignore, costs, len(model.classes_))
         table = table_facts(rows, model)
     record = _record(model, rows)
-    stages.skip("Models compared", "the report is about one fitted model: report_on_table compares models")
+    stages.skip("Models compared", "this report describes one fitted model; report_on_table compares models")
     made = predicted_facts(model, rows, record, costs, stages)
     name = type(model).__name__
     return Facts(
@@ -53,7 +54,7 @@ def facts_of_model(
         table=table,
         curves=_curves(model, stages),
         surprise=_surprise(model, rows, stages),
-        findings=findings_of(rows, model, record, None, ignore, stages),
+        findings=findings_of(rows, model, record, ignore, stages),
         code=python_facts(model, source, stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,
@@ -62,7 +63,7 @@ def facts_of_model(
 
 
 def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
-    """What the model says about the rows; None if it has no probabilities.
+    """The predictions of the model for the rows; None if it predicts no probabilities.
 
     Raises ValueError if a label is not among the model's classes.
     """
@@ -72,7 +73,8 @@ def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
     codes = {label: code for code, label in enumerate(classes)}
     if unknown := sorted({str(label) for label in rows.labels.tolist() if label not in codes}):
         raise ValueError(
-            f"the label {unknown[0]!r} is not among the model's classes {classes}: give rows of classes that it was trained on"
+            f"the label {unknown[0]!r} is not among the model's classes {listed([repr(name) for name in classes])}: give rows of "
+            "classes that the model was trained on"
         )
     with np.errstate(divide="ignore"):
         log_posterior = (
@@ -96,7 +98,7 @@ def _curves(model: Any, stages: Stages) -> CurveFacts | None:
     if curves is None:
         stages.skip(
             "Learning curves",
-            f"this {type(model).__name__} has no history of iterations: it was trained in one step",
+            f"this {type(model).__name__} has no record of iterations: it was trained in one step",
         )
     return curves
 
@@ -106,7 +108,7 @@ def _surprise(model: Any, rows: LabeledRows, stages: Stages) -> SurpriseFacts | 
     if not (hasattr(model, "score_samples") and hasattr(model, "surprise")):
         why = f"{type(model).__name__} has no density p(x); a generative model such as NaiveBayes has one"
     elif d > SURPRISE_COLUMNS:
-        why = f"the table has {d} columns, and each takes a prediction of every row; call model.surprise(X) for a few rows"
+        why = f"each of the {d} columns takes one prediction of every row, which is slow; call model.surprise(X) for a few rows"
     else:
         with stages.stage("looking for surprising rows"):
             return surprise_of_model(model, rows)

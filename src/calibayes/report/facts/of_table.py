@@ -1,4 +1,4 @@
-"""The facts about a table: models compared, the best one trained on all rows and examined."""
+"""The facts about a table: a comparison of models, and a description of the best one, trained on all rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from calibayes.compare.cross_validation import FoldResult
 from calibayes.compare.models import ENSEMBLES, MODELS
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.estimators.presets.tabular import NaiveBayes
 from calibayes.report.facts.curves import curve_model, curves_of_rules, with_members
 from calibayes.report.facts.gather import Progress, Stages, predicted_facts, python_facts, refuse_early
@@ -26,13 +25,19 @@ from calibayes.report.facts.ranking import (
     ranking_facts,
 )
 from calibayes.report.facts.rows import LabeledRows, labeled_rows, without_columns
-from calibayes.report.facts.surprise import COLUMNS, density_rows, surprise_by_halves
+from calibayes.report.facts.surprise import (
+    COLUMNS,
+    FEWEST_SCORED,
+    density_rows,
+    halves_of,
+    surprise_by_halves,
+)
 from calibayes.report.facts.table import table_facts
 from calibayes.report.facts.values import CurveFacts, Facts, RankingFacts, SurpriseFacts, TableFacts
-from calibayes.report.page.wording import counts, shortened
+from calibayes.report.page.wording import count, counts, shortened
 
 LISTED_COLUMNS = 10
-"""Columns without enough values that are named."""
+"""Most columns without enough values that are listed by name."""
 DEFAULT = ("BayesClassifier", "rc")
 """The model of a report without a comparison."""
 
@@ -50,7 +55,9 @@ class TableOptions:
         max_rows: int | None,
     ) -> None:
         if folds < 2:
-            raise ValueError(f"folds must be 2 at least, got {folds}")
+            raise ValueError(f"folds must be at least 2, got {folds}")
+        if max_rows is not None and max_rows < 1:
+            raise ValueError(f"max_rows must be at least 1, got {max_rows}")
         self.models, self.rules, self.folds, self.seed = models, rules, folds, seed
         self.n_jobs, self.max_rows = n_jobs, max_rows
 
@@ -66,17 +73,17 @@ def facts_of_table(
     title: str | None,
     source: str | None,
 ) -> tuple[Facts, Any]:
-    """The facts, and the model that they are about."""
+    """The facts, and the model that they describe."""
     stages = Stages(progress)
     with stages.stage("reading the table"):
         rows = labeled_rows(X, y)
         refuse_early(ignore, costs, len(set(rows.labels.tolist())))
     everything, rows = rows, _learnable(rows, options, stages)
-    results, ranking = _compared(rows, options, stages)
+    sample = compared_rows(rows, options.max_rows, options.seed)
+    results, ranking = _compared(rows, sample, options, stages)
     pair = DEFAULT if ranking is None else _best_pair(ranking)
     with stages.stage("training the best model on all rows"):
-        model = _trained(rows, pair, options)
-        record = model.held_out_
+        model, record = _trained(rows, pair, options)
     table = table_facts(everything, model)
     made = predicted_facts(model, rows, record, costs, stages)
     facts = Facts(
@@ -85,9 +92,9 @@ def facts_of_table(
         model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, rule {pair[1]}",
         table=table,
         ranking=ranking,
-        curves=_curves(rows, ranking, model, options, stages),
+        curves=_curves(sample, ranking, model, options, stages),
         surprise=_surprise(rows, table, options.seed, stages),
-        findings=findings_of(everything, model, record, results, ignore, stages),
+        findings=findings_of(everything, model, record, ignore, stages, results, len(sample)),
         code=python_facts(model, _source(source, everything, rows), stages),
         skipped=tuple(stages.skipped),
         seconds=stages.seconds,
@@ -98,45 +105,45 @@ def facts_of_table(
 
 
 def _learnable(rows: LabeledRows, options: TableOptions, stages: Stages) -> LabeledRows:
-    """The rows without columns that have too few values. Raises ValueError if no column has enough."""
+    """The rows, without columns that have too few values. Raises ValueError if no column has enough values."""
     empty = empty_columns(compared_rows(rows, options.max_rows, options.seed))
     if len(empty) == rows.frame.shape[1]:
         raise ValueError("no column has enough values to learn from: nearly all cells are missing")
     for name, known in list(empty.items())[:LISTED_COLUMNS]:
         stages.skip(
-            f"column {shortened(name)} in all models",
-            f"{counts(known, 'value')} in the rows that are compared are too few",
+            f"Column {shortened(name)} in all models",
+            f"it has too few values in the rows that models are compared on ({count(known)})",
         )
     if len(empty) > LISTED_COLUMNS:
         stages.skip(
-            f"{counts(len(empty) - LISTED_COLUMNS, 'further column')} in all models", "too few values"
+            f"{counts(len(empty) - LISTED_COLUMNS, 'further column')} in all models",
+            "they have too few values",
         )
     return without_columns(rows, list(empty)) if empty else rows
 
 
 def _source(source: str | None, everything: LabeledRows, rows: LabeledRows) -> str | None:
-    """The code that makes X and y, without the columns that were left out."""
+    """The code that creates X and y, without the columns that were left out."""
     left_out = [name for name in everything.frame.columns if name not in set(rows.frame.columns)]
     return f"{source or GIVEN}\nX = X.drop(columns={left_out!r})" if left_out else source
 
 
 def _compared(
-    rows: LabeledRows, options: TableOptions, stages: Stages
+    rows: LabeledRows, sample: LabeledRows, options: TableOptions, stages: Stages
 ) -> tuple[list[FoldResult] | None, RankingFacts | None]:
-    """Results of the comparison; None if a class is too small for folds."""
-    sample = compared_rows(rows, options.max_rows, options.seed)
+    """Results of the comparison on a sample of the rows; None if a class is too small for folds."""
     folds = fold_count(sample.labels, options.folds)
     if not folds:
         stages.skip(
             "Models compared",
-            "a class has one row only, so that it cannot be held out and be trained on, too",
+            "a class has only one row, which cannot be both held out and used for training",
         )
         return None, None
     pairs, skipped = chosen_pairs(rows.frame, options.models, options.rules)
     stages.skipped.extend(skipped)
 
-    def report(words: str, share: float) -> None:
-        stages.report("comparing models", share, words)
+    def report(text: str, share: float) -> None:
+        stages.report("comparing models", share, text)
 
     with stages.stage("comparing models"):
         results, refused = fold_results(sample, pairs, folds, options.seed, options.n_jobs, report)
@@ -149,45 +156,55 @@ def _best_pair(ranking: RankingFacts) -> tuple[str, str]:
     return (best.model, best.rule) if best.model in MODELS else DEFAULT
 
 
-def _trained(rows: LabeledRows, pair: tuple[str, str], options: TableOptions) -> Any:
-    """The best model, trained on all rows. Its warnings are in the comparison already."""
+def _trained(rows: LabeledRows, pair: tuple[str, str], options: TableOptions) -> tuple[Any, HeldOut]:
+    """The best model trained on all rows, and its predictions for held-out rows. The comparison lists its warnings."""
     name, rule = pair
     model = MODELS[name]()
     model.set_params(random_state=options.seed, **({} if name in ENSEMBLES else {"rule": rule}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.set_params(n_jobs=options.n_jobs).fit(rows.frame, rows.labels)
-    return model.set_params(n_jobs=None)
+        record = model.held_out_
+    return model.set_params(n_jobs=None), record
 
 
 def _curves(
-    rows: LabeledRows, ranking: RankingFacts | None, model: Any, options: TableOptions, stages: Stages
+    sample: LabeledRows, ranking: RankingFacts | None, model: Any, options: TableOptions, stages: Stages
 ) -> CurveFacts | None:
-    """Learning curves of the best model that one rule trains, on the rows of the comparison."""
+    """Learning curves of the best model that is trained by one rule, on the rows of the comparison."""
     name = None if ranking is None else curve_model(ranking)
-    sample = compared_rows(rows, options.max_rows, options.seed)
-    with stages.stage("following the rules"):
-        curves = None if name is None else curves_of_rules(sample, name, options.seed, options.n_jobs)
+    curves: CurveFacts | None = None
+    with stages.stage("computing learning curves"):
+        if name is not None:
+            curves, refused = curves_of_rules(sample, name, options.seed, options.n_jobs)
+            stages.skipped.extend(refused)
         made = with_members(curves, model)
     if made is None:
-        stages.skip("Learning curves", "the model is a closed form: it has no iterations")
+        stages.skip(
+            "Learning curves", "no rule with iterations trained a model; closed-form fits have no curve"
+        )
     return made
 
 
 def _surprise(rows: LabeledRows, table: TableFacts, seed: int, stages: Stages) -> SurpriseFacts | None:
-    """Surprising rows under naive Bayes, in the columns that say most about the class."""
-    usable = [column for column in table.columns if column.kind != "identifier" and column.distinct > 1]
+    """Surprising rows under naive Bayes, in the columns that are most informative about the class."""
+    learnable = set(rows.frame.columns)
+    usable = [
+        column
+        for column in table.columns
+        if column.name in learnable and column.kind != "identifier" and column.distinct > 1
+    ]
     chosen = [column.name for column in usable[:COLUMNS]]
     if not chosen:
         stages.skip("Surprising rows", "no column has two distinct values")
         return None
     part = density_rows(rows, chosen, seed)
-    halves = np.unique(part.labels.astype(str), return_counts=True)[1]
-    if len(part) < 20 or len(halves) < 2:
+    halves = halves_of(part, seed)
+    if (scored := int((halves >= 0).sum())) < FEWEST_SCORED:
         stages.skip(
             "Surprising rows",
-            f"{counts(len(part), 'row')} are too few for a density of the other half of the rows",
+            f"{counts(scored, 'row')} of classes with two or more rows; at least {FEWEST_SCORED} are needed to estimate densities",
         )
         return None
     with stages.stage("looking for surprising rows"):
-        return surprise_by_halves(NaiveBayes(rule="ml"), part, len(usable) - len(chosen), seed)
+        return surprise_by_halves(NaiveBayes(rule="ml"), part, halves, len(usable) - len(chosen))

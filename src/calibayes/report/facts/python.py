@@ -1,4 +1,4 @@
-"""The Python code that makes an estimator: constructor calls with the parameters that differ from their defaults."""
+"""Python code that creates an estimator: constructor calls with the parameters that differ from their defaults."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ PUBLIC = (
 """Modules whose public names are imported in the code."""
 GIVEN = "# X: a data frame with the columns of this report, y: the labels of its rows"
 LARGEST_ARRAY = 1000
-"""Most elements of an array that is written out."""
+"""Most elements of an array that is written as code."""
 LINE = 100
-"""Longest line."""
+"""Longest line, in characters."""
 
 
 class NotExpressible(ValueError):
-    """A parameter has no short Python expression."""
+    """Raised if a parameter has no short Python expression."""
 
 
 def code_of(estimator: Any, source: str | None = None) -> str:
-    """Code that makes an estimator and fits it to X and y.
+    """Code that creates an estimator and fits it to X and y.
 
     Parameters
     ----------
     estimator : estimator
     source : str, optional
-        Code that makes X and y; by default a comment says what they are.
+        Code that creates X and y; by default a comment that describes them.
 
     Raises
     ------
     NotExpressible
-        If a parameter is neither a number, a text, a list, a mapping, an array nor an object of public classes.
+        If a parameter is not a number, string, list, tuple, mapping, array, public function or object of a public class.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def code_of(estimator: Any, source: str | None = None) -> str:
 
 
 class Writer:
-    """Writes expressions and notes what they import."""
+    """Writes expressions and collects the imports that they need."""
 
     def __init__(self) -> None:
         self.imports: dict[str, set[str]] = {}
@@ -81,18 +81,18 @@ class Writer:
         if value is None or isinstance(value, bool | int | float | bytes):
             return repr(value)
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._array(value, depth)
         if isinstance(value, list | tuple | Mapping):
             return self._container(value, depth)
         if isinstance(value, FunctionType | type):
             return self._imported(value)
         return self._call(value, depth)
 
-    def _array(self, value: Any) -> str:
+    def _array(self, value: Any, depth: int) -> str:
         if value.size > LARGEST_ARRAY:
-            raise NotExpressible(f"an array of {value.size} numbers is too long to be written out")
+            raise NotExpressible(f"an array of {value.size} elements is too long to be written as code")
         self.uses_numpy = True
-        return f"np.array({value.tolist()!r})"
+        return f"np.array({self.expression(value.tolist(), depth)})"
 
     def _container(self, value: Any, depth: int) -> str:
         inner = depth + 1
@@ -114,7 +114,7 @@ class Writer:
             if getattr(import_module(module), name, None) is value:
                 self.imports.setdefault(module, set()).add(name)
                 return str(name)
-        raise NotExpressible(f"{name} cannot be imported by its name")
+        raise NotExpressible(f"{name} has no public name from which it can be imported")
 
     def _call(self, value: Any, depth: int) -> str:
         """The constructor of an object with the parameters that differ from their defaults."""
@@ -124,7 +124,7 @@ class Writer:
 
 
 def _quoted(text: str) -> str:
-    """A text as Python, in double quotes where that needs no backslash."""
+    """A string as Python code, in double quotes where that needs no backslash."""
     plain = repr(text)
     return f'"{plain[1:-1]}"' if '"' not in text and "\\" not in plain else plain
 
@@ -140,7 +140,7 @@ def _changed(value: Any) -> dict[str, Any]:
     elif not inspect.signature(type(value)).parameters and not getattr(value, "__dict__", None):
         return {}
     else:
-        raise NotExpressible(f"the parameters of {type(value).__name__} cannot be written")
+        raise NotExpressible(f"the parameters of {type(value).__name__} cannot be written as code")
     return {name: part for name, part in given.items() if not _is_same(part, defaults.get(name, MISSING))}
 
 
@@ -149,20 +149,20 @@ def _default(each: Any) -> Any:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether a parameter has its default: the same object, equal, or written the same way."""
+    """Whether a parameter has its default value: the same object, or the same type and representation."""
     if first is second:
         return True
     return type(first) is type(second) and repr(first) == repr(second)
 
 
 def _public_parents(module: str) -> list[str]:
-    """The modules in which a name of another package may be public: those before the first private one, inner ones first."""
+    """Modules from which a name may be imported: the module and its parents, up to the first private one, inner ones first."""
     public = list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
     return [".".join(public[: len(public) - cut]) for cut in range(len(public))]
 
 
 def _wrapped(start: str, parts: list[str], end: str, depth: int) -> str:
-    """Parts on one line, or one a line if they are long."""
+    """Parts on one line, or each on a separate line if they are long."""
     line = f"{start}{', '.join(parts)}{end}"
     if len(line) + 4 * depth <= LINE and "\n" not in line:
         return line

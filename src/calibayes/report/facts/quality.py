@@ -1,4 +1,4 @@
-"""How well held-out rows are predicted: errors, reliability, trade-offs, and the threshold of least cost."""
+"""Quality of the predictions for held-out rows: errors, reliability, ROC and gain curves, and the threshold of least cost."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from calibayes.report.facts.values import Bin, QualityFacts, Threshold, Tradeoff
 
 BINS = 10
 POINTS = 100
-"""Points of a curve."""
+"""Number of intervals between the points of a curve."""
 SHOWN_CLASSES = 12
-"""Classes in a confusion matrix; the others are pooled."""
+"""Most classes of a confusion matrix; the rarest are pooled."""
 CURVES = 6
-"""Classes with a curve of their own."""
+"""Most classes with a ROC curve."""
 NORMAL = 1.959964
 """Quantile of the normal distribution for intervals of 95 %."""
 OTHERS = "other classes"
 
 
 def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -> QualityFacts:
-    """Figures of held-out rows; ``costs[i, j]`` is the cost of deciding class j when i is true."""
+    """Scores on held-out rows; ``costs[i, j]`` is the cost of predicting class j if class i is true."""
     posterior, codes, weight = np.exp(record.log_posterior), record.codes, record.weight
     matrix = None if costs is None else checked_costs(costs, len(classes))
     decided = most_probable(record.log_posterior)
@@ -48,7 +48,9 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
         calibrated=about,
         calibration_error=_calibration_error(bins),
         tradeoffs=_tradeoffs(posterior, codes, names),
-        threshold=_threshold(posterior, codes, names, matrix) if len(classes) == 2 else None,
+        threshold=_threshold(posterior, codes, names, matrix)
+        if np.ptp(codes) and len(classes) == 2
+        else None,
         costs=matrix,
         cost=None if matrix is None else float(np.mean(matrix[codes, least_cost(posterior, matrix)])),
         cost_of_likely=None if matrix is None else float(np.mean(matrix[codes, decided])),
@@ -56,7 +58,7 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of a share of n rows, 95 %.
+    """The 95 % Wilson interval of a share of n rows.
 
     >>> [round(end, 3) for end in wilson(0.0, 100)]
     [0.0, 0.037]
@@ -75,13 +77,13 @@ def rarer(codes: Array) -> int:
 
 
 def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple[Bin, ...], str]:
-    """Rows in ten groups of similar probability: of the rarer of two classes, or of the decided class."""
+    """Ten groups of rows by probability: that of the rarer of two classes, or of the predicted class."""
     if len(names) == 2:
         event = rarer(codes)
         probability, is_true, about = posterior[:, event], codes == event, names[event]
     else:
         decided = np.argmax(posterior, axis=1)
-        probability, is_true, about = posterior.max(axis=1), codes == decided, "the decided class"
+        probability, is_true, about = posterior.max(axis=1), codes == decided, "the predicted class"
     parts = np.array_split(np.argsort(probability, kind="stable"), min(BINS, len(codes)))
     return tuple(_bin(probability[part], is_true[part]) for part in parts), about
 
@@ -92,13 +94,13 @@ def _bin(probability: Array, is_true: Array) -> Bin:
 
 
 def _calibration_error(bins: tuple[Bin, ...]) -> float:
-    """Mean distance of predicted and observed shares (expected calibration error)."""
+    """Mean absolute difference between predicted and observed shares (expected calibration error)."""
     rows = sum(each.rows for each in bins)
     return sum(each.rows * abs(each.predicted - each.observed) for each in bins) / rows
 
 
 def _confusion(codes: Array, decided: Array, names: tuple[str, ...]) -> dict[str, Any]:
-    """Counts of true by decided classes; of many classes the rarest are pooled."""
+    """Number of rows by true and predicted class; if there are many classes, the rarest are pooled."""
     k = len(names)
     counts = np.bincount(codes * k + decided, minlength=k * k).reshape(k, k)
     if k <= SHOWN_CLASSES:
@@ -113,23 +115,20 @@ def _confusion(codes: Array, decided: Array, names: tuple[str, ...]) -> dict[str
 
 def _tradeoffs(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[Tradeoff, ...]:
     """One curve for the rarer of two classes, or one for each of the most frequent classes against the others."""
-    if len(names) == 2:
-        chosen = [rarer(codes)]
-    else:
-        sizes = np.bincount(codes, minlength=len(names))
-        chosen = [int(j) for j in np.argsort(-sizes, kind="stable")[:CURVES] if 0 < sizes[j] < len(codes)]
+    sizes = np.bincount(codes, minlength=len(names))
+    order = [rarer(codes)] if len(names) == 2 else np.argsort(-sizes, kind="stable")[:CURVES].tolist()
+    chosen = [j for j in order if 0 < sizes[j] < len(codes)]
     return tuple(_tradeoff(posterior[:, j], codes == j, names[j]) for j in chosen)
 
 
 def _tradeoff(probability: Array, is_class: Array, name: str) -> Tradeoff:
     order = np.argsort(-probability, kind="stable")
-    ends = np.append(
-        np.flatnonzero(np.diff(probability[order]) != 0), len(order) - 1
-    )  # ties are taken together
+    # Rows of equal probability are taken together.
+    ends = np.append(np.flatnonzero(np.diff(probability[order]) != 0), len(order) - 1)
     found, taken = np.cumsum(is_class[order])[ends], ends + 1.0
-    positives, n = max(int(is_class.sum()), 1), len(order)
+    positives, n = int(is_class.sum()), len(order)
     true_rate = np.concatenate([[0.0], found / positives])
-    false_rate = np.concatenate([[0.0], (taken - found) / max(n - positives, 1)])
+    false_rate = np.concatenate([[0.0], (taken - found) / (n - positives)])
     share = np.concatenate([[0.0], taken / n])
     grid = np.linspace(0.0, 1.0, POINTS + 1)
     return Tradeoff(
@@ -144,12 +143,12 @@ def _tradeoff(probability: Array, is_class: Array, name: str) -> Tradeoff:
 
 
 def _area(y: Array, x: Array) -> float:
-    """The area below a curve of straight lines."""
+    """The area under a piecewise linear curve."""
     return float(((y[1:] + y[:-1]) / 2 * np.diff(x)).sum())
 
 
 def _threshold(posterior: Array, codes: Array, names: tuple[str, ...], costs: Array | None) -> Threshold:
-    """The probability of the rarer class from which on deciding for it costs least."""
+    """The threshold on the probability of the rarer class at which the average cost is lowest."""
     event = rarer(codes)
     matrix = 1.0 - np.eye(2) if costs is None else costs
     probability, is_event = posterior[:, event], codes == event
@@ -173,15 +172,15 @@ def _threshold(posterior: Array, codes: Array, names: tuple[str, ...], costs: Ar
 
 
 def _cost(probability: Array, prices: tuple[Array, Array], threshold: float) -> float:
-    """Average cost if rows of this probability or a higher one are decided for the class."""
+    """Average cost if the class is predicted for rows whose probability is at least the threshold."""
     return float(np.mean(np.where(probability >= threshold, prices[0], prices[1])))
 
 
 def _best(probability: Array, prices: tuple[Array, Array]) -> float:
-    """The threshold of least cost: between two neighboring probabilities, or 0 or 1."""
+    """The threshold of least cost: the midpoint of two neighboring probabilities, or 0 or 1."""
     order = np.argsort(probability, kind="stable")
     values = probability[order]
-    # The first j rows are decided against the class, the others for it.
+    # totals[j]: the class is predicted for all rows but the first j.
     totals = np.concatenate([[0.0], np.cumsum(prices[1][order])]) + np.concatenate(
         [np.cumsum(prices[0][order][::-1])[::-1], [0.0]]
     )
@@ -193,7 +192,7 @@ def _best(probability: Array, prices: tuple[Array, Array]) -> float:
 
 
 def _honest_cost(probability: Array, prices: tuple[Array, Array]) -> float:
-    """Average cost of each half of the rows at the threshold that the other half chooses."""
+    """Average cost of each half of the rows at the threshold that was chosen on the other half."""
     half = np.random.default_rng(0).permutation(len(probability)) % 2 == 0
     costs = [
         _cost(

@@ -1,4 +1,4 @@
-"""Models and rules ranked by their errors on held-out folds, with the uncertainty that folds leave."""
+"""Models and rules ranked by their errors on held-out folds, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from calibayes.compare import BASELINES, MODELS, FoldResult, model_rule_pairs, rank_results, stratified_folds
 from calibayes.compare.baselines import NO_RULE
 from calibayes.compare.cross_validation import run_fold
+from calibayes.compare.models import ENSEMBLES
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.estimators.interface.splits import stratified_subset
@@ -24,24 +25,24 @@ from calibayes.report.page.wording import count, counts
 
 RULES = ("ml", "rc")
 MOST_ROWS = 5000
-"""Rows that models are compared on, by default."""
+"""Most rows that models are compared on, by default."""
 CELLS = 2_000_000
 """Most cells that models are compared on."""
 FEWEST_ROWS = 400
 MANY_COLUMNS = 150
-"""Columns beyond which models that take quadratic time in their number are not compared unless they are named."""
+"""With more columns, models that take quadratic time in their number are not compared unless they are requested."""
 QUADRATIC = ("TreeAugmentedNB", "LDA", "QDA", "Mixture")
 
 REFUSALS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
-"""What a fit raises if its model cannot have the parameters of a table."""
+"""Errors of a fit whose model cannot be estimated from a table."""
 FEWEST_VALUES = 10
-"""Values of a column in the compared rows below which models are trained without it."""
+"""Fewest values of a column in the compared rows; models are trained without columns that have fewer."""
 
 Progress = Callable[[str, float], None]
 
 
 def compared_rows(rows: LabeledRows, most: int | None, seed: int) -> LabeledRows:
-    """At most so many rows, and few enough of a wide table, drawn class by class."""
+    """A stratified sample of at most ``most`` rows and about `CELLS` cells."""
     d = rows.frame.shape[1]
     limit = min(MOST_ROWS if most is None else most, max(CELLS // d, FEWEST_ROWS))
     codes = np.unique(rows.labels.astype(str), return_inverse=True)[1]
@@ -52,26 +53,29 @@ def compared_rows(rows: LabeledRows, most: int | None, seed: int) -> LabeledRows
 def chosen_pairs(
     frame: Any, models: Sequence[str] | None, rules: Sequence[str] | None
 ) -> tuple[list[tuple[str, str]], list[Skipped]]:
-    """The models and rules to compare, and what is left out of a wide table.
+    """The models and rules to compare, and the models that are too slow for a wide table.
 
     Raises ValueError for a model that does not exist.
     """
     known = [*MODELS, *BASELINES]
     if unknown := sorted(set(models or ()) - set(known)):
-        raise ValueError(f"there is no model {unknown[0]!r}: choose among {', '.join(known)}")
+        raise ValueError(f"there is no model {unknown[0]!r}: choose from {', '.join(known)}")
     names, skipped, d = list(models or known), [], frame.shape[1]
     if models is None and d > MANY_COLUMNS:
         names = [name for name in names if name not in QUADRATIC]
-        why = f"their time grows with the square of the number of columns, {count(d)}; name them in models to compare them"
-        skipped.append(Skipped(f"models {', '.join(QUADRATIC)}", why))
+        why = (
+            f"their computing time grows with the square of the number of columns ({count(d)}); to compare them anyway, list them "
+            "in models"
+        )
+        skipped.append(Skipped(f"Models {', '.join(QUADRATIC)}", why))
     return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
 
 
 def empty_columns(rows: LabeledRows) -> dict[str, int]:
-    """Column with too few values to be learned in every fold -> how many it has."""
+    """Column with too few values for every fold -> number of its values."""
     known = rows.frame.notna().sum(axis=0)
     fewest = min(FEWEST_VALUES, len(rows) // 2)
-    return {str(name): int(count) for name, count in known.items() if count < fewest}
+    return {str(name): int(values) for name, values in known.items() if values < fewest}
 
 
 def fold_count(labels: Array, folds: int) -> int:
@@ -88,7 +92,7 @@ def fold_results(
     n_jobs: int | None,
     progress: Progress,
 ) -> tuple[list[FoldResult], list[Skipped]]:
-    """Scores of each pair on each fold, and the pairs that refuse the table. Raises the first refusal if all do."""
+    """Scores of each pair on each fold, and the pairs that cannot be trained. Raises the first error if none can."""
     import pandas as pd
 
     data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
@@ -108,12 +112,12 @@ def fold_results(
             results = [each for each in results if (each.model, each.rule) != (model, rule)]
     if not results:
         raise next(iter(refused.values()))
-    return results, [Skipped(f"model {name}", str(refusal)) for name, refusal in refused.items()]
+    return results, [Skipped(f"Model {name}", str(refusal)) for name, refusal in refused.items()]
 
 
 def method_name(model: str, rule: str) -> str:
-    """A model and its rule in words."""
-    return model if rule == NO_RULE or model == "BayesClassifier" else f"{model}, {rule}"
+    """A model and its rule as text."""
+    return model if rule == NO_RULE or model in ENSEMBLES else f"{model}, {rule}"
 
 
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
@@ -152,7 +156,7 @@ def interval(scores: Array, floor: float = -np.inf) -> Interval:
     Interval(mean=0.1, low=0.1, high=0.1)
     """
     folds, mean = len(scores), float(np.round(scores.mean(), 15))
-    if folds < 2:
+    if folds < 2 or not np.isfinite(mean):
         return Interval(mean, float("nan"), float("nan"))
     error = np.sqrt((1 / folds + 1 / (folds - 1)) * scores.var(ddof=1))
     half = float(stats.t.ppf(0.975, folds - 1) * np.round(error, 12))
@@ -180,7 +184,7 @@ def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array])
 
 
 def best_own(ranking: RankingFacts) -> MethodFacts:
-    """The best method of this package, whose models can be explained."""
+    """The best method of this package; the best of all if none was compared."""
     return next((method for method in ranking.methods if method.rule != NO_RULE), ranking.methods[0])
 
 
@@ -188,4 +192,4 @@ def sampling_note(ranking: RankingFacts) -> str:
     """Which rows the models were compared on."""
     if ranking.rows == ranking.all_rows:
         return f"all {counts(ranking.rows, 'row')}"
-    return f"a random sample of {count(ranking.rows)} of the {counts(ranking.all_rows, 'row')}, drawn class by class"
+    return f"a stratified random sample of {count(ranking.rows)} of the {counts(ranking.all_rows, 'row')}"

@@ -1,4 +1,4 @@
-"""Which columns a model decides by, over all rows and in single ones."""
+"""Contributions of the columns to the predictions of a model: averaged over rows, and for single rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from calibayes.report.facts.values import Contribution, ReasonFacts, RowReasons
 from calibayes.report.page.wording import shortened
 
 ROWS = 200
-"""Rows whose reasons are averaged."""
+"""Most rows whose contributions are averaged."""
 COLUMNS = 120
-"""Columns of a model up to which Shapley values are sampled."""
+"""Most dependent columns of a model for which Shapley values are sampled."""
 LISTED = 8
 """Contributions that are listed for a row."""
 PERMUTATIONS = 16
 
 
 def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
-    """Why a model gives no reasons; None if it does.
+    """Why predictions of a model cannot be explained; None if they can.
 
-    A model that cannot leave columns out refuses its `marginals` with TypeError or ValueError.
+    `marginals` of a model that needs all columns raises TypeError or ValueError.
     """
     name = type(model).__name__
     if not hasattr(model, "marginals"):
@@ -41,8 +41,8 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
     )
     if dependent > COLUMNS:
         return (
-            f"{name} has {dependent} columns that depend on each other, and sampling the Shapley values of more than "
-            f"{COLUMNS} takes long; call model.explain(X) for a few rows"
+            f"{name} has {dependent} columns that depend on each other, and sampling Shapley values of more than {COLUMNS} such "
+            "columns is slow; call model.explain(X) for a few rows"
         )
     return None
 
@@ -50,7 +50,7 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
 def reason_facts(
     model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0
 ) -> ReasonFacts:
-    """Reasons of a sample of the held-out rows, and of a few of them one by one."""
+    """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
     order = np.random.default_rng(seed).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])
     explained = model.explain(rows.table_rows(sample), permutations=PERMUTATIONS)
@@ -65,7 +65,7 @@ def _singles(model: Any, rows: LabeledRows, record: HeldOut, classes: Array) -> 
     made = []
     for number, (place, why) in enumerate(chosen):
         row, decided = int(record.rows[place]), int(np.argmax(record.log_posterior[place]))
-        listed, rest = _contributions(explained.names, explained.contributions[number], rows.frame.iloc[row])
+        listed, rest = _contributions(explained.names, explained.contributions[number], rows.frame, row)
         made.append(
             RowReasons(
                 row=int(rows.positions[row]),
@@ -84,7 +84,7 @@ def _singles(model: Any, rows: LabeledRows, record: HeldOut, classes: Array) -> 
 
 
 def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
-    """Places in the record, and why these rows are shown: typical ones, certain mistakes, one near the boundary."""
+    """Positions in the record, and why these rows are shown: typical rows, confident mistakes, one near the boundary."""
     decided = most_probable(record.log_posterior)
     own = record.log_posterior[np.arange(len(decided)), record.codes]
     is_right, best = decided == record.codes, record.log_posterior.max(axis=1)
@@ -96,35 +96,39 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
             typical = rows[np.argsort(own[rows], kind="stable")[len(rows) // 2]]
             chosen.append((int(typical), f"typical row of class {shortened(classes[code], 30)}"))
     wrong = np.flatnonzero(~is_right)
-    for row in wrong[np.argsort(-best[wrong], kind="stable")][:2]:
-        chosen.append((int(row), "most certain mistake" if len(chosen) < 3 else "next most certain mistake"))
+    confident = wrong[np.argsort(-best[wrong], kind="stable")]
+    chosen += [
+        (int(row), f"{rank}most confident mistake")
+        for row, rank in zip(confident, ("", "second "), strict=False)
+    ]
     top = np.sort(record.log_posterior, axis=1)[:, -2:]
     for row in np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3]:
         if int(row) not in [place for place, _ in chosen]:
-            chosen.append((int(row), "closest to the boundary between classes"))
+            chosen.append((int(row), "closest to the boundary between two classes"))
             break
     return chosen
 
 
 def _contributions(
-    names: Sequence[str], contributions: Array, cells: Any
+    names: Sequence[str], contributions: Array, frame: Any, row: int
 ) -> tuple[tuple[Contribution, ...], float]:
     """The largest contributions with the values of their cells, and the sum of the others."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     top = order[:LISTED]
     listed = tuple(
-        Contribution(str(names[j]), cell_text(cells, str(names[j])), float(contributions[j])) for j in top
+        Contribution(str(names[j]), cell_text(frame, row, str(names[j])), float(contributions[j]))
+        for j in top
     )
     return listed, float(contributions[order[LISTED:]].sum())
 
 
-def cell_text(cells: Any, name: str) -> str:
-    """The value of a cell; empty for what is no column, such as the class prior."""
+def cell_text(frame: Any, row: int, name: str) -> str:
+    """The value of a cell as text; empty if the name is not a column, such as the class prior."""
     import pandas as pd
 
-    if name not in cells.index:
+    if name not in frame.columns:
         return ""
-    value = cells[name]
+    value = frame[name].iloc[row]
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "missing"
     return shortened(f"{value:.6g}" if isinstance(value, float) else value, 40)

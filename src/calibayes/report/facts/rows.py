@@ -1,4 +1,4 @@
-"""The rows that a report is about: as a model reads them, and as a data frame for people."""
+"""The rows that a report describes: in the form that the model reads, and as a data frame to display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.datasets.dataset import data_frame
 from calibayes.estimators.interface.streams.streaming import in_memory
-from calibayes.tables.read import read_frame
+from calibayes.tables.read import object_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 
@@ -26,9 +26,9 @@ class LabeledRows:
     Attributes
     ----------
     given : array or data frame
-        As a model reads them.
+        In the form that the model reads.
     frame : pandas.DataFrame
-        The same with names of columns that are strings.
+        The same rows; all column names are strings.
     labels : (n,) array
     unlabeled : int
         Number of rows without a label, which are left out.
@@ -46,7 +46,7 @@ class LabeledRows:
         return len(self.labels)
 
     def table_rows(self, rows: Array) -> Any:
-        """Some rows, as a model reads them."""
+        """Some rows, in the form that the model reads."""
         return self.given.iloc[rows] if hasattr(self.given, "iloc") else self.given[rows]
 
     def only(self, rows: Array) -> LabeledRows:
@@ -67,27 +67,35 @@ def without_columns(rows: LabeledRows, names: Collection[str]) -> LabeledRows:
 
 
 def labeled_rows(X: Any, y: Any, *, as_frame: bool = True) -> LabeledRows:
-    """Rows of a table and their labels; ``as_frame`` says whether a model is to read them with their names.
+    """Rows of a table and their labels; with ``as_frame`` the model reads them as a data frame with column names.
 
-    Raises ValueError if their numbers differ, if fewer than two classes have a label, or if two columns have one name.
+    Raises ValueError if X and y have different lengths, there are fewer than two classes, or two columns have the same name.
     """
     X, y, _ = in_memory(X, y)
     frame, labels = _frame(X), _labels(y)
     if len(frame) != len(labels):
         raise ValueError(
-            f"the table has {counted(len(frame), 'row')}, but there are {counted(len(labels), 'label')}: give one a row"
+            f"the table has {counted(len(frame), 'row')}, but there are {counted(len(labels), 'label')}: give one label for "
+            "each row"
         )
     read_frame(frame)  # refuses a table without rows or columns, or with two columns of one name
     known = np.flatnonzero(~missing_mask(labels))
     if len(set(labels[known].tolist())) < 2:
-        raise ValueError("a report needs rows of two classes at least: check the labels")
-    given = frame if as_frame or isinstance(X, Table) else X
+        raise ValueError("a report needs labeled rows of at least two classes: check y")
+    given = frame if as_frame or isinstance(X, Table) else _indexable(X)
     rows = LabeledRows(given, frame, labels, len(labels) - len(known), np.arange(len(labels)))
     return rows.only(known) if rows.unlabeled else rows
 
 
+def _indexable(X: Any) -> Any:
+    """A table whose rows can be selected by their positions."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return object_array(X) if isinstance(X, list) else X
+
+
 def _frame(X: Any) -> Any:
-    """A pandas data frame with names that are strings and positions as its index."""
+    """A pandas data frame whose column names are strings and whose index is the position of the row."""
     import pandas as pd
 
     if isinstance(X, Table):
@@ -97,13 +105,13 @@ def _frame(X: Any) -> Any:
     elif hasattr(X, "to_pandas"):
         made = X.to_pandas()
     else:
-        made = pd.DataFrame(X)
+        made = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X).infer_objects()
     is_unnamed = not hasattr(X, "columns") and not hasattr(X, "column_names")
     names = [f"x{j}" if is_unnamed else str(name) for j, name in enumerate(made.columns)]
     return made.set_axis(names, axis=1).reset_index(drop=True)
 
 
 def _labels(y: Any) -> Array:
-    """Labels as an array: of strings or objects, or of numbers."""
+    """Labels as an array, (n,)."""
     values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     return values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values

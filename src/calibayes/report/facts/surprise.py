@@ -1,4 +1,4 @@
-"""The rows that are least probable, and the cells that make them so."""
+"""The rows of lowest density, and the cells that are least probable given the rest of their row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.protocols import Array
+from calibayes.estimators.interface.splits import shuffled_folds
 from calibayes.estimators.interface.trust.surprise import Surprise
 from calibayes.report.facts.reasons import cell_text
 from calibayes.report.facts.rows import LabeledRows
@@ -16,17 +17,19 @@ from calibayes.report.facts.values import SurpriseFacts, SurprisingRow
 
 SHOWN = 8
 CELLS = 3
-"""Strangest cells that are shown of a row."""
+"""Most cells that are shown for a row."""
 SCORED = 60_000
-"""Most cells that are scored: each takes a prediction of its row."""
+"""Most cells that are scored: each takes one prediction of its row."""
 COLUMNS = 60
-"""Columns of the density in a wide table."""
+"""Most columns of the density."""
+FEWEST_SCORED = 20
+"""Fewest rows for which densities are estimated."""
 STRANGE = 0.05
-"""Largest p-value of a cell that is called strange."""
+"""Largest p-value of a cell that is shown besides the least probable one."""
 
 
 def density_rows(rows: LabeledRows, columns: list[str], seed: int) -> LabeledRows:
-    """The most informative columns of some rows: few enough for one prediction a cell."""
+    """These columns of a sample of the rows, small enough for one prediction for each cell."""
     most = max(SCORED // len(columns), 200)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:most])
     part = rows.only(chosen)
@@ -34,21 +37,28 @@ def density_rows(rows: LabeledRows, columns: list[str], seed: int) -> LabeledRow
     return LabeledRows(frame, frame, part.labels, part.unlabeled, part.positions)
 
 
-def surprise_by_halves(estimator: Any, rows: LabeledRows, left_out: int, seed: int = 0) -> SurpriseFacts:
-    """Surprise of each half of the rows under a density of the other half, so that no row is judged by itself."""
-    half = np.random.default_rng(seed).permutation(len(rows)) % 2 == 0
+def halves_of(rows: LabeledRows, seed: int) -> Array:
+    """0 or 1 for each row, (n,): stratified random halves; -1 for the only row of a class, which is not scored."""
+    return shuffled_folds(np.unique(rows.labels.astype(str), return_inverse=True)[1], 2, seed)
+
+
+def surprise_by_halves(estimator: Any, rows: LabeledRows, halves: Array, left_out: int) -> SurpriseFacts:
+    """Surprise of each half of the rows under a density that was estimated from the other rows."""
     p_value = np.ones(len(rows))
     cells = np.full(rows.frame.shape, np.nan)
-    for part in (half, ~half):
+    for half in (0, 1):
+        part = halves == half
         result = _surprise_of(estimator, rows, np.flatnonzero(~part), np.flatnonzero(part))
         p_value[part], cells[part] = result.p_value, result.column_p_value
     about = f"{type(estimator).__name__} trained by maximum likelihood on the other half of these rows"
-    return _facts(rows, p_value, cells, list(rows.frame.columns), about, left_out)
+    scored = np.flatnonzero(halves >= 0)
+    columns = list(rows.frame.columns)
+    return _facts(rows.only(scored), p_value[scored], cells[scored], columns, about, left_out)
 
 
 def _surprise_of(estimator: Any, rows: LabeledRows, training: Array, new: Array) -> Surprise:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows gives them
+        warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
         model = clone(estimator).fit(rows.frame.iloc[training], rows.labels[training])
         result: Surprise = model.surprise(rows.frame.iloc[new])
     return result
@@ -77,19 +87,19 @@ def _facts(
             int(rows.positions[i]),
             str(rows.labels[i]),
             float(p_value[i]),
-            _strangest(cells[i], columns, rows.frame.iloc[i]),
+            _strangest(cells[i], columns, rows.frame, int(i)),
         )
         for i in order
     )
     return SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
 
 
-def _strangest(cells: Array, columns: list[str], values: Any) -> tuple[tuple[str, str, float], ...]:
-    """The cells of smallest p-value: the strangest one, and others that are strange."""
+def _strangest(cells: Array, columns: list[str], frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
+    """The cell of smallest p-value, and further cells with a small one."""
     order = [
         j
         for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable")
         if np.isfinite(cells[j])
     ]
     chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
-    return tuple((columns[j], cell_text(values, columns[j]), float(cells[j])) for j in chosen)
+    return tuple((columns[j], cell_text(frame, row, columns[j]), float(cells[j])) for j in chosen)

@@ -1,7 +1,8 @@
-"""The table at a glance: columns, kinds, missing values, levels, and the values by class."""
+"""Summary of the table: classes, and for each column its kind, missing and distinct values, and distribution by class."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,20 @@ from calibayes.tables.read import read_frame
 from calibayes.tables.table import missing_mask
 
 PICTURES = 24
-"""Columns that are shown in full."""
+"""Most columns with a picture."""
 READ_CELLS = 5_000_000
-"""Most cells that pictures and information are computed from."""
+"""Most cells from which pictures and mutual information are computed."""
 COUNTED_CELLS = 20_000_000
 """Most cells among which duplicate rows are counted."""
 GROUPS = 6
-"""Classes with a color of their own; the others share one."""
+"""Most classes with a separate color; all others share one."""
 BINS, LEVELS, FEW = 24, 7, 12
 """Bins of a histogram, levels that are shown, and distinct numbers up to which numbers are shown as levels."""
 INFORMATION_BINS = 10
 
 
 def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
-    """What is in the table; ``model`` says how it treats the columns."""
+    """Summary of the table; kinds of columns are those of the ``model`` if it is given."""
     names, codes = np.unique(rows.labels.astype(str), return_inverse=True)
     sizes = np.bincount(codes, minlength=len(names))
     group, groups = _groups(names, sizes)
@@ -57,7 +58,7 @@ def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
 
 
 def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
-    """The group of each class, (k,), and the names of the groups: classes, and a last group of the rarest."""
+    """The group of each class, (k,), and the names of the groups: frequent classes, then one group of all others."""
     if len(names) <= GROUPS:
         return np.arange(len(names)), [str(name) for name in names]
     frequent = np.sort(np.argsort(-sizes, kind="stable")[:GROUPS])
@@ -67,7 +68,7 @@ def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
 
 
 def _treatment(rows: LabeledRows, model: Any) -> list[tuple[str, str, str]]:
-    """Name, kind and reason of each column: those of the model's schema, otherwise by what the column contains."""
+    """Name, kind and reason of each column: those of the model's schema, otherwise by the content of the column."""
     schema = getattr(model, "schema_", None)
     known = {} if schema is None else {column.name: column for column in schema.columns}
     sources = getattr(getattr(model, "conversion_", None), "sources", {})
@@ -101,23 +102,19 @@ def _column(column: Any, treated: tuple[str, str, str], codes: Array, seen: Arra
 
 
 def information(cells: Array, codes: Array, k: int) -> float:
-    """Mutual information of two codings of rows in bits, less what chance gives (Miller and Madow 1955), at least 0."""
-    size = int(cells.max(initial=0)) + 1
-    counts = np.bincount(cells * k + codes, minlength=size * k).reshape(size, k).astype(float)
-    n = counts.sum()
-    joint, across, down = (
-        _entropy(part / n) for part in (counts.ravel(), counts.sum(axis=1), counts.sum(axis=0))
+    """Mutual information of cells and classes in bits, corrected for bias (Miller and Madow 1955), at least 0."""
+    n = len(codes)
+    # Pairs are counted by sorting: a table of all cells by all classes may be too large.
+    joint, levels, classes = (
+        np.unique(values, return_counts=True)[1] for values in (cells * k + codes, cells, codes)
     )
-    cells_used, levels, classes = (
-        (part > 0).sum() for part in (counts, counts.sum(axis=1), counts.sum(axis=0))
-    )
-    chance = (cells_used - levels - classes + 1) / (2 * n * np.log(2))
-    return float(max(across + down - joint - max(chance, 0.0), 0.0))
+    bias = (len(joint) - len(levels) - len(classes) + 1) / (2 * n * np.log(2))
+    plain = _entropy(levels / n) + _entropy(classes / n) - _entropy(joint / n)
+    return float(max(plain - max(bias, 0.0), 0.0))
 
 
 def _entropy(shares: Array) -> float:
-    positive = shares[shares > 0]
-    return float(-(positive * np.log2(positive)).sum())
+    return float(-(shares * np.log2(shares)).sum())
 
 
 def _as_text(column: Any) -> Any:
@@ -144,25 +141,23 @@ def _numbers(column: Any) -> Array:
 
 
 def _codes(column: Any, bins: int) -> Array:
-    """Codes of bins of equal frequency or of levels, (n,); missing values have one of their own, 0."""
+    """Codes of quantile bins or of levels, (n,); 0 for missing values."""
     import pandas as pd
 
     if _is_number(column):
         values = _numbers(column)
         edges = _edges(values[~np.isnan(values)], bins)
-        # A value that is an edge itself, such as many zeros, has a code of its own.
+        # A value that equals an edge, such as a frequent zero, has a separate code.
         places = np.searchsorted(edges, values, side="left") + np.searchsorted(edges, values, side="right")
         return np.where(np.isnan(values), 0, 1 + places)
     codes, levels = pd.factorize(_as_text(column))
-    if (
-        len(levels) > len(column) // 2
-    ):  # nearly all distinct, as identifiers are: they say nothing about new rows
+    if len(levels) > len(column) // 2:  # mostly distinct, like identifiers: not informative about new rows
         return np.zeros(len(column), dtype=int)
     return np.asarray(codes + 1)
 
 
 def _edges(known: Array, bins: int) -> Array:
-    """Quantiles of numbers, and of those beside a value that fills more than one bin."""
+    """Quantiles of numbers; if one value fills several bins, also the quantiles of all other values."""
     if not len(known):
         return known
     shares = np.linspace(0, 1, bins + 1)[1:-1]
@@ -172,7 +167,7 @@ def _edges(known: Array, bins: int) -> Array:
 
 
 def _range(column: Any) -> str:
-    """The smallest, middle and largest number; empty for levels."""
+    """Smallest, largest and median number as text; empty for levels."""
     if not _is_number(column):
         return ""
     values = _numbers(column)
@@ -184,7 +179,7 @@ def _range(column: Any) -> str:
 
 
 def _written(column: Any, value: float) -> str:
-    """A number of a column, or the day of a date."""
+    """A number of a column as text: the day of a date, a duration, or a number."""
     import pandas as pd
 
     if column.dtype.kind == "M":
@@ -195,7 +190,7 @@ def _written(column: Any, value: float) -> str:
 
 
 def _duplicates(frame: Any, labels: Array) -> int | None:
-    """Rows that occur before with the same label; None in a table that is too large to count them."""
+    """Number of rows that equal an earlier row and its label; None in a table that is too large."""
     if frame.size > COUNTED_CELLS:
         return None
     import pandas as pd
@@ -210,16 +205,14 @@ def _duplicates(frame: Any, labels: Array) -> int | None:
 
 
 def _with_picture(facts: ColumnFacts, column: Any, groups: Array, k: int) -> ColumnFacts:
-    """The column with its values by class."""
-    from dataclasses import replace
-
+    """The column with the distribution of its values by class."""
     if _is_number(column) and facts.distinct > FEW:
         return replace(facts, picture=_histogram(column, groups, k))
     return replace(facts, picture=_levels(column, groups, k))
 
 
 def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
-    """Rows by class and bin, of which the outermost hold everything beyond."""
+    """Number of rows by class and bin; the outermost bins also count all values beyond them."""
     values = _numbers(column)
     known = ~np.isnan(values)
     low, high = np.quantile(values[known], [0.005, 0.995]) if known.any() else (0.0, 0.0)
@@ -240,17 +233,13 @@ def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
 
 
 def _level_name(column: Any, level: Any) -> str:
-    return (
-        _written(column, level)
-        if _is_date(column)
-        else f"{level:.6g}"
-        if _is_number(column)
-        else shortened(level, 40)
-    )
+    if _is_date(column):
+        return str(level).removesuffix(" 00:00:00")
+    return f"{level:.6g}" if _is_number(column) else shortened(level, 40)
 
 
 def _levels(column: Any, groups: Array, k: int) -> Picture | None:
-    """Rows by class and level: the most frequent ones, the others together, the missing values."""
+    """Number of rows by class and level: the most frequent levels, all others together, and missing values."""
     import pandas as pd
 
     text = _as_text(column) if not _is_number(column) else column
@@ -265,9 +254,9 @@ def _levels(column: Any, groups: Array, k: int) -> Picture | None:
     names = [_level_name(column, levels[j]) for j in top]
     parts = [counts[:, top]]
     if len(rest := order[len(top) :]):
-        names.append(f"{len(rest)} others")
+        names.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
         parts.append(counts[:, rest].sum(axis=1, keepdims=True))
     if (codes < 0).any():
-        names.append("missing")
+        names.append("(missing)")
         parts.append(np.bincount(groups[codes < 0], minlength=k)[:, None])
     return Picture(np.concatenate(parts, axis=1), levels=tuple(names))

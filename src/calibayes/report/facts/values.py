@@ -1,4 +1,4 @@
-"""The values that a report consists of. They hold numbers and texts alone, so that they can be written as JSON."""
+"""The content of a report as plain values: numbers, strings and arrays, which can be written as JSON."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ClassCount:
 
 @dataclass(frozen=True)
 class Picture:
-    """The values of a column by class: ``edges`` of bins or names of ``levels``, and rows by class.
+    """The distribution of a column by class: ``edges`` of bins or names of ``levels``, and numbers of rows.
 
-    ``counts`` is (groups of classes, bins or levels).
+    ``counts`` has shape (groups of classes, bins or levels); ``ends`` are the labels of the first and the last edge.
     """
 
     counts: Array
@@ -39,7 +39,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column: how the model treats it and why, what is in it, and what it says about the class on its own."""
+    """One column: its kind and the reason for it, its content, and its mutual information with the class."""
 
     name: str
     kind: str
@@ -47,14 +47,14 @@ class ColumnFacts:
     missing: int
     distinct: int
     information: float
-    """Mutual information with the class in bits, corrected for chance."""
+    """Mutual information with the class in bits, corrected for bias."""
     range: str
     picture: Picture | None = None
 
 
 @dataclass(frozen=True)
 class TableFacts:
-    """The table: its columns by decreasing information; ``groups`` are the classes that pictures show."""
+    """The table: its columns by decreasing information; ``groups`` are the names of the classes in the pictures."""
 
     rows: int
     unlabeled: int
@@ -64,12 +64,12 @@ class TableFacts:
     groups: tuple[str, ...]
     columns: tuple[ColumnFacts, ...]
     read_rows: int
-    """Rows that pictures and information were computed from."""
+    """Number of rows from which pictures and information were computed."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An average over folds with a confidence interval."""
+    """A mean over folds with its confidence interval."""
 
     mean: float
     low: float
@@ -78,7 +78,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """A model with a rule on held-out rows."""
+    """Scores of a model with a training rule on held-out rows."""
 
     name: str
     model: str
@@ -112,12 +112,12 @@ class RankingFacts:
     rows: int
     all_rows: int
     notes: Mapping[str, int]
-    """Warning of a fit -> how often it was given."""
+    """Warning -> number of fits that gave it."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Scores by iteration of a rule or by total step of a member; empty where they are not known."""
+    """Scores by iteration of a rule, or by total step of an ensemble member; empty where they are not known."""
 
     name: str
     steps: Array
@@ -130,17 +130,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class CurveFacts:
-    """Learning curves, and what they are curves of."""
+    """Learning curves, and a description of them."""
 
     curves: tuple[Curve, ...]
     label: str
-    """What the horizontal axis shows."""
+    """Label of the horizontal axis."""
     about: str
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows of similar probability: the mean of what was predicted, and the share that came true with its interval."""
+    """Rows of similar probability: the mean predicted probability, and the observed share with its interval."""
 
     predicted: float
     observed: float
@@ -151,22 +151,22 @@ class Bin:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """Rows of one class against the others, sorted by its probability."""
+    """ROC and gain curves of one class against all others."""
 
     name: str
     auc: float
     false_positive_rate: Array
     true_positive_rate: Array
     share: Array
-    """Share of all rows that are taken, most probable first."""
+    """Share of all rows, those of highest probability first."""
     found: Array
-    """Share of the class's rows among them."""
+    """Share of the rows of the class that are among them."""
     frequency: float
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Cost of deciding for a class from a probability on, for two classes."""
+    """Average cost of two-class predictions by the threshold on the probability of one class."""
 
     name: str
     other: str
@@ -174,15 +174,16 @@ class Threshold:
     costs: Array
     best: float
     honest_cost: float
-    """Average cost at a threshold that was chosen on the other half of the rows."""
+    """Average cost on each half of the rows at the threshold that was chosen on the other half."""
     usual_cost: float
-    """At the threshold that follows from the costs if probabilities are right."""
+    """Average cost at the threshold ``usual``."""
     usual: float
+    """The threshold that is optimal for the costs if the probabilities are calibrated."""
 
 
 @dataclass(frozen=True)
 class QualityFacts:
-    """How well held-out rows are predicted."""
+    """Quality of the predictions for held-out rows."""
 
     how: str
     rows: int
@@ -197,20 +198,20 @@ class QualityFacts:
     confusion: Array
     bins: tuple[Bin, ...]
     calibrated: str
-    """Whose probability the bins are about."""
+    """The class whose probability the bins are about."""
     calibration_error: float
     tradeoffs: tuple[Tradeoff, ...]
     threshold: Threshold | None
     costs: Array | None
     cost: float | None
-    """Average cost of the decisions of least expected cost, if costs are given."""
+    """Average cost if the class of least expected cost is predicted; None without costs."""
     cost_of_likely: float | None
-    """Average cost of deciding for the most probable class."""
+    """Average cost if the most probable class is predicted; None without costs."""
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """A column's part in the log odds of a row."""
+    """Contribution of a column to the log odds of a row."""
 
     column: str
     value: str
@@ -219,14 +220,14 @@ class Contribution:
 
 @dataclass(frozen=True)
 class RowReasons:
-    """Why the model decides a row as it does."""
+    """Contributions of the columns to the prediction of one row."""
 
     row: int
     why_shown: str
     label: str
     decided: str
     probability: float
-    """Held-out probability of the decided class."""
+    """Held-out probability of the predicted class ``decided``."""
     chosen: str
     other: str
     log_odds: float
@@ -237,7 +238,7 @@ class RowReasons:
 
 @dataclass(frozen=True)
 class ReasonFacts:
-    """Mean absolute contributions of the columns, largest first, and reasons of single rows."""
+    """Mean absolute contributions of the columns, largest first, and the contributions in single rows."""
 
     overall: Mapping[str, float]
     rows: int
@@ -253,7 +254,7 @@ class SurprisingRow:
     label: str
     p_value: float
     cells: tuple[tuple[str, str, float], ...]
-    """Column, value and p-value of its strangest cells."""
+    """Column, value and p-value of its least probable cells."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,7 @@ class SurpriseFacts:
     expected: float
     """Share of the rows with a p-value of at most one percent."""
     left_out: int
-    """Number of columns that the density does not have."""
+    """Number of columns that are not part of the density."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +293,7 @@ class LabelFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a report says."""
+    """The complete content of a report."""
 
     title: str
     about: str

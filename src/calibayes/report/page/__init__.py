@@ -1,1 +1,1 @@
-"""HTML whose text is escaped by construction, and the frame of the page: style, script, document."""
+"""The HTML of the page: elements whose text is always escaped, style sheet, script and document."""

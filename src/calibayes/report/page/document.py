@@ -6,14 +6,14 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
 
-from calibayes.report.page.markup import Child, Markup, element, together, trusted
+from calibayes.report.page.markup import Child, Markup, element, trusted
 from calibayes.report.page.parts import Section
 from calibayes.report.page.script import SCRIPT
 from calibayes.report.page.style import STYLE
 
 
 def policy() -> str:
-    """The Content-Security-Policy of the page: its own style and script, and nothing from anywhere else."""
+    """The Content-Security-Policy of the page: only its own style and script are allowed."""
     style, script = (b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (STYLE, SCRIPT))
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
@@ -22,7 +22,7 @@ def policy() -> str:
 
 
 def document(title: str, opening: Child, sections: Sequence[Section], closing: Child) -> str:
-    """The page as text."""
+    """The complete HTML document."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -35,7 +35,7 @@ def document(title: str, opening: Child, sections: Sequence[Section], closing: C
     )
     body = element(
         "body",
-        element("a", "Skip to the content", href="#content", class_="skip"),
+        element("a", "Skip to content", href="#content", class_="skip"),
         _bar(),
         element(
             "div",
@@ -50,37 +50,36 @@ def document(title: str, opening: Child, sections: Sequence[Section], closing: C
 
 
 def _bar() -> Markup:
-    """The line at the top: the name of the package and the switch of the color scheme, which needs no script."""
+    """The bar at the top: the name of the package, and a switch of the color scheme that needs no script."""
     switch = element("input", type="checkbox", id="scheme", role="switch")
     return element(
         "header",
         element("span", "calibayes report", class_="brand"),
-        element("label", switch, element("span", "Light / dark"), class_="switch"),
+        element("label", switch, element("span", "Switch light and dark"), class_="switch"),
         class_="bar",
     )
 
 
 def _navigation(sections: Sequence[Section]) -> Markup:
-    items = [element("li", element("a", section.title, href=f"#{section.key}")) for section in sections]
-    contents = element("ol", items)
+    contents = element(
+        "ol", [element("li", element("a", section.title, href=f"#{section.key}")) for section in sections]
+    )
     return element(
         "nav",
         element("details", element("summary", "On this page"), contents, class_="narrow"),
-        element("div", element("p", "On this page"), element("ol", items), class_="wide"),
+        element("div", element("p", "On this page"), contents, class_="wide"),
         aria_label="On this page",
     )
 
 
 def framed(page: str, title: str, height: int = 900) -> str:
-    """A page inside another one, such as a notebook, whose styles and scripts cannot reach it, nor it them."""
-    return together(
-        element(
-            "iframe",
-            srcdoc=page,
-            title=title,
-            sandbox="allow-scripts allow-popups",
-            width="100%",
-            height=str(height),
-            frameborder="0",
-        )
+    """An iframe with the page, for a notebook: styles and scripts of page and notebook do not affect each other."""
+    return element(
+        "iframe",
+        srcdoc=page,
+        title=title,
+        sandbox="allow-scripts allow-popups",
+        width="100%",
+        height=str(height),
+        frameborder="0",
     ).html

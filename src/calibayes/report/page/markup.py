@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG. Text becomes `Markup` only through `element`, which escapes it."""
+"""Elements of HTML and SVG. `element` and `together` escape all text that is not `Markup` already."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\Z")
 _UNREADABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Control characters, characters that reverse the text around them, and halves of characters."""
+"""Control characters, bidirectional overrides and unpaired surrogates."""
 
 
 @dataclass(frozen=True)
 class Markup:
-    """A piece of a page, escaped already."""
+    """HTML or SVG that is already escaped."""
 
     html: str
 
@@ -47,17 +47,17 @@ def element(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
 
 
 def together(*children: Child) -> Markup:
-    """Several pieces, one after the other."""
+    """Several children, one after the other, without an element around them."""
     return Markup("".join(_texts(children)))
 
 
 def trusted(text: str) -> Markup:
-    """Style, script or another constant of this package, which is not escaped: never anything from a table."""
+    """A constant of this package, such as the style sheet, without escaping. Never use it for text from a table."""
     return Markup(text)
 
 
 def readable(text: str) -> str:
-    """Text without characters that cannot be written to a file, control the terminal or reverse the text around them.
+    """Text in which control characters, bidirectional overrides and unpaired surrogates are replaced.
 
     >>> readable("a\\u202eb\\x00")
     'a\\ufffdb\\ufffd'

@@ -1,4 +1,4 @@
-"""Parts that sections are made of: paragraphs, figures, tables, notes."""
+"""Building blocks of sections: paragraphs, notes, figures, tables, lists."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from calibayes.report.page.markup import Child, Markup, element, together
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the page.
+    """One section of the page.
 
     Attributes
     ----------
     key : str
-        The anchor.
+        The anchor (id of the element).
     title : str
     body : Markup
     """
@@ -36,47 +36,47 @@ def paragraph(*children: Child, class_: str | None = None) -> Markup:
 
 
 def note(*children: Child) -> Markup:
-    """A paragraph in smaller type: where figures come from, and what they do not say."""
+    """A paragraph in smaller type, for methods and limitations."""
     return paragraph(*children, class_="note")
 
 
 def strong(*children: Child) -> Markup:
-    """Important words."""
+    """Important text."""
     return element("strong", *children)
 
 
 def code(*children: Child) -> Markup:
-    """Words of Python."""
+    """A piece of code in a line of text."""
     return element("code", *children)
 
 
 def link(text: str, address: str) -> Markup:
-    """A link to another page, which is told nothing about this one."""
+    """A link to another page, without a referrer."""
     return element("a", text, href=address, rel="noopener noreferrer", target="_blank")
 
 
 def figure(drawing: Child, caption: Child, *more: Child) -> Markup:
-    """A picture with its caption, and what belongs to it."""
+    """A picture with its caption and further content."""
     return element("figure", drawing, element("figcaption", caption), *more)
 
 
 def figures(*children: Child) -> Markup:
-    """Pictures side by side where there is room."""
+    """Figures side by side where there is room."""
     return element("div", *children, class_="figures")
 
 
 def subsection(title: str, *children: Child) -> Markup:
-    """A heading of the third order and what follows it."""
+    """A heading of level 3 and its content."""
     return together(element("h3", title), *children)
 
 
 def folded(title: Child, *children: Child) -> Markup:
-    """What is shown on request."""
+    """Content that is collapsed until it is opened."""
     return element("details", element("summary", title), *children)
 
 
 def table(
-    caption: Child,
+    caption: str,
     heads: Sequence[Child],
     lines: Sequence[Sequence[Child]],
     *,
@@ -84,29 +84,34 @@ def table(
     class_: str | None = None,
     is_caption_hidden: bool = False,
 ) -> Markup:
-    """A table in a frame that can be scrolled sideways; the first cell of a line is its heading.
+    """A table in a scrollable frame; the first cell of a line is its row header.
 
-    ``numeric`` are positions of columns of figures, which are aligned to the right.
+    ``numeric`` are the positions of columns of numbers, which are aligned to the right. With the class "stack" each line is shown
+    as a list of labeled cells on a phone; explicit roles keep the semantics of a table there.
     """
     sides = ["figure" if j in numeric else None for j in range(len(heads))]
-    head = [element("th", text, scope="col", class_=side) for text, side in zip(heads, sides, strict=True)]
-    body = [_line(line, heads, sides, has_labels=class_ == "stack") for line in lines]
-    named = element("caption", caption, class_="hidden" if is_caption_hidden else None)
+    is_stacked = class_ == "stack"
+    roles = ("table", "rowgroup", "row", "columnheader") if is_stacked else (None,) * 4
+    head = [
+        element("th", text, scope="col", class_=side, role=roles[3])
+        for text, side in zip(heads, sides, strict=True)
+    ]
+    body = [_line(line, heads, sides, has_labels=is_stacked) for line in lines]
     made = element(
         "table",
-        named,
-        element("thead", element("tr", head)),
-        element("tbody", body, role="rowgroup" if class_ == "stack" else None),
+        element("caption", caption, class_="hidden" if is_caption_hidden else None),
+        element("thead", element("tr", head, role=roles[2]), role=roles[1]),
+        element("tbody", body, role=roles[1]),
         class_=class_,
-        role="table" if class_ == "stack" else None,
+        role=roles[0],
     )
-    return element("div", made, class_="scroll", tabindex="0", role="group")
+    return element("div", made, class_="scroll", tabindex="0", role="group", aria_label=caption)
 
 
 def _line(
     line: Sequence[Child], heads: Sequence[Child], sides: Sequence[str | None], *, has_labels: bool
 ) -> Markup:
-    """A line of a table. On a phone, one that is stacked shows the head of its column before each cell."""
+    """A line of a table; with ``has_labels`` each cell has the header of its column as a label."""
     labels = [str(text) if has_labels else None for text in heads]
     roles = ("row", "rowheader", "cell") if has_labels else (None, None, None)
     first = element("th", line[0], scope="row", class_=sides[0], data_label=labels[0], role=roles[1])
@@ -122,19 +127,19 @@ def _line(
 def folded_table(
     title: str, heads: Sequence[Child], lines: Sequence[Sequence[Child]], numeric: Sequence[int] = ()
 ) -> Markup:
-    """The numbers behind a picture, shown on request."""
+    """The numbers of a figure as a table, collapsed until it is opened."""
     return folded(
-        "The numbers behind this picture",
+        "Show the numbers as a table",
         table(title, heads, lines, numeric=numeric, is_caption_hidden=True),
     )
 
 
 def definition_list(pairs: Sequence[tuple[Child, Child]], class_: str | None = None) -> Markup:
-    """Terms and what is said about them."""
+    """Terms and their descriptions."""
     items = [element("div", element("dt", term), element("dd", text)) for term, text in pairs]
     return element("dl", items, class_=class_)
 
 
 def bullets(items: Sequence[Child]) -> Markup:
-    """A list."""
+    """A bulleted list."""
     return element("ul", [element("li", item) for item in items])

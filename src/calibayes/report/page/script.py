@@ -1,20 +1,20 @@
-"""The script of the page: searching the list of columns and copying code. Everything else works without it."""
+"""The script of the page: search in the list of columns, and the copy button. Everything else works without it."""
 
 SCRIPT = """
 "use strict";
 for (const field of document.querySelectorAll("[data-filters]")) {
   const rows = [...document.querySelectorAll("#" + field.dataset.filters + " tbody tr")];
-  const said = document.getElementById(field.id + "-count");
+  const status = document.getElementById(field.id + "-count");
   field.closest(".search").hidden = false;
   field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
+    const terms = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
+      row.hidden = !terms.every((term) => text.includes(term));
       shown += row.hidden ? 0 : 1;
     }
-    said.textContent = words.length ? shown + " of " + rows.length : "";
+    status.textContent = terms.length ? shown + " of " + rows.length : "";
   });
 }
 for (const button of document.querySelectorAll("[data-copies]")) {

@@ -1,9 +1,9 @@
-"""The style of the page. Colors are variables, so that pictures follow the color scheme too."""
+"""The style sheet of the page. Colors are variables, which pictures use as well."""
 
 LIGHT = """
   --ground: #fafaf8; --surface: #ffffff; --ink: #1c2128; --soft: #57606d; --line: #e2e4e8; --wash: #f1f3f5;
   --accent: #0a6c8d; --accent-wash: #e3f1f6; --warn: #b4450b; --warn-wash: #fdf0e7;
-  --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b5568f; --c4: #c08a00; --c5: #56b4e9; --other: #8a93a0;
+  --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b5568f; --c4: #c08a00; --c5: #3a97d4; --other: #8a93a0;
   color-scheme: light;
 """
 DARK = """
@@ -139,7 +139,7 @@ svg .s0, svg .s1, svg .s2, svg .s3, svg .s4, svg .s5, svg .s6 { fill: none; stro
 svg .s0 { stroke: var(--c0); } svg .s1 { stroke: var(--c1); } svg .s2 { stroke: var(--c2); } svg .s3 { stroke: var(--c3); }
 svg .s4 { stroke: var(--c4); } svg .s5 { stroke: var(--c5); } svg .s6 { stroke: var(--other); }
 svg .soft { fill-opacity: 0.14; }
-svg .on { fill: var(--surface); } svg .cell { fill: var(--accent); }
+svg .cell { fill: var(--accent); }
 @media (min-width: 66rem) {
   .columns { display: grid; grid-template-columns: 13rem minmax(0, 1fr); gap: 3.5rem; }
   nav { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 2.4rem 0 1.5rem; }

@@ -1,1 +1,1 @@
-"""One module a section: a pure function of facts."""
+"""The sections of the page: one module for each, with a pure function of the facts."""

@@ -1,4 +1,4 @@
-"""Numbered checks: what was found, with its evidence, and how to silence it."""
+"""Numbered checks: the problems found, their evidence, and how to silence a check."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from calibayes.report.page.wording import count, counts, named, number, sentence
 
 MESSAGE = 800
 COLUMNS = 12
-"""Columns that are listed for a finding."""
+"""Most columns that are listed for a finding."""
 
 
 def checks(facts: Facts) -> Section:
-    """The findings, and which checks passed or were not run."""
+    """The findings, and the checks that passed or were not run."""
     findings = facts.findings
     found = [_finding(each) for each in findings.found]
-    nothing = None if found else paragraph("No check found anything. ")
+    nothing = None if found else paragraph("No check found a problem.")
     return Section("checks", "Checks", together(_opening(findings), found, nothing, _others(findings)))
 
 
 def _opening(findings: Any) -> Markup:
     run = len(findings.found) + len(findings.passed)
-    words = f"{counts(run, 'check')} looked for faults that spoil models: {counts(len(findings.found), 'warning')}."
-    scope = f" They read {findings.scope}." if getattr(findings, "scope", "") else ""
-    return paragraph(words + scope)
+    result = f"{counts(run, 'automatic check')} of the table and the model gave {counts(len(findings.found), 'warning')}."
+    scope = f" Checks of the table examined {findings.scope}." if findings.scope else ""
+    return paragraph(result + scope)
 
 
 def _finding(each: Any) -> Markup:
@@ -44,7 +44,7 @@ def _finding(each: Any) -> Markup:
         ),
         paragraph(shortened(each.message, MESSAGE)),
         folded(
-            "Evidence and how to silence it",
+            "Evidence, and how to silence this check",
             paragraph("Columns: ", listed, more) if columns else None,
             _evidence(each),
         ),
@@ -55,10 +55,10 @@ def _finding(each: Any) -> Markup:
 def _evidence(each: Any) -> Markup:
     pairs = [(shortened(name), _value(value)) for name, value in each.evidence.items()]
     silence = paragraph(
-        "To silence it: ",
+        "To silence this check, pass ",
         code(f'ignore=("{each.code}",)'),
-        " in Python. ",
-        link(f"What {each.code} means", each.page),
+        " to the function that creates the report. ",
+        link(f"Documentation of {each.code}", each.page),
     )
     return together(definition_list(pairs) if pairs else None, silence)
 

@@ -1,4 +1,4 @@
-"""Learning curves of the rules."""
+"""Learning curves of the training rules, or of a fitted model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAINING, HELD_OUT = "s0", "s1"
 NAMES = {
     "rc": "RC, risk-based calibration",
     "gdt": "GDT, generative-discriminative trade-off",
-    "tm": "TM",
+    "tm": "TM algorithm (Edwards and Lauritzen)",
     "dfe": "DFE, discriminative frequency estimate",
     "gd": "GD, gradient descent",
 }
@@ -34,8 +34,8 @@ def curves_section(facts: Facts) -> Section | None:
     shown = [_picture(each, curves) for each in curves.curves]
     body = together(
         paragraph(
-            f"Error by {curves.label}: {curves.about}. The dashed line marks the lowest log loss",
-            " on held-out rows." if has_held_out else " on training rows.",
+            f"Error by {curves.label}: {curves.about}. The dashed vertical line marks the lowest log loss on "
+            f"{'held-out' if has_held_out else 'training'} rows.",
         ),
         color_key(["training rows", "held-out rows"]) if has_training and has_held_out else None,
         element("div", shown, class_="figures small"),
@@ -47,12 +47,12 @@ def curves_section(facts: Facts) -> Section | None:
 def _reading(has_training: bool, has_held_out: bool, curves: CurveFacts) -> str:
     if has_training and has_held_out:
         return (
-            "Update 0 is maximum likelihood. Where the held-out curve rises while the training curve falls, the rule over-fits. "
-            "The rules are followed to the same number of updates here, without their usual stops."
+            "Update 0 is maximum likelihood. If the held-out error rises while the training error falls, the rule overfits. Early "
+            "stopping is turned off here; a curve is shorter if the rule converged or diverged."
         )
     if has_held_out:
-        return "Total step 0 is maximum likelihood. Fits choose the step of lowest held-out log loss."
-    return "These are errors of training rows, which are lower than those of new rows."
+        return "Total step 0 is maximum likelihood. Training stops at the step of lowest held-out log loss."
+    return "These are errors on training rows; errors on new rows are usually higher."
 
 
 def _picture(each: Curve, curves: CurveFacts) -> Markup:
@@ -75,7 +75,7 @@ def _picture(each: Curve, curves: CurveFacts) -> Markup:
 
     picture = chart(
         f"Learning curve of {shortened(name)}",
-        _said(each),
+        _description(each),
         lines,
         x,
         Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g}\u202f%"),
@@ -89,7 +89,7 @@ def _unlogged(value: float) -> str:
     return number(2.0**value - 1.0, 3)
 
 
-def _said(each: Curve) -> str:
+def _description(each: Curve) -> str:
     parts = []
     for name, scores in (("training", each.error), ("held-out", each.held_out_error)):
         if len(scores):

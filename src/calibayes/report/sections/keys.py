@@ -1,4 +1,4 @@
-"""Which color stands for which class."""
+"""Color keys: the colors of the classes and their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibayes.report.page.markup import Markup, element
 from calibayes.report.page.wording import named
 
 OTHER = 6
-"""The color of classes without one of their own."""
+"""The color of classes that have no separate color."""
 
 
 def color_key(names: Sequence[str], codes: Sequence[int] | None = None) -> Markup:
@@ -19,5 +19,5 @@ def color_key(names: Sequence[str], codes: Sequence[int] | None = None) -> Marku
 
 
 def class_colors(groups: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The colors of classes: the same on the whole page."""
+    """The colors of classes, which are the same in all figures of the page."""
     return [groups.index(name) if name in groups else OTHER for name in names]

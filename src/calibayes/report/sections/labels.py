@@ -23,21 +23,28 @@ def labels_section(facts: Facts) -> Section | None:
         ]
         for each in given.rows
     ]
-    heads: list[Child] = ["row", "label", "looks like", "p(label)", "columns that say so (log odds)"]
+    heads: list[Child] = [
+        "row",
+        "label",
+        "predicted class",
+        "p(label)",
+        "columns in favor of the predicted class (log odds)",
+    ]
     shown = (
         table("The most suspicious labels", heads, lines, numeric=(0, 3), class_="stack")
         if lines
-        else paragraph("No label disagrees with the model.")
+        else paragraph("All labels agree with the held-out predictions.")
     )
     body = together(
         paragraph(
-            f"{counts(given.issues, 'row')} of {count(given.judged)} held-out rows ({percent(given.issues / max(given.judged, 1))}) have a "
-            "label that a model which was not trained on the row finds improbable, although it is as sure of another class as it usually is "
-            "(confident learning)."
+            f"Suspicious labels: {count(given.issues)} of {counts(given.judged, 'held-out row')} "
+            f"({percent(given.issues / max(given.judged, 1))}). In these rows, a model that was not trained on the row predicts another "
+            "class, with at least the mean probability which that class has in the rows labeled with it (confident learning, Northcutt "
+            "et al. 2021)."
         ),
         shown,
         note(
-            "Of these, some are wrong labels and some are rare but true: ask somebody who knows before changing them. Rows are counted from 0."
+            "A suspicious label can be wrong, or correct in an unusual row: verify it before changing it. Rows are numbered from 0."
         ),
     )
     return Section("labels", "Labels that look wrong", body)

@@ -1,4 +1,4 @@
-"""The title and the figures that matter most."""
+"""The title and the most important results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibayes.report.page.wording import count, counts, fixed, named, percent, 
 
 
 def opening(facts: Facts) -> Markup:
-    """The head of the page."""
+    """The beginning of the page."""
     return together(
         element("h1", shortened(facts.title, 200)),
         paragraph(facts.about, class_="lead"),
@@ -25,7 +25,7 @@ def _quality(facts: Facts) -> list[tuple[Child, Child]]:
     quality = facts.quality
     model = (
         "Model" if facts.ranking is None else "Best model",
-        _card(element("span", named(facts.model, 40), class_="text"), "this page is about it"),
+        _card(element("span", named(facts.model, 40), class_="text"), "described on this page"),
     )
     if quality is None:
         return [model]
@@ -36,12 +36,15 @@ def _quality(facts: Facts) -> list[tuple[Child, Child]]:
             "Error on held-out rows",
             _card(
                 percent(quality.error),
-                f"{interval}; always deciding for the most frequent class: {percent(quality.majority_error)}",
+                f"{interval}; always predicting the most frequent class: {percent(quality.majority_error)}",
             ),
         ),
         (
             "Log loss on held-out rows",
-            _card(fixed(quality.log_loss, 3), f"class frequencies alone: {fixed(quality.prior_log_loss, 3)}"),
+            _card(
+                fixed(quality.log_loss, 3),
+                f"predicting the class frequencies: {fixed(quality.prior_log_loss, 3)}",
+            ),
         ),
     ]
 
@@ -58,7 +61,7 @@ def _checks(facts: Facts) -> list[tuple[Child, Child]]:
     found = len(findings.found)
     words = element(
         "a",
-        f"{counts(len(findings.passed), 'check')} passed" if not found else "look at them first",
+        f"{counts(len(findings.passed), 'check')} passed" if not found else "see the section Checks",
         href="#checks",
     )
-    return [("Warnings of the checks", _card(count(found), words))]
+    return [("Warnings from checks", _card(count(found), words))]

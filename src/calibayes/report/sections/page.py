@@ -1,4 +1,4 @@
-"""All sections in their order, and the page that they make."""
+"""All sections in their order, and the complete page."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ SECTIONS: Mapping[str, Callable[[Facts], Section | None]] = {
     "python": python_section,
     "skipped": skipped_section,
 }
-"""Anchor -> function that makes the section, None where its facts were skipped."""
+"""Anchor -> function that creates the section, or returns None if its facts were skipped."""
 
 
 def page_of(facts: Facts) -> str:
-    """The complete page as text."""
+    """The complete HTML document."""
     made = (make(facts) for make in SECTIONS.values())
     sections = [section for section in made if section is not None]
     closing = together(
         paragraph(
-            f"Made by calibayes {__version__}. ",
+            f"Created with calibayes {__version__}. ",
             link("How to read this page", f"{DOCUMENTATION}/report.html"),
         ),
-        paragraph("This file is complete: it loads nothing, and sends nothing."),
+        paragraph("This file is self-contained: it loads no other files and sends no data."),
     )
     return document(shortened(facts.title, 200), opening(facts), sections, closing)

@@ -1,4 +1,4 @@
-"""The Python that makes the model."""
+"""Python code that creates the model."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from calibayes.report.page.parts import Section, note, paragraph
 
 
 def python_section(facts: Facts) -> Section | None:
-    """A code block; None if a parameter cannot be written."""
+    """A code block; None if a parameter cannot be written as code."""
     if facts.code is None:
         return None
     block = element(
         "pre", element("code", facts.code, id="python-code"), tabindex="0", aria_label="Python code"
     )
-    button = element("button", "Copy", type="button", data_copies="python-code", hidden=True)
+    button = element(
+        "button", "Copy", type="button", data_copies="python-code", aria_live="polite", hidden=True
+    )
     body = together(
         paragraph(
-            "This makes the model of this report."
+            "This code creates and fits the model of this report."
             if facts.ranking is None
-            else "This makes the best model, trained on all rows."
+            else "This code creates the best model and fits it to all rows."
         ),
         element("div", block, class_="code"),
         button,
-        note("With the same rows, the same version and the same seed it gives the same predictions."),
+        note("The same rows, version of calibayes and seed give the same predictions."),
     )
-    return Section("python", "The Python that makes this model", body)
+    return Section("python", "Python code for this model", body)

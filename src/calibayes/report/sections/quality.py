@@ -1,4 +1,4 @@
-"""How well held-out rows are predicted."""
+"""Quality of the predictions for held-out rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from calibayes.report.page.wording import count, counts, fixed, named, number, p
 from calibayes.report.sections.keys import class_colors, color_key
 
 LIFT_AT = (0.1, 0.2, 0.5)
+"""Shares of the rows at which the lift is shown."""
 
 
 def quality_section(facts: Facts) -> Section | None:
-    """Reliability, confusion, trade-offs and the threshold; None without held-out rows."""
+    """Reliability, confusion matrix, ROC and gain curves, and the threshold; None without held-out predictions."""
     quality = facts.quality
     if quality is None:
         return None
@@ -27,7 +28,7 @@ def quality_section(facts: Facts) -> Section | None:
     body = together(
         _opening(facts.model, quality),
         figures(_reliability(quality), _confusion(quality)),
-        figures(_roc(quality, colors), _lift(quality, colors)),
+        figures(_roc(quality, colors), _lift(quality, colors)) if quality.tradeoffs else None,
         _costs(quality),
     )
     return Section("quality", "Quality on held-out rows", body)
@@ -35,9 +36,9 @@ def quality_section(facts: Facts) -> Section | None:
 
 def _opening(model: str, quality: QualityFacts) -> Markup:
     return paragraph(
-        f"All figures of this section are of {counts(quality.rows, 'row')} that the model was not trained on "
-        f"({quality.how}): {model} decides {percent(1 - quality.error)} of them rightly. Log loss {fixed(quality.log_loss, 3)}, "
-        f"Brier score {fixed(quality.brier, 3)}, mean distance of probability and frequency {fixed(quality.calibration_error, 3)}."
+        f"All results in this section are for {counts(quality.rows, 'row')} that the model was not trained on "
+        f"({quality.how}). {model} predicts {percent(1 - quality.error)} of them correctly. Log loss: {fixed(quality.log_loss, 3)}; "
+        f"Brier score: {fixed(quality.brier, 3)}; expected calibration error: {fixed(quality.calibration_error, 3)}."
     )
 
 
@@ -71,18 +72,27 @@ def _reliability(quality: QualityFacts) -> Markup:
         ]
         return [*_ideal(frame), *marks]
 
-    said = "; ".join(
+    description = "; ".join(
         f"predicted {percent(each.predicted)}, observed {percent(each.observed)}" for each in quality.bins
     )
     about = shortened(quality.calibrated, 40)
     picture = chart(
-        f"Reliability of the probability of {about}",
-        f"{said}.",
+        f"Reliability diagram of the probability of {about}",
+        f"{description}.",
         [Line(predicted, observed, has_dots=True)],
         _share(f"predicted probability of {shortened(about, 26)}"),
-        _share("observed"),
+        _share("observed frequency"),
         whiskers,
     )
+    caption = together(
+        "Reliability diagram. Rows in groups of equal size by the predicted probability of ",
+        named(quality.calibrated, 40),
+        "; observed frequency with 95\u202f% intervals. On the dashed line, predicted probabilities equal observed frequencies.",
+    )
+    return figure(picture, caption, _reliability_table(quality))
+
+
+def _reliability_table(quality: QualityFacts) -> Markup:
     lines = [
         [
             percent(each.predicted),
@@ -92,36 +102,32 @@ def _reliability(quality: QualityFacts) -> Markup:
         ]
         for each in quality.bins
     ]
-    numbers = folded_table("Reliability", ["predicted", "observed", "95\u202f%", "rows"], lines, (0, 1, 2, 3))
-    caption = together(
-        "Reliability. Rows in groups of equal size by the predicted probability of ",
-        named(quality.calibrated, 40),
-        ": how often it was true, with intervals of 95\u202f%. On the dashed line probabilities are right.",
-    )
-    return figure(picture, caption, numbers)
+    heads = ["predicted", "observed", "95\u202f% interval", "rows"]
+    return folded_table("Reliability", heads, lines, range(len(heads)))
 
 
 def _confusion(quality: QualityFacts) -> Markup:
     names = quality.classes
     right = np.diag(quality.confusion) / quality.confusion.sum(axis=1).clip(1)
-    said = "; ".join(
-        f"{shortened(name, 30)}: {percent(share)} decided rightly"
+    description = "; ".join(
+        f"{shortened(name, 30)}: {percent(share)} predicted correctly"
         for name, share in zip(names, right, strict=True)
     )
-    picture = matrix("Confusion matrix", f"{said}.", names, quality.confusion)
+    picture = matrix("Confusion matrix", f"{description}.", names, quality.confusion)
     lines: list[list[Child]] = [
         [named(name, 40), *(count(cell) for cell in row), percent(share)]
         for name, row, share in zip(names, quality.confusion, right, strict=True)
     ]
     numbers = folded_table(
-        "Rows by true and decided class",
-        ["true class", *(f"decided {shortened(name, 20)}" for name in names), "right"],
+        "Number of rows by true and predicted class",
+        ["true class", *(f"predicted {shortened(name, 20)}" for name in names), "correct"],
         lines,
         range(1, len(names) + 2),
     )
     return figure(
         picture,
-        "Confusion. Rows by true class (down) and decided class (across); colors are shares of the true class.",
+        "Confusion matrix. Number of rows by true class (vertical) and predicted class (horizontal); the color is the share of the "
+        "true class.",
         numbers,
     )
 
@@ -131,7 +137,9 @@ def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
         Line(each.false_positive_rate, each.true_positive_rate, f"s{color}")
         for color, each in zip(colors, quality.tradeoffs, strict=True)
     ]
-    areas = "; ".join(f"{shortened(each.name, 30)}: area {each.auc:.3f}" for each in quality.tradeoffs)
+    areas = "; ".join(
+        f"{shortened(each.name, 30)}: area under the curve {each.auc:.3f}" for each in quality.tradeoffs
+    )
     picture = chart(
         "Receiver operating characteristic",
         f"{areas}.",
@@ -140,21 +148,27 @@ def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
         _share("true positive rate"),
         _ideal,
     )
-    caption = together(
-        "ROC. Share of a class that is found (up) against the share of the other rows that is taken for it (across)."
-    )
-    areas_by_class = [(each, f"area {each.auc:.3f}") for each in quality.tradeoffs]
+    caption = "ROC curve of a class against all others, with the area under the curve (AUC). The dashed line is a random ranking."
+    areas_by_class = [(each, f"AUC {each.auc:.3f}") for each in quality.tradeoffs]
     return figure(picture, caption, _key(areas_by_class, colors))
 
 
 def _lift(quality: QualityFacts, colors: Sequence[int]) -> Markup:
     pairs = zip(colors, quality.tradeoffs, strict=True)
     lines = [Line(each.share, each.found, f"s{color}") for color, each in pairs]
-    said = "; ".join(f"{shortened(each.name, 30)}: {_lift_words(each)}" for each in quality.tradeoffs)
+    description = "; ".join(f"{shortened(each.name, 30)}: {_lift_words(each)}" for each in quality.tradeoffs)
     picture = chart(
-        "Gain", f"{said}.", lines, _share("share of rows, most probable first"), _share("found"), _ideal
+        "Cumulative gain",
+        f"{description}.",
+        lines,
+        _share("share of all rows, most probable first"),
+        _share("share of the class"),
+        _ideal,
     )
-    caption = "Gain and lift. Share of a class that is found among the rows of highest probability; the dashed line is chance."
+    caption = (
+        "Cumulative gain: share of the rows of a class among the rows with the highest predicted probability of it. Lift is the ratio "
+        "to a random selection, which is the dashed line."
+    )
     heads = ["class", *(f"lift at {100 * share:.0f}\u202f%" for share in LIFT_AT)]
     numbers = folded_table(
         "Lift",
@@ -175,7 +189,7 @@ def _lift_at(each: Tradeoff, share: float) -> float:
 
 def _lift_words(each: Tradeoff) -> str:
     return ", ".join(
-        f"the first {100 * share:.0f}\u202f% of the rows hold {percent(float(np.interp(share, each.share, each.found)))}"
+        f"the first {100 * share:.0f}\u202f% of the rows contain {percent(float(np.interp(share, each.share, each.found)))} of the class"
         for share in LIFT_AT
     )
 
@@ -191,20 +205,21 @@ def _costs(quality: QualityFacts) -> Markup | None:
         return subsection(
             "Costs",
             note(
-                "No costs were given, so that every mistake counts the same, and the most probable class costs least. A threshold is shown for two classes."
+                "No costs were given: every mistake costs the same, and predicting the most probable class has the least expected cost. "
+                "For two classes, this section shows the threshold of least cost."
             ),
         )
     return subsection(
         "Costs",
         paragraph(
-            f"Average cost of a row with the given costs: {number(quality.cost)} if the class of least expected cost is decided, "
-            f"{number(quality.cost_of_likely)} if the most probable one is."
+            f"Average cost of a held-out row with the given costs: {number(quality.cost)} if the class of least expected cost is "
+            f"predicted, {number(quality.cost_of_likely)} if the most probable class is predicted."
         ),
     )
 
 
 def _threshold(given: Threshold, has_costs: bool) -> Markup:
-    known = "with the given costs" if has_costs else "if every mistake costs 1 (give costs for others)"
+    known = "with the given costs" if has_costs else "if every mistake costs 1 (pass costs to change this)"
 
     def marks(frame: Frame) -> list[Markup]:
         top = frame.y.end
@@ -214,13 +229,16 @@ def _threshold(given: Threshold, has_costs: bool) -> Markup:
         ]
 
     high = float(given.costs.max()) * 1.05 or 1.0
-    said = f"Least cost {number(float(given.costs.min()))} at a threshold of {given.best:.2f}."
+    description = (
+        f"Average cost {number(float(given.costs[0]))} at threshold 0, {number(float(given.costs[-1]))} at threshold 1; lowest at "
+        f"{given.best:.2f}."
+    )
     picture = chart(
         "Average cost by threshold",
-        said,
+        description,
         [Line(given.thresholds, given.costs)],
-        Axis(f"threshold of the probability of {shortened(given.name, 20)}"),
-        Axis("cost", 0.0, high),
+        Axis(f"threshold on the probability of {shortened(given.name, 20)}"),
+        Axis("average cost", 0.0, high),
         marks,
     )
     caption = together(
@@ -228,13 +246,14 @@ def _threshold(given: Threshold, has_costs: bool) -> Markup:
         known,
         ", if ",
         named(given.name, 40),
-        " is decided from a probability on. Dotted: least cost on these rows; dashed: "
-        "the threshold that follows from the costs if probabilities are right.",
+        " is predicted whenever its probability is at least the threshold. Dotted line: threshold of least cost on these rows; dashed "
+        "line: optimal threshold for calibrated probabilities.",
     )
-    words = paragraph(
-        "Deciding for ",
+    text = paragraph(
+        "The average cost on these rows is lowest if ",
         named(given.name, 40),
-        f" from a probability of {given.best:.2f} on costs least on these rows. Chosen on one half and measured "
-        f"on the other, such a threshold costs {number(given.honest_cost)} a row; the threshold {given.usual:.2f} that follows from the costs alone costs {number(given.usual_cost)}.",
+        f" is predicted from a probability of {given.best:.2f}. A threshold that is chosen on one half of the rows and evaluated on the "
+        f"other half costs {number(given.honest_cost)} per row. The threshold {given.usual:.2f}, which is optimal for calibrated "
+        f"probabilities, costs {number(given.usual_cost)} per row.",
     )
-    return together(words, figures(figure(picture, caption)))
+    return together(text, figures(figure(picture, caption)))

@@ -1,6 +1,8 @@
-"""Models ranked by their errors on held-out folds."""
+"""Models ranked by their errors on held-out rows."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from calibayes.compare.baselines import DESCRIPTION, NO_RULE
 from calibayes.report.drawings.dots import Estimate, dot_plot
@@ -21,41 +23,46 @@ from calibayes.report.page.parts import (
 from calibayes.report.page.wording import MINUS, NOTHING, counts, fixed, number, percent, shortened
 
 SHOWN = 12
-"""Methods in the picture."""
+"""Most methods in the figure."""
 NOTES = 10
+"""Most warnings that are listed."""
 
 
 def ranking_section(facts: Facts) -> Section | None:
-    """The ranking, with its uncertainty; None if models were not compared."""
+    """The ranking with confidence intervals; None if models were not compared."""
     ranking = facts.ranking
     if ranking is None:
         return None
     body = together(
-        _opening(ranking),
+        _opening(ranking, facts.model),
         figures(_error_picture(ranking), _rank_picture(ranking.ranks) if ranking.ranks else None),
         _table(ranking),
-        _honesty(ranking),
+        _methods(),
         _notes(ranking),
     )
     return Section("models", "Models compared", body)
 
 
-def _opening(ranking: RankingFacts) -> Markup:
-    best = ranking.methods[0]
-    own = next((each for each in ranking.methods if each.rule != NO_RULE), best)
-    close = [each for each in ranking.methods[1:] if each.difference.low <= 0.0]
+def _opening(ranking: RankingFacts, model: str) -> Markup:
+    best, *others = ranking.methods
+    own = next((each for each in ranking.methods if each.rule != NO_RULE), None)
     lead = together(strong(best.name), f" has the lowest error, {percent(best.error.mean)}. ")
-    ties = (
-        f"{counts(len(close), 'other method')} cannot be told from it by these folds. "
-        if close
-        else "All others are clearly worse on these folds. "
-    )
-    mine = (
-        f"The best of this package, which the rest of the report is about, is {own.name}."
-        if own is not best
-        else None
-    )
-    return paragraph(lead, ties, mine)
+    described = None
+    if own is None:
+        described = f"The rest of this report describes {model}, which was not compared."
+    elif own is not best:
+        described = f"The rest of this report describes {own.name}, the best model of calibayes."
+    return paragraph(lead, _ties(others), described)
+
+
+def _ties(others: Sequence[MethodFacts]) -> str | None:
+    """How many methods are not significantly worse than the best one."""
+    close = sum(each.difference.low <= 0.0 for each in others)
+    if not others:
+        return None
+    if not close:
+        return "All other methods have a significantly higher error on these folds. "
+    return f"On these folds, {counts(close, 'other method')} cannot be distinguished from it (95\u202f% interval of the difference). "
 
 
 def _error_picture(ranking: RankingFacts) -> Markup:
@@ -64,14 +71,18 @@ def _error_picture(ranking: RankingFacts) -> Markup:
         Estimate(each.name, each.error.mean, each.error.low, each.error.high, place == 0)
         for place, each in enumerate(shown)
     ]
-    said = "; ".join(f"{each.name} {percent(each.error.mean)}" for each in shown)
+    description = "; ".join(f"{each.name} {percent(each.error.mean)}" for each in shown)
     more = len(ranking.methods) - len(shown)
-    caption = "Error on held-out rows with intervals of 95\u202f%" + (
-        f"; the {more} worst are in the table only." if more > 0 else "."
+    caption = "Error on held-out rows with 95\u202f% confidence intervals" + (
+        f"; the table also lists the {more} methods with the highest errors." if more > 0 else "."
     )
     return figure(
         dot_plot(
-            "Error of each method on held-out rows", f"{said}.", estimates, "error on held-out rows", _percent
+            "Error of each method on held-out rows",
+            f"{description}.",
+            estimates,
+            "error on held-out rows",
+            _percent,
         ),
         caption,
     )
@@ -82,22 +93,22 @@ def _percent(value: float) -> str:
 
 
 def _rank_picture(ranks: RankFacts) -> Markup:
-    """Average ranks with the critical difference."""
+    """A figure of the average ranks with the critical difference."""
     first, width = ranks.ranks[0], ranks.critical_difference
     estimates = [
         Estimate(name, rank, is_chosen=place == 0)
         for place, (name, rank) in enumerate(zip(ranks.names, ranks.ranks, strict=True))
     ]
     within = sum(rank <= first + width for rank in ranks.ranks) - 1
-    said = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(ranks.names, ranks.ranks, strict=True))
+    description = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(ranks.names, ranks.ranks, strict=True))
     caption = (
-        f"Average rank over {ranks.folds} folds, each model with its best rule. The shaded band is the critical difference of "
-        f"{width:.1f} ranks (Nemenyi, 5\u202f%) from the first: {counts(within, 'model')} inside it "
-        f"{'is' if within == 1 else 'are'} not significantly worse. Friedman's test: p = {number(ranks.friedman_p, 2)}."
+        f"Average rank over {ranks.folds} folds (1 is best), each model with its best rule. The shaded band is the critical "
+        f"difference of the Nemenyi test at 5\u202f%, {width:.1f} ranks: {counts(within, 'model')} within it "
+        f"{'is' if within == 1 else 'are'} not significantly worse than the first. Friedman test: p = {number(ranks.friedman_p, 2)}."
     )
     picture = dot_plot(
         "Critical differences of average ranks",
-        f"{said}; critical difference {width:.2f}.",
+        f"{description}; critical difference {width:.2f}.",
         estimates,
         "average rank",
         number,
@@ -114,12 +125,12 @@ def _table(ranking: RankingFacts) -> Markup:
         "log loss",
         "95\u202f% interval",
         "difference",
-        "training",
+        "training error",
         "seconds",
     ]
     lines = [_line(each, place == 0) for place, each in enumerate(ranking.methods)]
     return table(
-        f"All methods on {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}",
+        f"All methods: means over {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}",
         heads,
         lines,
         numeric=range(1, 8),
@@ -147,13 +158,14 @@ def _range(interval: Interval, digits: int, factor: float = 1.0) -> str:
     )
 
 
-def _honesty(ranking: RankingFacts) -> Markup:
+def _methods() -> Markup:
+    """How the numbers were computed, and their limitations."""
     return note(
-        "Errors are of rows that a model was not trained on, except in the column of training errors; differences are from the first method, in "
-        "percentage points. Intervals are of the mean over folds, with the correction of Nadeau "
-        "and Bengio for folds that share training rows. The rank tests take folds as independent, which they are not: the "
-        "critical difference is too narrow, so take it as a rough guide, on this table only. The first of many methods looks "
-        f"a little better than it is. {DESCRIPTION}"
+        "All scores except the training error are of rows that the model was not trained on. Differences are errors minus the error of "
+        "the first method, in percentage points. Intervals are 95\u202f% confidence intervals of the mean over folds, corrected for folds "
+        "that share training rows (Nadeau and Bengio 2003). The rank tests assume independent folds; since folds share training rows, "
+        "the critical difference is too narrow and only a rough guide. The error of the first method is slightly too optimistic, because "
+        f"it was selected by the same folds. {DESCRIPTION}"
     )
 
 
@@ -162,4 +174,4 @@ def _notes(ranking: RankingFacts) -> Markup | None:
         return None
     ordered = sorted(ranking.notes.items(), key=lambda each: -each[1])[:NOTES]
     items = [f"{shortened(text, 300)} ({counts(times, 'fit')})" for text, times in ordered]
-    return folded(f"{counts(len(ranking.notes), 'kind')} of warnings while fitting", bullets(items))
+    return folded(f"Warnings during fitting ({counts(len(ranking.notes), 'message')})", bullets(items))

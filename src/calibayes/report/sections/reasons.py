@@ -1,4 +1,4 @@
-"""Reasons by column, over all rows and in single ones."""
+"""Contributions of the columns to the predictions: averaged over rows, and for single rows."""
 
 from __future__ import annotations
 
@@ -10,36 +10,40 @@ from calibayes.report.page.wording import count, counts, named, percent, shorten
 
 SHOWN = 15
 TABLE = 200
-"""Columns in the table of contributions."""
+"""Most columns in the table of contributions."""
 
 
 def reasons_section(facts: Facts) -> Section | None:
-    """Contributions of the columns; None if the model gives none."""
+    """Contributions of the columns; None if the predictions of the model cannot be explained."""
     reasons = facts.reasons
     if reasons is None:
         return None
-    return Section("reasons", "Reasons", together(_overall(reasons), _singles(reasons)))
+    return Section("reasons", "Reasons for predictions", together(_overall(reasons), _singles(reasons)))
 
 
 def _overall(reasons: ReasonFacts) -> Markup:
     names = list(reasons.overall)[:SHOWN]
     values = [reasons.overall[name] for name in names]
-    said = ", ".join(f"{shortened(name, 40)} {value:.2f}" for name, value in zip(names, values, strict=True))
+    description = ", ".join(
+        f"{shortened(name, 40)} {value:.2f}" for name, value in zip(names, values, strict=True)
+    )
     precision = (
-        f", estimated from {reasons.permutations} orders of the columns" if reasons.permutations else ""
+        f"s, estimated from {counts(reasons.permutations, 'permutation')} of the columns"
+        if reasons.permutations
+        else "s"
     )
     lines: list[list[Child]] = [
         [named(name), f"{value:.3f}"] for name, value in list(reasons.overall.items())[:TABLE]
     ]
     more = len(reasons.overall) - len(names)
     caption = f"Mean absolute contribution to the log odds over {counts(reasons.rows, 'row')}" + (
-        f"; {count(more)} further columns contribute less." if more > 0 else "."
+        f"; the {counts(more, 'column')} with smaller contributions are not shown." if more > 0 else "."
     )
-    picture = bars("Contributions of the columns", f"{said}.", names, values, is_signed=False)
+    picture = bars("Contributions of the columns", f"{description}.", names, values, is_signed=False)
     return together(
         paragraph(
-            "How far each column moves the decision: its contribution to the log odds of the most probable class against the next "
-            f"one (Shapley value{precision}). Columns that are often decisive come first."
+            "Influence of each column on the prediction: its contribution to the log odds of the most probable class against the "
+            f"second most probable class (Shapley value{precision}). The most influential columns come first."
         ),
         figures(
             figure(
@@ -49,7 +53,8 @@ def _overall(reasons: ReasonFacts) -> Markup:
             )
         ),
         note(
-            "A contribution says what the model does with a column, not what would happen if the column were changed."
+            "Contributions describe how the model uses a column. They are not causal effects: they do not tell what would happen if the "
+            "value were changed."
         ),
     )
 
@@ -59,7 +64,8 @@ def _singles(reasons: ReasonFacts) -> Markup:
     return subsection(
         "Single rows",
         paragraph(
-            "Probabilities are held-out; contributions are those of the model trained on all rows. Bars to the right speak for the class that is named."
+            "Probabilities are from models that were not trained on the row; contributions are those of the model itself. Bars to the "
+            "right favor the first class in the caption, bars to the left favor the second."
         ),
         figures(shown),
     )
@@ -73,16 +79,16 @@ def _single(each: RowReasons) -> Markup:
     )
     names = [f"{entry.column} = {entry.value}" if entry.value else entry.column for entry in entries]
     values = [entry.contribution for entry in entries]
-    said = ", ".join(
+    description = ", ".join(
         f"{shortened(name, 60)} {signed(value)}" for name, value in zip(names, values, strict=True)
     )
-    picture = bars(f"Reasons of row {each.row}", f"{said}.", names, values, is_signed=True)
-    outcome = "right" if each.label == each.decided else "wrong"
+    picture = bars(f"Contributions in row {each.row}", f"{description}.", names, values, is_signed=True)
+    outcome = "correct" if each.label == each.decided else "wrong"
     facts = element(
         "p",
         "Label ",
         named(each.label, 40),
-        ", decided ",
+        ", predicted ",
         named(each.decided, 40),
         f" with probability {percent(each.probability)}: {outcome}.",
         class_="facts",
@@ -91,7 +97,9 @@ def _single(each: RowReasons) -> Markup:
         [named(entry.column), named(entry.value, 40) if entry.value else "", signed(entry.contribution)]
         for entry in entries
     ]
-    numbers = folded_table(f"Reasons of row {each.row}", ["column", "value", "contribution"], lines, (2,))
+    numbers = folded_table(
+        f"Contributions in row {each.row}", ["column", "value", "contribution"], lines, (2,)
+    )
     caption = together(
         "Log odds of ",
         named(each.chosen, 30),

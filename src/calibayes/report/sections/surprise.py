@@ -1,4 +1,4 @@
-"""The most surprising rows."""
+"""The rows of lowest density."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibayes.report.page.wording import count, counts, named, number, percent
 
 
 def surprise_section(facts: Facts) -> Section | None:
-    """Rows of low density; None without a density."""
+    """The rows of lowest density; None without a density."""
     given = facts.surprise
     if given is None:
         return None
@@ -17,25 +17,26 @@ def surprise_section(facts: Facts) -> Section | None:
         [count(each.row), number(each.p_value, 2), named(each.label, 30), _cells(each)] for each in given.rows
     ]
     left_out = (
-        f" {counts(given.left_out, 'column')} that say less about the class are not part of it."
+        f" The density does not include the {counts(given.left_out, 'least informative column')}."
         if given.left_out
         else ""
     )
     body = together(
         paragraph(
-            f"Rows that are improbable under p(x), of {counts(given.scored, 'row')}, by {given.about}.{left_out} A p-value is the "
-            "share of held-out rows that are no more probable; that of a cell is about its value given the rest of the row."
+            f"The least probable of {counts(given.scored, 'row')} under the density p(x) of {given.about}.{left_out} The p-value of a "
+            "row is the share of held-out rows with the same or a lower density; the p-value of a cell compares its value with the "
+            "rest of the row."
         ),
         table(
             "The most surprising rows",
-            ["row", "p-value", "label", "strangest cells (p-value)"],
+            ["row", "p-value", "label", "least probable cells (p-value)"],
             lines,
             numeric=(0, 1),
             class_="stack",
         ),
         note(
-            f"{percent(given.expected)} of the rows have a p-value of at most 1\u202f%; without strange rows about 1\u202f% have. "
-            "A row that is improbable is not wrong: look at it. Rows are counted from 0."
+            f"{percent(given.expected)} of the rows have a p-value of at most 1\u202f%; without outliers, about 1\u202f% are expected. "
+            "An improbable row is not necessarily an error. Rows are numbered from 0."
         ),
     )
     return Section("surprise", "Surprising rows", body)
@@ -43,7 +44,7 @@ def surprise_section(facts: Facts) -> Section | None:
 
 def _cells(each: SurprisingRow) -> Markup:
     if not each.cells:
-        return together("no single cell")
+        return together("no single cell is improbable")
     parts = [
         together(named(name, 40), " = ", named(value, 40), f" ({number(p, 2)})")
         for name, value, p in each.cells

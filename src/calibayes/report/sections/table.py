@@ -1,4 +1,4 @@
-"""The table at a glance."""
+"""Summary of the table: classes and columns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from calibayes.report.page.wording import count, counts, fixed, named, percent, 
 from calibayes.report.sections.keys import color_key
 
 LIST_BYTES = 500_000
-"""Most bytes of the list of all columns."""
+"""Approximate limit of the size of the list of all columns, in characters."""
 LIST_NAME = 60
 PICTURE_BYTES = 400_000
+"""Limit of the size of all pictures, in characters."""
 CLASSES = 20
-"""Classes in the table of classes."""
+"""Most classes in the table of classes."""
 
 
 def table_section(facts: Facts) -> Section:
@@ -29,9 +30,11 @@ def table_section(facts: Facts) -> Section:
 
 def _size(given: TableFacts) -> Markup:
     duplicates = (
-        f" {counts(given.duplicates, 'row')} repeat another one, label included." if given.duplicates else ""
+        f" Exact duplicates of an earlier row, including its label: {counts(given.duplicates, 'row')}."
+        if given.duplicates
+        else ""
     )
-    unlabeled = f" {counts(given.unlabeled, 'row')} without a label are left out." if given.unlabeled else ""
+    unlabeled = f" Left out: {counts(given.unlabeled, 'row')} without a label." if given.unlabeled else ""
     size = f"{counts(given.rows, 'labeled row')} and {counts(len(given.columns), 'column')}."
     return paragraph(size + duplicates + unlabeled)
 
@@ -42,14 +45,14 @@ def _classes(given: TableFacts) -> Markup:
         [named(each.name), count(each.rows), percent(each.rows / given.rows)] for each in ordered[:CLASSES]
     ]
     more = len(ordered) - CLASSES
-    left_out = note(f"{counts(more, 'rarer class', 'rarer classes')} are not listed.") if more > 0 else None
+    left_out = note(f"Not listed: {counts(more, 'rarer class', 'rarer classes')}.") if more > 0 else None
     return together(
         table("Classes", ["class", "rows", "share"], lines, numeric=(1, 2), class_="short"), left_out
     )
 
 
 def _pictures(given: TableFacts) -> Markup:
-    """The most informative columns in full, as many as there is room for."""
+    """Figures of the most informative columns, up to the limit of their size."""
     shown: list[Markup] = []
     size = 0
     for column in (each for each in given.columns if each.picture is not None):
@@ -60,13 +63,14 @@ def _pictures(given: TableFacts) -> Markup:
         shown.append(card)
     rows = "all rows" if given.read_rows == given.rows else f"{count(given.read_rows)} rows drawn at random"
     which = (
-        "The"
+        "All columns"
         if len(shown) == len(given.columns)
-        else f"The {len(shown)} most informative of {count(len(given.columns))}"
+        else f"The {len(shown)} most informative of {counts(len(given.columns), 'column')}"
     )
     about = paragraph(
-        f"{which} columns by what each says about the class on its own (mutual information in bits, corrected for chance; "
-        f"{rows}). A histogram shows the distribution in each class; a bar of levels is as long as the level is frequent."
+        f"{which}, in decreasing order of mutual information with the class (in bits, each column alone, bias-corrected; from "
+        f"{rows}). Histograms show the distribution of a number within each class. Bars show the number of rows of each level, "
+        "colored by class."
     )
     return subsection(
         "Columns by class", about, color_key(given.groups), element("div", shown, class_="figures small")
@@ -83,7 +87,7 @@ def _card(column: ColumnFacts, given: TableFacts) -> Markup:
         _picture(column),
         element(
             "figcaption",
-            f"{column.information:.3f} bits about the class",
+            f"{column.information:.3f} bits of information about the class",
             f"; {column.range}" if column.range else None,
         ),
     )
@@ -96,20 +100,20 @@ def _picture(column: ColumnFacts) -> Markup | None:
     title = f"Values of {shortened(column.name)} by class"
     if picture.edges is None:
         totals = picture.counts.sum(axis=0)
-        levels = ", ".join(f"{name} {int(size)}" for name, size in zip(picture.levels, totals, strict=True))
+        levels = ", ".join(f"{name}: {int(size)}" for name, size in zip(picture.levels, totals, strict=True))
         return level_bars(
             title,
-            f"Rows of each level, in the colors of the classes: {levels}.",
+            f"Number of rows of each level: {levels}.",
             picture.levels,
             picture.counts.T,
         )
     shares = picture.counts / picture.counts.sum(axis=1, keepdims=True).clip(1)
-    description = f"Share of each class's rows in bins from {picture.ends[0]} to {picture.ends[1]}."
+    description = f"Share of the rows of each class in bins from {picture.ends[0]} to {picture.ends[1]}."
     return histogram(title, description, picture.edges, shares, picture.ends)
 
 
 def _all_columns(given: TableFacts) -> Markup:
-    """The list of all columns, as long as there is room."""
+    """The list of all columns, up to the limit of its size."""
     lines: list[list[Child]] = []
     size = 0
     for column in given.columns:
@@ -119,17 +123,15 @@ def _all_columns(given: TableFacts) -> Markup:
             break
         lines.append(line)
     left_out = len(given.columns) - len(lines)
-    heads: list[Child] = ["column", "kind", "why", "missing", "distinct", "bits"]
+    heads: list[Child] = ["column", "kind", "reason", "missing", "distinct values", "information (bits)"]
     listed = element(
         "div",
-        table("All columns, the most informative first", heads, lines, numeric=(3, 4, 5)),
+        table("All columns by decreasing information about the class", heads, lines, numeric=(3, 4, 5)),
         id="all-columns",
         class_="tall",
     )
     remark = (
-        note(
-            f"{counts(left_out, 'further column')} are left out, to keep the page small: those that say least about the class."
-        )
+        note(f"Not listed, to keep the page small: the {counts(left_out, 'least informative column')}.")
         if left_out
         else None
     )
