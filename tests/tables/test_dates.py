@@ -17,6 +17,7 @@ from calibayes.tables.dates import (
     time_zone,
     varying_parts,
 )
+from calibayes.tables.read import read_frame
 
 
 def test_days_and_back():
@@ -34,6 +35,16 @@ def test_the_calendar_is_that_of_pandas(part):
         "hour": dates.dt.strftime("%H"),
     }
     assert calendar_levels(dates.to_numpy().astype(DATE), part).tolist() == expected[part].tolist()
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC"])
+def test_data_frames_keep_the_time_zone(zone):
+    times = pd.Series(pd.date_range("2024-03-30 23:00", periods=3, freq="7h", tz=zone))
+    table = read_frame(pd.DataFrame({"time": times}))
+    assert table.zones == {0: zone}
+    assert_array_equal(
+        table.column(0), times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype(DATE)
+    )
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "+05:30", "UTC"])

@@ -173,7 +173,8 @@ def _series_zone(series: Any) -> str | None:
     if isinstance(series.dtype, nw.Datetime):
         zone: str | None = series.dtype.time_zone
         return zone
-    return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object) else None
+    # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
+    return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
 
 
 def _stacked_if_numeric(columns: list[Array]) -> Array | tuple[Array, ...]:

@@ -28,7 +28,7 @@ def out_of_fold_record(
         weight = (
             weight * (total / np.maximum(np.bincount(codes, weight, minlength=len(total)), 1e-300))[codes]
         )
-    how = f"the inner folds of the training, {len(kept)} of {len(everything.codes)} rows"
+    how = f"the inner folds of the training, {len(kept):,} of {len(everything.codes):,} rows"
     return HeldOut(log_posterior[kept], codes, weight, rows.positions[kept], how)
 
 
