@@ -1,5 +1,6 @@
 """Models as ONNX, computed by onnxruntime, predict what the models predict."""
 
+import datetime
 import sys
 
 import numpy as np
@@ -17,6 +18,7 @@ from calibayes import (
     LinearDiscriminantAnalysis,
     MultinomialNB,
     NaiveBayes,
+    PosteriorMixture,
     QuadraticDiscriminantAnalysis,
 )
 from calibayes.datasets import load_penguins
@@ -80,6 +82,21 @@ def test_onnx_predicts_what_the_model_predicts(name):
         assert refusal(to_onnx, model) == reason or "time zone Europe/Berlin" in refusal(to_onnx, model)
         return
     assert_same_predictions(model, rows, missing="?")
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "naive Bayes", "tree", "LDA, dense", "trees", "average of models"]
+)
+def test_batches_of_no_row_and_of_one_row(name):
+    model, rows = case(name)
+    exported = to_onnx(model, "?")
+    inputs = feeds(exported, rows)
+    expected = run(exported, inputs)
+    for n in (0, 1):
+        outputs = run(exported, {key: values[:n] for key, values in inputs.items()})
+        assert outputs["label"].tolist() == expected["label"][:n].tolist()
+        assert outputs["probabilities"].shape == (n, len(model.classes_))
+        np.testing.assert_allclose(outputs["probabilities"], expected["probabilities"][:n], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +189,57 @@ def test_dates_and_booleans():
     table.loc[::9, "day"] = pd.NaT
     model = NaiveBayes(rule="ml").fit(table, np.where(np.arange(60) % 4 < 2, "a", "b"))
     assert_same_predictions(model, table)
+
+
+@pytest.mark.parametrize("zone", ["UTC", datetime.timezone(-datetime.timedelta(hours=3))])
+def test_times_of_utc_or_a_fixed_offset(zone):
+    rng = np.random.default_rng(0)
+    times = pd.Timestamp("2024-01-31", tz="UTC") + pd.to_timedelta(rng.integers(0, 9000, 200), unit="h")
+    table = pd.DataFrame({"seen": times.tz_convert(zone), "size": rng.normal(size=200)})
+    y = np.where(rng.random(200) < 0.9, table["seen"].dt.hour < 12, rng.random(200) < 0.5)
+    assert_same_predictions(NaiveBayes(rule="ml").fit(table, y), table)
+
+
+def test_columns_of_an_array_with_text_are_inputs_even_if_only_numbers_are_read():
+    X = np.array([[0.5, "same"], [1.0, "same"], [2.5, "same"], [3.5, "same"]], dtype=object)
+    model = LinearDiscriminantAnalysis(rule="ml", encoder="dense").fit(X, [0, 1, 0, 1])
+    exported = assert_same_predictions(model, X)
+    assert [value.name for value in exported.graph.input] == ["x0"]
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b"], ["text", "b"]])
+def test_class_frequencies_alone_are_exported(columns):
+    """The first column is an input, for the number of rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    table = X if columns is None else pd.DataFrame(X, columns=columns)
+    if columns is not None and "text" in columns:
+        table["text"] = np.where(X[:, 0] > 0, "u", "v")
+    model = PosteriorMixture(models=[("member", NaiveBayes(rule="ml"))], cv=2).fit(table, y)
+    assert not model.models_
+    exported = assert_same_predictions(model, table)
+    assert [value.name for value in exported.graph.input] == (["X"] if columns is None else columns[:1])
+
+
+def test_feeds_of_a_table_with_other_columns():
+    X, y = load_iris(return_X_y=True)
+    of_frame = to_onnx(GaussianNB(rule="ml").fit(pd.DataFrame({"a": X[:, 0]}), y))
+    with pytest.raises(ValueError, match="no column 'a'; its columns are b, c"):
+        feeds(of_frame, pd.DataFrame({"b": [1.0], "c": [2.0]}))
+    of_array = to_onnx(GaussianNB(rule="ml").fit(X, y))
+    with pytest.raises(ValueError, match="a matrix of 4 columns, but the table has 3"):
+        feeds(of_array, X[:, :3])
+    one = to_onnx(GaussianNB(rule="ml").fit(X[:, :1], y))
+    for rows in (X[:5, :1], X[:5, :1].astype(np.float32), pd.DataFrame({"any name": X[:5, 0]})):
+        assert feeds(one, rows)["X"].dtype == np.float64
+        assert feeds(one, rows)["X"].shape == (5, 1)
+
+
+def test_a_column_of_one_bin_leaves_no_unused_constants():
+    exported = to_onnx(NaiveBayes(rule="ml").fit(np.full((6, 1), 3.0), [0, 1] * 3))
+    used = {name for node in exported.graph.node for name in node.input}
+    assert {constant.name for constant in exported.graph.initializer} <= used
+    np.testing.assert_allclose(run(exported, {"X": np.array([[3.0], [np.nan]])})["probabilities"], 0.5)
 
 
 def test_booleans_some_of_which_are_missing():

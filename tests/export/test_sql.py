@@ -1,9 +1,12 @@
 """Exported statements compute what models predict, in databases."""
 
+import datetime
 import re
+import sqlite3
 import sys
 from functools import cache
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,13 +23,15 @@ from calibayes import (
     NaiveBayes,
     PosteriorMixture,
 )
+from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
 from calibayes.export.families.gaussian import MOST_ELIMINATED, WideCovarianceWarning
 from calibayes.export.model import model_expressions
 from calibayes.export.sql import dialects, to_sql
-from calibayes.export.sql.statement import output_names
+from calibayes.export.sql.statement import output_names, select_statement
 from tests.export.cases import CASES, case, mixed, numbers
 from tests.export.databases import (
+    arrow_table,
     postgres,
     run_duckdb,
     run_postgres,
@@ -87,13 +92,20 @@ def test_sqlite_predicts_what_the_model_predicts(name):
     )
 
 
-@pytest.mark.skipif(server_folder() is None or server_user() is None, reason="there is no PostgreSQL server")
-def test_postgres_predicts_what_the_models_predict():
+@pytest.fixture(scope="module")
+def server():
+    """A function that runs a script in a PostgreSQL server."""
+    if server_folder() is None or server_user() is None:
+        pytest.skip("there is no PostgreSQL server")
     with postgres() as run:
-        for name in IN_POSTGRES:
-            model, rows = case(name)
-            found = run_postgres(run, rows, model.to_sql("visits", dialect="postgres"))
-            np.testing.assert_allclose(found, predicted(name), **PRECISION, err_msg=name)
+        yield run
+
+
+@pytest.mark.parametrize("name", IN_POSTGRES)
+def test_postgres_predicts_what_the_model_predicts(name, server):
+    model, rows = case(name)
+    found = run_postgres(server, rows, model.to_sql("visits", dialect="postgres"))
+    np.testing.assert_allclose(found, predicted(name), **PRECISION)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +183,109 @@ def test_a_table_is_quoted(table, expected):
     assert f"FROM {expected} AS " in case("gaussian")[0].to_sql(table)
 
 
+@pytest.mark.parametrize("table", ["layer_0", "Layer_1"])
+@pytest.mark.parametrize(("run", "dialect"), [(run_duckdb, "duckdb"), (run_sqlite, "sqlite")])
+def test_a_table_may_have_the_name_of_an_inner_query(table, run, dialect):
+    model, rows = case("gaussian")
+    result = run(rows, model.to_sql(table, dialect=dialect), table)
+    found = result[0] if run is run_duckdb else result
+    np.testing.assert_allclose(found, predicted("gaussian"), **PRECISION)
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------
+
+
+def rows_of_collated(frame, collation, dialect, statement):
+    """The result of a statement over a table whose column of text "t" has a collation."""
+    created = f"CREATE TABLE visits (t VARCHAR COLLATE {collation}, x DOUBLE)"
+    if dialect == "sqlite":
+        with sqlite3.connect(":memory:") as connection:
+            connection.execute(created)
+            connection.executemany("INSERT INTO visits VALUES (?, ?)", frame.to_numpy(dtype=object).tolist())
+            return np.array(connection.execute(statement).fetchall())
+    with duckdb.connect() as connection:
+        connection.execute(created)
+        connection.register("given", arrow_table(frame))
+        connection.execute("INSERT INTO visits SELECT * FROM given")
+        return np.array(connection.execute(statement).fetchall())
+
+
+@pytest.mark.parametrize(
+    "levels", [["a", "A", "a "], ["a", "A", "a ", "B", "b", "\u00e9", "e\u0301", "Z", "_"]]
+)
+@pytest.mark.parametrize(
+    ("dialect", "collation"), [("sqlite", "NOCASE"), ("sqlite", "RTRIM"), ("duckdb", "NOCASE")]
+)
+def test_text_is_compared_by_code_points_whatever_the_collation_of_the_column(levels, dialect, collation):
+    rng = generator(42)
+    text = np.array(levels, dtype=object)[rng.integers(0, len(levels), 200)]
+    frame = pd.DataFrame({"t": text, "x": rng.normal(size=200)})
+    y = np.where(rng.random(200) < 0.8, text == levels[0], rng.random(200) < 0.5)
+    model = NaiveBayes(rule="ml", kinds={"t": "categorical"}).fit(frame, y)
+    found = rows_of_collated(frame, collation, dialect, model.to_sql("visits", dialect=dialect))
+    np.testing.assert_allclose(found, model.predict_proba(frame), **PRECISION)
+
+
+@cache
+def of_fixed_offset():
+    """A model whose classes depend on the hour of a clock ahead of UTC, and its table."""
+    rng = generator(43)
+    zone = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+    times = pd.Timestamp("2023-11-20 22:10", tz="UTC") + pd.to_timedelta(rng.integers(0, 9000, 300), unit="h")
+    frame = pd.DataFrame({"seen": times.tz_convert(zone), "height": rng.normal(size=300)})
+    y = np.where(rng.random(300) < 0.9, frame["seen"].dt.hour < 12, rng.random(300) < 0.5)
+    return NaiveBayes(rule="ml").fit(frame, y), frame
+
+
+def test_hours_of_a_fixed_offset():
+    model, frame = of_fixed_offset()
+    assert model.conversion_.converters[0].zone == "UTC+05:30"
+    expected = model.predict_proba(frame)
+    expressions = model_expressions(model).probabilities
+    np.testing.assert_allclose(evaluate(expressions, as_columns(frame), len(frame)), expected, **PRECISION)
+    np.testing.assert_allclose(run_duckdb(frame, model.to_sql("visits"))[0], expected, **PRECISION)
+
+
+def test_hours_of_a_fixed_offset_in_postgres(server):
+    """PostgreSQL reads the sign of "UTC+05:30" as POSIX does, west of Greenwich."""
+    model, frame = of_fixed_offset()
+    found = run_postgres(server, frame, model.to_sql("visits", dialect="postgres"))
+    np.testing.assert_allclose(found, model.predict_proba(frame), **PRECISION)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianNB(rule="ml"),
+        LinearDiscriminantAnalysis(rule="ml"),
+        LinearDiscriminantAnalysis(rule="ml", encoder="dense"),
+    ],
+)
+def test_tiny_numbers_do_not_underflow_in_postgres(model, server):
+    """The mean of a class is exactly 0, so that the square of a residual may be smaller than any double."""
+    rng = generator(44)
+    y = np.arange(100) % 2
+    X = np.column_stack([np.where(y, rng.normal(size=100) + 1, 0.0), rng.normal(size=100)])
+    rows = np.array([[1e-200, 0.5], [-1e-320, np.nan], [0.0, 1.0], [0.5, 0.5]])
+    model.fit(X, y)
+    frame = pd.DataFrame(rows, columns=["x0", "x1"])
+    found = run_postgres(server, frame, model.to_sql("visits", dialect="postgres"))
+    np.testing.assert_allclose(found, model.predict_proba(rows), **PRECISION)
+
+
+@pytest.mark.parametrize("table", [(1.0, np.nan, 3.0), (1.0, np.nan, 3.0, 4.0, 5.0, np.nan)])
+@pytest.mark.parametrize(("run", "dialect"), [(run_duckdb, "duckdb"), (run_sqlite, "sqlite")])
+def test_missing_entries_of_a_table_are_filled(table, run, dialect):
+    entry = ex.Entry(table, ex.Once(ex.NumberColumn("code")))
+    outputs = {"entry": entry, "filled": ex.Filled(entry, ex.Constant(9.0))}
+    statement = select_statement(outputs, sqlglot.exp.to_table("visits", alias="data"), dialect).sql(dialect)
+    codes = np.array([0.0, 1.0, 2.0, np.nan])
+    result = run(pd.DataFrame({"code": codes}), statement)
+    found = result[0] if run is run_duckdb else result
+    np.testing.assert_array_equal(found, evaluate(list(outputs.values()), {"code": codes}, 4))
+    assert found[:, 1].tolist() == [1.0, 9.0, 3.0, 9.0]
+
+
 # -- rows ----------------------------------------------------------------------------------------------------------
 
 
@@ -214,6 +329,24 @@ def test_wide_full_covariances_predict_complete_rows_only():
     found, _ = run_duckdb(pd.DataFrame(rows, columns=[f"x{j}" for j in range(X.shape[1])]), statement)
     np.testing.assert_array_equal(np.isnan(found).all(axis=1), [False, False, True, False])
     np.testing.assert_allclose(found[[0, 1, 3]], model.predict_proba(rows[[0, 1, 3]]), **PRECISION)
+
+
+@pytest.mark.parametrize(("run", "dialect"), [(run_duckdb, "duckdb"), (run_sqlite, "sqlite")])
+def test_a_model_of_one_class_and_one_column(run, dialect):
+    X = np.array([[0.0], [1.0], [2.0]])
+    model = GaussianNB(rule="ml").fit(X, ["only"] * 3)
+    result = run(pd.DataFrame(X, columns=["x0"]), model.to_sql("visits", dialect=dialect))
+    assert (result[0] if run is run_duckdb else result).tolist() == [[1.0]] * 3
+
+
+def test_class_frequencies_alone_are_exported():
+    """An average in which no model predicts better than the class frequencies reads no column."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    model = PosteriorMixture(models=[("gaussian", GaussianNB(rule="ml"))], cv=2).fit(X, y)
+    assert not model.models_
+    found, _ = run_duckdb(pd.DataFrame(X, columns=["x0", "x1"]), model.to_sql("visits"))
+    np.testing.assert_allclose(found, model.predict_proba(X), **PRECISION)
 
 
 # -- what cannot be exported ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from sklearn.datasets import load_iris
 
 from calibayes import GaussianNB
@@ -17,6 +18,16 @@ def test_rows_of_a_frame_and_a_score_are_drawn():
     axes = plot_boundaries(X, is_first, {"ml": model.decision_function})
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ml"]
     assert sum(len(points.get_offsets()) for points in axes.collections[:2]) == len(X)
+
+
+def test_any_number_of_classes_and_scores_is_drawn():
+    labels = np.arange(len(X)) % 6
+    scores = {f"_$s$ {place}": lambda rows, place=place: rows[:, 0] - 5 - place / 5 for place in range(5)}
+    axes = plot_boundaries(X, labels, scores)
+    points = [artist for artist in axes.collections if isinstance(artist, PathCollection)]
+    assert sum(len(artist.get_offsets()) for artist in points) == len(X)
+    shown = [text.get_text().strip().replace(r"\$", "$") for text in axes.get_legend().get_texts()]
+    assert shown == list(scores)
 
 
 def test_wrong_arguments_end_with_the_expected_ones():

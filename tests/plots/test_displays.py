@@ -10,9 +10,12 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from sklearn.calibration import CalibrationDisplay
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from calibayes import GaussianNB, plots
+from calibayes import GaussianNB, MixtureDiscriminantAnalysis, TradeOffCV, TreeAugmentedNB, plots
+from calibayes.estimators.presets.tree import Edge
 from calibayes.plots import (
     CostDisplay,
     CoverageDisplay,
@@ -20,6 +23,9 @@ from calibayes.plots import (
     LiftDisplay,
     ReasonsDisplay,
     ReliabilityDisplay,
+    SurpriseDisplay,
+    TradeOffDisplay,
+    TreeDisplay,
     plot_overall,
     plot_reasons,
 )
@@ -93,6 +99,38 @@ def test_frames_and_arrays_are_drawn_alike(case):
     assert [names.get(text, text) for text in texts(made(case, True))] == texts(made(case, False))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7], name=name),
+        lambda name: CostDisplay.from_predictions([0, 1], [0.2, 0.7], name=name),
+        lambda name: LiftDisplay.from_predictions([0, 1], [0.2, 0.7], name=name),
+        lambda name: CoverageDisplay.from_predictions([0, 1], {0.9: np.ones((2, 2))}, name=name),
+        lambda name: SurpriseDisplay.from_estimator(model(True), rows(True)[2], name=name),
+        lambda name: HistoryDisplay.from_estimator(model(True), name=name),
+        lambda name: CASES["members"].make(model(True), *rows(True)[2:]),
+    ],
+)
+def test_legends_have_names_that_begin_with_an_underscore(make):
+    """matplotlib would leave them out."""
+    legend = make(WEIRD).ax_.get_legend()
+    assert any(WEIRD in text.get_text().replace(r"\$", "$") for text in legend.get_texts())
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        lambda: TreeDisplay.from_estimator(TreeAugmentedNB()),
+        lambda: TradeOffDisplay.from_estimator(TradeOffCV()),
+        lambda: plots.plot_components(MixtureDiscriminantAnalysis()),
+        lambda: ReliabilityDisplay.from_estimator(GaussianNB(), [[0.0]], [0]),
+    ],
+)
+def test_estimators_must_be_fitted(display):
+    with pytest.raises(NotFittedError):
+        display()
+
+
 def test_every_display_has_a_case():
     classes = {name for name in plots.__all__ if name.endswith("Display")}
     assert classes == {type(made(case)).__name__ for case in CASES.values()}
@@ -134,6 +172,39 @@ class TestValues:
         )
         assert display.prob_true == pytest.approx(true)
         assert display.prob_pred == pytest.approx(mean)
+
+    def test_probabilities_of_one_class_are_those_of_pos_label_as_in_scikit_learn(self):
+        rng = np.random.default_rng(0)
+        labels, said = np.array(["no", "yes"])[rng.integers(0, 2, 90)], rng.random(90)
+        both = np.column_stack([said, 1 - said])
+        expected = CalibrationDisplay.from_predictions(labels, said, pos_label="no", n_bins=4)
+        found = ReliabilityDisplay.from_predictions(
+            labels, said, pos_label="no", n_bins=4, strategy="uniform"
+        )
+        assert found.prob_true == pytest.approx(expected.prob_true)
+        assert found.prob_pred == pytest.approx(expected.prob_pred)
+        for display in (CostDisplay, LiftDisplay):
+            one = display.from_predictions(labels, said, pos_label="no").line_.get_ydata()
+            two = display.from_predictions(labels, both, pos_label="no").line_.get_ydata()
+            assert one == pytest.approx(two)
+
+    def test_rows_of_weight_0_are_left_out(self):
+        rng = np.random.default_rng(0)
+        labels, said = rng.integers(0, 2, 90), rng.random(90)
+        weight = np.where((said < 0.3) | (said > 0.9), 0.0, 2.0)
+        for display in (ReliabilityDisplay, CostDisplay, LiftDisplay):
+            given = display.from_predictions(labels, said, sample_weight=weight)
+            direct = display.from_predictions(labels[weight > 0], said[weight > 0])
+            assert given.line_.get_xydata() == pytest.approx(direct.line_.get_xydata())
+
+    def test_rounding_errors_of_probabilities_are_accepted(self):
+        said = np.array([[1 + 2e-16, -1e-17], [0.25, 0.75]])
+        assert said.max() > 1
+        assert ReliabilityDisplay.from_predictions([0, 1], said).prob_pred.max() == 1.0
+
+    def test_edges_without_information_have_the_least_width(self):
+        (line,) = TreeDisplay([Edge("a", "b", 0.0, None)]).plot().lines_
+        assert line.get_linewidth() == 0.5
 
     def test_cost_is_that_of_decisions_at_the_threshold(self):
         *_, X, y = rows(False)
@@ -189,6 +260,15 @@ class TestBadInput:
             CostDisplay.from_predictions([0, 1, 2], np.eye(3))
         with pytest.raises(ValueError, match="labels that are not among the classes"):
             CostDisplay.from_predictions([0, 5], [0.1, 0.2], classes=[0, 1])
+        with pytest.raises(ValueError, match=r"shape \(n,\) or \(n, k\), got shape \(2, 2, 2\)"):
+            ReliabilityDisplay.from_predictions([0, 1], np.ones((2, 2, 2)))
+        for weight in ([1.0], [1.0, -1.0], [1.0, np.nan], [0.0, 0.0]):
+            with pytest.raises(ValueError, match=r"sample_weight must be an array of shape \(2,\)"):
+                LiftDisplay.from_predictions([0, 1], [0.1, 0.2], sample_weight=weight)
+        with pytest.raises(ValueError, match="sample_weight is for the rows of X: give X and y as well"):
+            ReliabilityDisplay.from_estimator(model(True), sample_weight=np.ones(50))
+        with pytest.raises(ValueError, match="sets must be a dictionary"):
+            CoverageDisplay.from_predictions([0, 1], {})
         with pytest.raises(ValueError, match="give both X and y"):
             CostDisplay.from_estimator(model(True), rows(True)[0])
 

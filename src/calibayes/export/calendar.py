@@ -1,7 +1,8 @@
-"""Parts of the calendar computed from microseconds since 1970-01-01, with arithmetic alone.
+"""Months, weekdays and hours computed from microseconds since 1970-01-01 by arithmetic.
 
-So dates need one thing from a database: microseconds. Months are found by the algorithm of H. Hinnant ("chrono-compatible
-low-level date algorithms"), which counts days from March on, so that the leap day is the last one of a year.
+The only date function that a database must have is thus one that returns microseconds. Months are computed by an algorithm of
+H. Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which counts days from 1 March, so that a leap day is the last day of a
+year.
 """
 
 from __future__ import annotations

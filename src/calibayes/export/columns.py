@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,17 +33,17 @@ from calibayes.export.expressions import (
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.date_columns import Dates
 from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
-from calibayes.tables.dates import DATE, DAY, DURATION, SECOND
+from calibayes.tables.dates import DATE, DAY, DURATION, SECOND, time_zone
 
 
 class TableColumn(Protocol):
     """A column of a table after its conversion (a date as a number of days, a month as a level)."""
 
     def number(self) -> Expression:
-        """Its numbers. Raises TypeError if it holds none."""
+        """Its values as numbers. Raises TypeError if they are not numbers."""
 
     def refused(self) -> Sequence[Condition]:
-        """When `predict_proba` would raise an error because of a number."""
+        """Conditions under which `predict_proba` would raise an error because of a number."""
 
     def code(self, levels: Array, other: float | None) -> Expression:
         """The position of its value among levels; ``other`` for any other value (None: missing)."""
@@ -81,7 +82,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Text:
-    """A column of text, or of booleans some of which are missing."""
+    """A column of text, or of booleans with missing values."""
 
     name: str
 
@@ -106,14 +107,15 @@ class Text:
 
 @dataclass(frozen=True)
 class CalendarPart:
-    """Months, weekdays or hours of a column of dates; ``position`` is the place among all of them."""
+    """Months, weekdays or hours of a column of dates."""
 
     name: str
     position: Expression
+    """The position of the month, weekday or hour in ``names``."""
     names: tuple[str, ...]
 
     def number(self) -> Expression:
-        raise TypeError(f"column {self.name!r} holds text, no numbers")
+        raise TypeError(f"column {self.name!r} holds text, not numbers")
 
     def refused(self) -> Sequence[Condition]:
         return []
@@ -169,13 +171,22 @@ def _times(name: str, dates: Dates, zone: str | None) -> Expression:
             f"column {name!r} holds dates written as text ({dates.form.name}), which only Python reads as the model does: "
             "train on a column of dates (pandas.to_datetime) to export the model"
         )
-    return TimeColumn(name, zone, dates.zone is not None)
+    return TimeColumn(name, zone)
 
 
 def _calendar(conversion: ColumnConversion, j: int, part: str, name: str) -> TableColumn:
-    dates: Any = conversion.converters[j]
-    microseconds = Once(_times(conversion.names[j], dates, dates.zone))
+    microseconds = Once(_local_times(conversion.names[j], conversion.converters[j]))
     return CalendarPart(name, Once(CALENDAR[part](microseconds)), CALENDAR_LEVELS[part][1])
+
+
+def _local_times(name: str, dates: Any) -> Expression:
+    """Microseconds in the local time of the dates. A fixed offset is added: databases differ in the sign of "UTC+02:00"."""
+    if dates.zone is None or dates.zone == "UTC":
+        return _times(name, dates, None)
+    zone = time_zone(dates.zone)
+    if not isinstance(zone, datetime.timezone):
+        return _times(name, dates, dates.zone)
+    return _times(name, dates, None) + zone.utcoffset(None).total_seconds() * SECOND
 
 
 def _code_without_levels(missing: Condition, other: float | None) -> Expression:

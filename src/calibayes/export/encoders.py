@@ -1,4 +1,4 @@
-"""Encoded columns as expressions: how a cell of the table becomes a number or the code of a level."""
+"""Encoders as expressions: the number or the code of a level that a cell of the table is encoded as."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from calibayes.export.forests import byte_columns, leaves
 
 
 class Encoded(NamedTuple):
-    """Encoded columns, a missing number where a value is missing or its code is -1."""
+    """Encoded columns: numbers or codes, missing where the encoder returns NaN or the code -1."""
 
     columns: list[Expression]
     refused: list[Condition]
-    """When `predict_proba` would raise an error."""
+    """Conditions under which `predict_proba` would raise an error."""
 
 
 @singledispatch
 def encoded(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
-    """The columns of an encoder from those of the table. Raises TypeError if there is no such expression."""
+    """The encoded columns of a table. Raises TypeError if the encoder cannot be written as expressions."""
     raise TypeError(
         f"its columns are encoded by {type(encoder).__name__}, which is not written as an expression"
     )

@@ -1,4 +1,4 @@
-"""Expressions computed with NumPy: the reference that other renderers are compared with."""
+"""Expressions computed with NumPy: the reference implementation that tests compare exports with."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Evaluation:
 
     @singledispatchmethod
     def of(self, node: Any) -> Array:
-        raise TypeError(f"{type(node).__name__} is no expression or condition")
+        raise TypeError(f"{type(node).__name__} is not an expression or condition")
 
     # -- columns -----------------------------------------------------------------------------------------------------
 

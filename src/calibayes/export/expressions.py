@@ -1,15 +1,15 @@
 """A small language of expressions in which a fitted model is written before it is exported.
 
 An expression is a number for each row of a table. It may be *missing*: NULL in a database, NaN in NumPy and ONNX. The
-rules are the same wherever it is computed:
+rules are the same in every export:
 
 - arithmetic and functions of a missing number are missing;
-- a comparison with a missing number is false, and there is no "not", so that SQL's third truth value never matters;
-- `Filled` and `IsMissing` are the only ways to tell that a number is missing.
+- a comparison with a missing number is false. There is no "not", so that SQL's "unknown" has the same effect as false;
+- only `Filled` and `IsMissing` test whether a number is missing.
 
 All numbers are float64. Nodes are immutable and compared by identity. An expression that is used more than once is
 wrapped in `Once`: it is computed once for each row, wherever it occurs. Renderers (`calibayes.export.evaluate` for NumPy,
-`calibayes.export.sql`) handle every node type below.
+`calibayes.export.sql`, `calibayes.export.onnx`) support every node type below.
 """
 
 from __future__ import annotations
@@ -76,14 +76,11 @@ class BooleanColumn(Expression):
 class TimeColumn(Expression):
     """A column of dates or timestamps: microseconds since 1970-01-01 00:00, missing for NULL.
 
-    With ``zone`` they are those of a clock in this time zone, for a column of timestamps with a time zone; otherwise such
-    a column is counted in UTC.
+    Timestamps with a time zone are counted in UTC or, if ``zone`` is given, in the local time of this zone.
     """
 
     name: str
     zone: str | None = None
-    has_zone: bool = False
-    """Whether the column's type has a time zone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +92,14 @@ class DurationColumn(Expression):
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of text. It is no number: `TextCode` and `IsMissing` read it."""
+    """A column of text. It is not an expression: `TextCode` and `IsMissing` read it."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class TextCode(Expression):
-    """The position of a text among distinct ones; ``other`` for any other text (None: missing), missing for NULL."""
+    """The position of a text in ``levels``; ``other`` for any other text (None: missing), missing for NULL."""
 
     column: TextColumn
     levels: tuple[str, ...]
@@ -114,7 +111,7 @@ class TextCode(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Expression):
-    """The same finite number in each row, or NaN: missing in each row."""
+    """The same finite number in each row; NaN is missing in each row."""
 
     value: float
 
@@ -139,7 +136,7 @@ class Sum(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Greatest(Expression):
-    """The greatest of at least one term; no term may be missing."""
+    """The greatest of at least one term; undefined in rows where some terms are missing and others are not."""
 
     terms: tuple[Expression, ...]
 
@@ -155,7 +152,7 @@ class Arithmetic(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Function(Expression):
-    """e**value (0 below -700), the natural logarithm or the square root of a positive number, or the floor."""
+    """e**value (0 if value < `LEAST_EXPONENT`), the natural logarithm or the square root of a positive number, or the floor."""
 
     name: FunctionName
     value: Expression
@@ -180,7 +177,7 @@ class Where(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Bin(Expression):
-    """The number of ascending edges that are not above a number; missing if it is missing."""
+    """The number of ascending edges up to and including a number; missing if the number is missing."""
 
     value: Expression
     edges: tuple[float, ...]
@@ -188,7 +185,7 @@ class Bin(Expression):
 
 @dataclass(frozen=True, eq=False)
 class NumberCode(Expression):
-    """The position of a number among ascending ones; ``other`` for any other number (None: missing)."""
+    """The position of a number in ascending ``levels``; ``other`` for any other number (None: missing)."""
 
     value: Expression
     levels: tuple[float, ...]
@@ -197,7 +194,7 @@ class NumberCode(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Entry(Expression):
-    """The entry of a table at a code, a whole number from 0 to the size of the table minus 1; missing if it is missing."""
+    """The entry of a table at a code, an integer from 0 to the size of the table minus 1; missing if the code is missing."""
 
     table: tuple[float, ...]
     code: Expression
@@ -208,7 +205,7 @@ class Entry(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Compared(Condition):
-    """left < right, left <= right or left = right; false if one is missing."""
+    """left < right, left <= right or left = right; false if one of them is missing."""
 
     operator: Comparison
     left: Expression
@@ -245,20 +242,20 @@ class AnyOf(Condition):
 
 Node: TypeAlias = Expression | Condition | TextColumn
 READ_FROM_TABLE = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextCode, IsBeyond)
-"""Nodes that read a cell of the table, beside `IsMissing` of a text."""
+"""Types of the nodes that read a cell of the table; `IsMissing` of a `TextColumn` does so, too."""
 
 LARGEST_NUMBER = 1e100
 """Larger absolute values are refused by `predict_proba`; see `calibayes.tables.table.LARGEST`."""
-LEAST_EXPONENT = -700.0
-"""exp is 0 below: some databases raise an error where the result would underflow."""
+LEAST_EXPONENT = -600.0
+"""Below this, exp is 0. Some databases raise an error where a result underflows, also that of a product with a small factor."""
 MISSING = Constant(math.nan)
 
 
-# -- what is often built -------------------------------------------------------------------------------------------
+# -- functions that build expressions ------------------------------------------------------------------------------
 
 
 def as_expression(operand: Operand) -> Expression:
-    """A number as a constant; an expression as it is."""
+    """A number as a `Constant`; an expression unchanged."""
     return operand if isinstance(operand, Expression) else Constant(float(operand))
 
 
@@ -286,12 +283,16 @@ def log_sum_exp(terms: Sequence[Expression]) -> Expression:
 
 def softmax(scores: Sequence[Expression], refused: Sequence[Condition] = ()) -> tuple[Expression, ...]:
     """e**score divided by the sum over all scores; missing where one of the conditions is true."""
-    named = [Once(score) for score in scores]
-    greatest: Expression = Greatest(tuple(named))
+    stored_scores = [Once(score) for score in scores]
+    greatest: Expression = Greatest(tuple(stored_scores))
     top = Once(Where(AnyOf(tuple(refused)), MISSING, greatest) if refused else greatest)
-    parts = [Once(Function("exp", score - top)) for score in named]
-    whole = Once(total(parts))
-    return tuple(part / whole for part in parts)
+    return normalized([Once(Function("exp", score - top)) for score in stored_scores])
+
+
+def normalized(parts: Sequence[Once]) -> tuple[Expression, ...]:
+    """Each part divided by the sum of all."""
+    divisor = Once(total(parts))
+    return tuple(part / divisor for part in parts)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Trees over columns of bytes: the leaf of a row in each tree, as nested comparisons."""
+"""Decision trees over columns of bytes: the leaf of a row in each tree, by nested comparisons."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibayes.kernels.partitions.forest import Forest
 from calibayes.kernels.partitions.tree import Tree
 
 Encode = Callable[[Encoder, Sequence[TableColumn]], tuple[list[Expression], list[Condition]]]
-"""The columns of an encoder, and when `predict_proba` would raise an error."""
+"""The encoded columns of a table, and conditions under which `predict_proba` would raise an error."""
 
 
 def byte_columns(
     encoder: OrderedBytes, table: Sequence[TableColumn], encode: Encode
 ) -> tuple[list[Expression], list[Condition]]:
-    """The bytes of each column, missing where they are 0: a missing value, or a level that did not occur in training."""
+    """The byte of each column; missing where it is 0, for a missing value or a level that did not occur in training."""
     columns: list[Expression] = [MISSING] * len(encoder.indices)
     if not encoder.places:
         return columns, []
@@ -41,7 +41,7 @@ def leaves(forest: Forest, columns: Sequence[Expression]) -> list[Expression]:
 
 
 def _leaf(tree: Tree, node: int, columns: Sequence[Expression]) -> Expression:
-    """The leaf below a node; comparisons with a missing byte are false, so that their "else" is where it goes."""
+    """The leaf of a row in the subtree of a node. A comparison with a missing byte is false: "otherwise" is its branch."""
     left, right = (int(child) for child in tree.children[node])
     if tree.column[node] < 0:
         return Constant(float(left))

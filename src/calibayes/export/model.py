@@ -23,6 +23,7 @@ from calibayes.export.expressions import (
     Function,
     ModelExpressions,
     Once,
+    normalized,
     softmax,
     stored,
     total,
@@ -50,7 +51,7 @@ def model_expressions(model: Any) -> ModelExpressions:
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model is not written as an expression; the message says why.
+        If the model cannot be written as expressions; the message says why.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def model_expressions(model: Any) -> ModelExpressions:
 
 
 def _fitted_state(model: Any) -> Any:
-    """The fitted value of an estimator, or of the one that it has chosen."""
+    """The fitted state of an estimator, or of its ``estimator_``; the estimator itself if it has none."""
     return getattr(getattr(model, "estimator_", model), "fitted_", model)
 
 
@@ -107,12 +108,11 @@ def _(fitted: FittedEnsemble) -> tuple[Expression, ...]:
     shifted = [
         Once(p * float(np.exp(change))) for p, change in zip(averages, fitted.prior_shift, strict=True)
     ]
-    whole = Once(total(shifted))
-    return tuple(p / whole for p in shifted)
+    return normalized(shifted)
 
 
 def _with_trees(averages: Sequence[Expression], fitted: FittedEnsemble) -> list[Expression]:
-    """The average of members and of the posteriors of trees that are grown on it (see `GrownTrees`)."""
+    """The weighted average of the members' average and of the posteriors of the trees (see `GrownTrees`)."""
     grown: Any = fitted.grown
     conversion: Any = _any_conversion(fitted)
     table = table_columns(conversion, conversion.types)
@@ -144,7 +144,7 @@ def _member(name: str, model: Any, weight: float) -> list[Expression]:
 
 
 def class_scores(fitted: Fitted) -> tuple[list[Expression], list[Condition]]:
-    """log p(x, class) of each class up to a term that all share, and when `predict_proba` would raise an error."""
+    """log p(x, class) of each class, up to a common term, and conditions under which `predict_proba` raises an error."""
     parameters, binding = fitted.learned(), fitted.binding
     table = table_columns(binding.conversion, binding.types)
     by_class: list[list[Expression]] = [[] for _ in fitted.classes]

@@ -1,4 +1,4 @@
-"""The parts of expressions, and the order in which those that are computed once are computed."""
+"""The parts of expressions, and `Once` nodes in an order in which they can be computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibayes.export.expressions import (
 
 
 def parts_of(node: Node) -> Iterator[Node]:
-    """The nodes that a node is computed from."""
+    """The nodes that are fields of a node."""
     for field in fields(node):
         value = getattr(node, field.name)
         if isinstance(value, tuple):

@@ -10,8 +10,8 @@ from typing import Any
 def new_figure(width: float, height: float) -> Any:
     """An empty figure of this size in inches. Raises ImportError if matplotlib is not installed.
 
-    It is a figure of pyplot, which notebooks and ``pyplot.show()`` display, if pyplot is in use or this is a notebook or
-    an IPython shell; otherwise one that is only saved to files, and need not be closed.
+    If pyplot has been imported, or in a notebook or an IPython shell, it is a figure of pyplot, which ``pyplot.show()`` and
+    notebooks display. Otherwise pyplot has no reference to it: it can be saved to a file and need not be closed.
     """
     size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
     try:

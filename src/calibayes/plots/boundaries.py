@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.plots.axes import axes_or_new
+from calibayes.plots.display import legend_label
 
 Score = Callable[[Array], Array]
 """Rows (n, 2) -> scores (n,) whose sign is the decision."""
 
+COLORS = ("#7fa8d1", "#e0a35c", "#88b988", "#b58fc2")
+"""Of the rows of the classes, repeated if there are more."""
 LINES = (("#c0504d", "solid"), ("black", "dashed"), ("#2a78b5", "dotted"))
-
-
+"""Color and style of the lines of the scores, repeated if there are more."""
 EXPECTED = (
     "call plot_boundaries(columns, target, scores), for example with scores={'rc': model.decision_function}"
 )
@@ -36,7 +39,7 @@ def plot_boundaries(columns: Any, target: Any, scores: Mapping[str, Score], *, a
     Raises
     ------
     ValueError
-        If an argument is none of these, for example because the order is another one.
+        If an argument is not as described, for example if they are given in another order.
 
     Examples
     --------
@@ -47,23 +50,23 @@ def plot_boundaries(columns: Any, target: Any, scores: Mapping[str, Score], *, a
     """
     rows, labels = _checked(columns, target, scores)
     axes = axes_or_new(ax, 5.0)
-    for label, color in zip(np.unique(labels), ("#7fa8d1", "#e0a35c", "#88b988", "#b58fc2"), strict=False):
+    for label, color in zip(np.unique(labels), cycle(COLORS), strict=False):
         class_rows = rows[labels == label]
         axes.scatter(class_rows[:, 0], class_rows[:, 1], s=8, color=color, linewidths=0)
     low, high = rows.min(axis=0), rows.max(axis=0)
     x, y = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))
     grid = np.stack([x.ravel(), y.ravel()], axis=1)
-    for (name, score), (color, style) in zip(scores.items(), LINES, strict=False):
+    for (name, score), (color, style) in zip(scores.items(), cycle(LINES), strict=False):
         values = _one_per_row(name, score(grid), len(grid)).reshape(x.shape)
         axes.contour(x, y, values, levels=[0.0], colors=color, linestyles=style)
-        axes.plot([], [], color=color, linestyle=style, label=name)
+        axes.plot([], [], color=color, linestyle=style, label=legend_label(name))
     axes.legend(frameon=False, fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
 
 def _checked(columns: Any, target: Any, scores: Any) -> tuple[Array, Array]:
-    """The rows and labels as arrays. Raises ValueError if an argument is not what is expected."""
+    """The rows and labels as arrays. Raises ValueError if an argument has a wrong type or shape."""
     rows, labels = np.asarray(columns), np.asarray(target)
     if rows.ndim != 2 or rows.shape[1] != 2:
         got = f"shape {rows.shape}" if rows.ndim else type(columns).__name__

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibayes.plots.axes import new_figure
+from calibayes.plots.display import literal
 
 STYLE = {"widths": 0.6, "medianprops": {"color": "#2a78b5"}}
 SUMMARY = ("whislo", "q1", "med", "q3", "whishi")
-"""Names in matplotlib of the numbers of a box: end of a whisker, quartile, median, quartile, end of a whisker."""
+"""Keys of the numbers of a box in ``Axes.bxp``: lower whisker, first quartile, median, third quartile, upper whisker."""
 
 
 def boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str, columns: int = 4) -> Any:
@@ -29,7 +30,7 @@ def boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str, column
 
 
 def summary_boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str, columns: int = 4) -> Any:
-    """Box plots of summaries: ends of the whiskers, quartiles and median in the order of size, and outliers after them."""
+    """Box plots like those of `boxes`, from summaries: the five numbers of `SUMMARY` in this order, then the outliers."""
 
     def draw(ax: Any, summaries: list[list[float]]) -> None:
         stats = [dict(zip(SUMMARY, each[:5], strict=True)) | {"fliers": each[5:]} for each in summaries]
@@ -44,14 +45,14 @@ def _in_panels(
     y: str,
     columns: int,
 ) -> Any:
-    """A panel for each title, with what is drawn of its values; returns the figure."""
+    """A panel for each title, in which ``draw`` draws the values of all names; returns the figure."""
     grid_rows = -(-len(panels) // columns)
     figure = new_figure(3.2 * min(columns, len(panels)), 2.6 * grid_rows)
     axes = figure.subplots(grid_rows, min(columns, len(panels)), squeeze=False).ravel()
     for ax, (title, values) in zip(axes, panels.items(), strict=False):
         draw(ax, [list(sample) for sample in values.values()])
-        ax.set_xticks(range(1, len(values) + 1), list(values), rotation=60, fontsize=7)
-        ax.set_title(title, loc="left", fontsize=9)
+        ax.set_xticks(range(1, len(values) + 1), [literal(name) for name in values], rotation=60, fontsize=7)
+        ax.set_title(literal(title), loc="left", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()

@@ -1,4 +1,4 @@
-"""Prediction sets: how often they contain the true class, and how large they are."""
+"""Observed coverage and mean size of prediction sets."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from calibayes.core.protocols import Array
-from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.display import MAIN, QUIET, Display, legend_label
 from calibayes.plots.scores import wilson_interval
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
 class CoverageDisplay(Display):
-    """Share of rows whose prediction set contains the true class, against the coverage that was asked for.
+    """Share of rows whose prediction set contains the true class (observed coverage), against the nominal coverage.
 
     The numbers at the points are mean numbers of classes in a set. Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     stated, observed : (m,) arrays
-        Coverage that was asked for, and share of the rows whose set contains their class.
+        Nominal coverage, and share of the rows whose set contains their class.
     size : (m,) array
         Mean number of classes in a set.
     n_rows : int
@@ -101,16 +101,35 @@ class CoverageDisplay(Display):
         ax: Any = None,
         **kwargs: Any,
     ) -> CoverageDisplay:
-        """Draw given sets: coverage -> (n, k) booleans; ``classes`` are by default the sorted labels."""
+        """Draw given prediction sets.
+
+        Parameters
+        ----------
+        y_true : (n,) labels
+        sets : mapping
+            Nominal coverage -> (n, k) booleans: whether the set of a row contains a class.
+        classes : (k,) labels, optional
+            The class of each column of the sets; by default the sorted labels.
+        name, ax, **kwargs
+            As in `from_estimator`; there is no default ``name``.
+
+        Returns
+        -------
+        CoverageDisplay
+        """
         labels = column_or_1d(y_true)
         names = np.unique(labels) if classes is None else np.asarray(classes)
         is_class = labels[:, None] == names[None, :]
         if not is_class.any(axis=1).all():
-            raise ValueError(f"y_true has labels that are not among the classes {list(names)}")
+            raise ValueError(f"y_true has labels that are not among the classes {names.tolist()}")
+        if not sets:
+            raise ValueError(
+                "sets must be a dictionary coverage -> booleans of shape (n, k), got an empty one"
+            )
         stated = np.array(sorted(sets), dtype=np.float64)
-        chosen = [_checked_sets(sets[level], is_class) for level in stated.tolist()]
-        observed = np.array([(held & is_class).any(axis=1).mean() for held in chosen])
-        size = np.array([held.sum(axis=1).mean() for held in chosen])
+        members = [_checked_sets(sets[level], is_class) for level in stated.tolist()]
+        observed = np.array([(is_member & is_class).any(axis=1).mean() for is_member in members])
+        size = np.array([is_member.sum(axis=1).mean() for is_member in members])
         return cls(stated, observed, size, n_rows=len(labels), name=name).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> CoverageDisplay:
@@ -119,7 +138,7 @@ class CoverageDisplay(Display):
         low = float(min(self.stated.min(), self.observed.min())) - 0.03
         lower, upper = wilson_interval(self.observed, np.full(len(self.observed), float(self.n_rows)))
         options = {"color": MAIN, "marker": "o", "markersize": 4}
-        label = literal("prediction sets" if name is None else name)
+        label = legend_label("prediction sets" if name is None else name)
         (self.diagonal_,) = axes.plot([low, 1], [low, 1], color=QUIET, linestyle=":", linewidth=1)
         (self.line_,) = axes.plot(self.stated, self.observed, **{**options, "label": label, **kwargs})
         self.bars_ = axes.vlines(
@@ -128,17 +147,17 @@ class CoverageDisplay(Display):
         for x, y, size in zip(self.stated, self.observed, self.size, strict=True):
             axes.annotate(f"{size:.2f}", (x, y), (5, -11), textcoords="offset points", fontsize="small")
         axes.set_xlim(low, 1.02)
-        axes.set_xlabel("coverage that was asked for")
-        axes.set_ylabel("share of rows whose set has their class (bars: 95 %)")
+        axes.set_xlabel("nominal coverage")
+        axes.set_ylabel("observed coverage (bars: 95 %)")
         axes.set_title(f"{self.n_rows} rows; numbers: mean size of a set", loc="left")
         axes.legend(frameon=False, loc="upper left")
         return self
 
 
 def _checked_sets(sets: Any, is_class: Array) -> Array:
-    held = np.asarray(sets, dtype=bool)
-    if held.shape != is_class.shape:
+    is_member = np.asarray(sets, dtype=bool)
+    if is_member.shape != is_class.shape:
         raise ValueError(
-            f"sets must be booleans of shape {is_class.shape}, rows by classes, got shape {held.shape}"
+            f"sets must be booleans of shape {is_class.shape}, rows by classes, got shape {is_member.shape}"
         )
-    return held
+    return is_member

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibayes.core.protocols import Array
 from calibayes.plots.axes import new_figure
+from calibayes.plots.display import legend_label, literal
 
 Curves = Mapping[str, tuple[Array, Array]]
 """Label -> x and y values."""
@@ -29,14 +30,16 @@ def panels(content: Mapping[str, Curves], *, columns: int, x: str, y: str) -> An
             axes.plot(
                 x_values,
                 y_values,
-                label=label or None,
+                label=legend_label(label) if label else None,
                 marker="o" if len(x_values) < 20 else None,
                 markersize=3,
             )
-        axes.set_title(title, loc="left", fontsize="medium")
+        axes.set_title(literal(title), loc="left", fontsize="medium")
         axes.spines[["top", "right"]].set_visible(False)
         if any(curves):
             axes.legend(frameon=False, fontsize="small")
+    for axes in grid.flat[len(content) :]:
+        axes.set_axis_off()
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure

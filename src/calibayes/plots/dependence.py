@@ -8,6 +8,7 @@ import numpy as np
 
 from calibayes.dependence import Dependence
 from calibayes.plots.axes import axes_or_new
+from calibayes.plots.display import literal
 
 
 def plot_dependence(table: Dependence, label: Any = None, *, ax: Any = None) -> Any:
@@ -36,7 +37,7 @@ def plot_dependence(table: Dependence, label: Any = None, *, ax: Any = None) -> 
     """
     if label is not None and label not in table.classes:
         raise ValueError(
-            f"no class {label!r} in this table; its classes are {', '.join(map(str, table.classes))}"
+            f"there is no class {label!r} in this table: give one of {', '.join(map(str, table.classes))}"
         )
     position = 0 if label is None else table.classes.index(label)
     values = np.array(table.statistics[position], dtype=np.float64)
@@ -48,8 +49,9 @@ def plot_dependence(table: Dependence, label: Any = None, *, ax: Any = None) -> 
         values, cmap="RdBu_r" if signed else "Blues", vmin=-largest if signed else 0.0, vmax=largest
     )
     if len(table.names) <= 40:
-        axes.set_xticks(range(len(table.names)), table.names, rotation=90)
-        axes.set_yticks(range(len(table.names)), table.names)
+        names = [literal(name) for name in table.names]
+        axes.set_xticks(range(len(names)), names, rotation=90)
+        axes.set_yticks(range(len(names)), names)
     axes.figure.colorbar(image, ax=axes, label=table.measure)
-    axes.set_title(f"{table.measure} within {table.classes[position]}", loc="left")
+    axes.set_title(literal(f"{table.measure} within {table.classes[position]}"), loc="left")
     return axes

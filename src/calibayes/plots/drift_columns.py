@@ -1,4 +1,4 @@
-"""Columns that have moved between training rows and new rows."""
+"""Columns whose distribution differs between the training rows and new rows (drift)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALLEST = 1e-16
 
 
 class DriftDisplay(Display):
-    """p-values of an unchanged distribution of each column, the smallest on top.
+    """p-values of the hypothesis that the distribution of a column is unchanged, the smallest on top.
 
     Make it with `from_estimator` or `from_drift`.
 
@@ -22,7 +22,7 @@ class DriftDisplay(Display):
     ----------
     drift : calibayes.trust.Drift
     most : int, default=20
-        Most columns that are drawn.
+        Largest number of columns that are drawn.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class DriftDisplay(Display):
         alpha : float, default=0.05
             The false-alarm rate.
         most : int, default=20
-            Most columns that are drawn.
+            Largest number of columns that are drawn.
         ax : matplotlib axes, optional
         **kwargs
             For the bars, as in ``matplotlib.axes.Axes.barh``.

@@ -8,34 +8,35 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import checked_costs
-from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.display import MAIN, QUIET, Display, legend_label, literal
 from calibayes.plots.scores import ScoredRows, rows_of_estimator, rows_of_predictions
 
 ERRORS = ((0.0, 1.0), (1.0, 0.0))
-"""Costs of an error: the mean cost is the error rate."""
+"""Default costs, 1 for a wrong decision: the mean cost is the error rate."""
 
 
 class CostDisplay(Display):
-    """Mean cost by decision threshold: a row is decided positive if its probability is at least the threshold.
+    """Mean cost by decision threshold: ``pos_label`` is decided if its probability is at least the threshold.
 
     Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     thresholds : (m,) array
-        Ascending; the last is infinite: no row is decided positive.
+        Ascending; the last is infinite: ``pos_label`` is decided for no row.
     cost : (m,) array
         Mean cost of a row at each threshold.
     bayes_threshold : float
-        The threshold of least cost if the probabilities hold.
+        The threshold of least expected cost if the probabilities are calibrated.
     pos_label : label
+        The class that is decided above the threshold.
     name : str, optional
 
     Attributes
     ----------
     best_threshold, least_cost : float
-        The threshold of least mean cost on these rows, and that cost. It is chosen on the rows, so that the cost of new rows is
-        slightly higher.
+        The threshold of least mean cost on these rows, and that cost. Since the threshold is chosen on the same rows, the mean
+        cost of new rows tends to be higher.
     line_, best_, bayes_ : matplotlib artists
         The curve, the point of least cost and the line at the Bayes threshold.
     ax_, figure_ : matplotlib axes and figure
@@ -94,7 +95,8 @@ class CostDisplay(Display):
         X, y : rows and labels, optional
             Without them, the held-out rows of a classifier of this package (``held_out_``).
         costs : (2, 2) array, optional
-            ``costs[i, j]`` is the cost of deciding class j when i is true; by default those of the estimator, else 1 for an error.
+            ``costs[i, j]`` is the cost of deciding class j if class i is true; by default the costs of the estimator if it has
+            any, else 1 for a wrong decision.
         sample_weight : (n,) array, optional
         pos_label : label, optional
             The class that is decided above the threshold; by default the second one.
@@ -106,9 +108,9 @@ class CostDisplay(Display):
         CostDisplay
         """
         rows = rows_of_estimator(estimator, X, y, sample_weight)
-        own = getattr(estimator, "costs", None)
+        costs = getattr(estimator, "costs", None) if costs is None else costs
         label = type(estimator).__name__ if name is None else name
-        return cls._of(rows, own if costs is None else costs, pos_label, label).plot(ax=ax, **kwargs)
+        return cls._of(rows, costs, pos_label, label).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -124,14 +126,22 @@ class CostDisplay(Display):
         ax: Any = None,
         **kwargs: Any,
     ) -> CostDisplay:
-        """Draw the mean cost of given probabilities, (n, 2), or (n,) for the second class; see `from_estimator`."""
-        rows = rows_of_predictions(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        """Draw the mean cost of given probabilities, (n, 2), or (n,) for ``pos_label``.
+
+        ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
+        `from_estimator`.
+        """
+        rows = rows_of_predictions(
+            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
+        )
         return cls._of(rows, costs, pos_label, name).plot(ax=ax, **kwargs)
 
     @classmethod
     def _of(cls, rows: ScoredRows, costs: Any, pos_label: Any, name: str | None) -> CostDisplay:
         if len(rows.classes) != 2:
-            raise ValueError(f"a threshold needs two classes, got {len(rows.classes)}: {list(rows.classes)}")
+            raise ValueError(
+                f"a threshold needs two classes, got {len(rows.classes)}: {rows.classes.tolist()}"
+            )
         positive = rows.position(pos_label)
         order = [1 - positive, positive]
         matrix = checked_costs(ERRORS if costs is None else costs, 2)[np.ix_(order, order)]
@@ -145,8 +155,8 @@ class CostDisplay(Display):
         """Draw on these axes, or on those of a new figure. Returns the display."""
         axes, name = self.draw_on(ax, 4.5), self.name if name is None else name
         best, x = min(self.best_threshold, 1.0), np.minimum(self.thresholds, 1.0)
-        found = f"least cost {self.least_cost:.3g} at {best:.3g}"
-        options = {"color": MAIN, "label": literal(found if name is None else f"{name}: {found}")}
+        least = f"least cost {self.least_cost:.3g} at {best:.3g}"
+        options = {"color": MAIN, "label": legend_label(least if name is None else f"{name}: {least}")}
         (self.line_,) = axes.step(
             np.append(0.0, x), np.append(self.cost[0], self.cost), where="pre", **{**options, **kwargs}
         )
@@ -156,7 +166,7 @@ class CostDisplay(Display):
             color=QUIET,
             linestyle="--",
             linewidth=1,
-            label=f"best if the probabilities hold ({self.bayes_threshold:.3g})",
+            label=f"best if the probabilities are calibrated ({self.bayes_threshold:.3g})",
         )
         axes.set_xlim(0.0, 1.0)
         axes.set_ylim(bottom=0.0)
@@ -167,9 +177,9 @@ class CostDisplay(Display):
 
 
 def _mean_costs(rows: ScoredRows, positive: int, costs: Array) -> tuple[Array, Array]:
-    """Thresholds, (m,), and mean costs, (m,), of deciding the class at position ``positive`` from each on."""
-    said, is_positive = rows.probabilities[:, positive], rows.codes == positive
-    values, places = np.unique(said, return_inverse=True)
+    """Thresholds, (m,), and mean costs, (m,), of deciding class number ``positive`` at and above each threshold."""
+    is_positive = rows.codes == positive
+    values, places = np.unique(rows.probabilities[:, positive], return_inverse=True)
     weight = rows.weight / rows.weight.sum()
     by_value = [
         np.bincount(places.reshape(-1), weight * (is_positive == true), minlength=len(values))

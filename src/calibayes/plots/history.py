@@ -1,4 +1,4 @@
-"""Learning curves of rules: errors and losses over the updates of a training."""
+"""Learning curves: errors and losses over the updates of an iterative rule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
-from calibayes.plots.display import Display, literal
+from calibayes.plots.display import Display, legend_label
 
 
 class HistoryDisplay(Display):
@@ -22,7 +22,7 @@ class HistoryDisplay(Display):
     curves : mapping
         Name -> values before the first update, after the first, and so on.
     quantity : str
-        Name of what is drawn.
+        Name of the quantity, for the label of the axis.
 
     Attributes
     ----------
@@ -63,7 +63,8 @@ class HistoryDisplay(Display):
         quantity : str, default="soft_error"
             A key of ``history_``: "soft_error" (mean of 1 - p(true class)), "error", "log_loss", "objective", ...
         name : str, optional
-            For the legend; by default the name of the class of the estimator.
+            For the legend; by default the name of the class of the estimator. Curves of an ensemble have the names of its
+            members.
         ax : matplotlib axes, optional
         **kwargs
             For the lines, as in ``matplotlib.axes.Axes.plot``.
@@ -78,7 +79,8 @@ class HistoryDisplay(Display):
         iterative = {key: history for key, history in histories.items() if len(history)}
         if not iterative:
             raise ValueError(
-                f"{type(estimator).__name__} was trained in closed form and has no history: use an iterative rule, rule='rc'"
+                f"{type(estimator).__name__} was trained in closed form and has no history: fit it with an iterative rule, "
+                "such as rule='rc'"
             )
         return cls.from_histories(iterative, quantity=quantity, ax=ax, **kwargs)
 
@@ -104,7 +106,7 @@ class HistoryDisplay(Display):
         """Draw on these axes, or on those of a new figure. Returns the display."""
         axes, self.lines_ = self.draw_on(ax, 4.5), []
         for number, (name, values) in enumerate(self.curves.items()):
-            options = {"color": f"C{number % 10}", "label": literal(name), **kwargs}
+            options = {"color": f"C{number % 10}", "label": legend_label(name), **kwargs}
             self.lines_ += axes.plot(np.arange(len(values)), values, **options)
         axes.set_xlabel("updates of the rule")
         axes.set_ylabel(f"{self.quantity.replace('_', ' ')} of the training rows")

@@ -7,21 +7,24 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.display import MAIN, QUIET, Display, legend_label, literal
 from calibayes.plots.scores import ScoredRows, rows_of_estimator, rows_of_predictions
 
 
 class LiftDisplay(Display):
-    """Share of the rows of a class (gain) among the rows of highest probability, or how many times more than by chance (lift).
+    """Gain and lift of a class among the rows of highest predicted probability.
+
+    The gain is the share of the rows of the class that are among them. The lift is the gain divided by that of rows in random
+    order.
 
     Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     share : (m,) array
-        Share of the rows that are taken, those of highest probability first.
+        Share of all rows that are selected, those of highest probability first.
     gain : (m,) array
-        Share of the rows of the class that are among them.
+        Share of the rows of the class that are among the selected rows.
     frequency : float
         Share of the class among all rows.
     pos_label : label
@@ -31,7 +34,7 @@ class LiftDisplay(Display):
     Attributes
     ----------
     lift : (m,) array
-        ``gain / share``.
+        Ratio ``gain / share``.
     line_, chance_ : matplotlib artists
         The curve, and that of rows in random order.
     best_ : matplotlib artist or None
@@ -63,7 +66,7 @@ class LiftDisplay(Display):
 
     @property
     def lift(self) -> Array:
-        """Share of the class among the rows taken, divided by its share among all."""
+        """Frequency of the class among the selected rows, divided by its frequency among all rows, (m,)."""
         return self.gain / self.share
 
     @classmethod
@@ -89,7 +92,7 @@ class LiftDisplay(Display):
             Without them, the held-out rows of a classifier of this package (``held_out_``).
         sample_weight : (n,) array, optional
         pos_label : label, optional
-            The class that is looked for; by default the second of two.
+            The class whose rows are counted; by default the second of two.
         kind : {"gain", "lift"}
         name, ax, **kwargs
             As in `ReliabilityDisplay.from_estimator`.
@@ -116,19 +119,24 @@ class LiftDisplay(Display):
         ax: Any = None,
         **kwargs: Any,
     ) -> LiftDisplay:
-        """Draw gain or lift of given probabilities, (n, k), or (n,) for the second of two classes; see `from_estimator`."""
-        rows = rows_of_predictions(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        """Draw gain or lift of given probabilities, (n, k), or (n,) for ``pos_label``.
+
+        ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
+        `from_estimator`.
+        """
+        rows = rows_of_predictions(
+            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
+        )
         return cls._of(rows, pos_label, kind, name).plot(ax=ax, **kwargs)
 
     @classmethod
     def _of(cls, rows: ScoredRows, pos_label: Any, kind: str, name: str | None) -> LiftDisplay:
         positive = rows.position(pos_label)
-        said, is_positive = rows.probabilities[:, positive], rows.codes == positive
+        is_positive = rows.codes == positive
         if not is_positive.any():
             raise ValueError(f"no row is of class {rows.classes[positive]!r}")
-        places = np.unique(-said, return_inverse=True)[1].reshape(
-            -1
-        )  # rows of equal probability are taken together
+        # Rows of equal probability are selected together.
+        places = np.unique(-rows.probabilities[:, positive], return_inverse=True)[1].reshape(-1)
         share = np.cumsum(np.bincount(places, rows.weight))
         gain = np.cumsum(np.bincount(places, rows.weight * is_positive))
         frequency = float(gain[-1] / share[-1])
@@ -147,7 +155,7 @@ class LiftDisplay(Display):
         is_gain = self.kind == "gain"
         x = np.append(0.0, self.share) if is_gain else self.share
         y = np.append(0.0, self.gain) if is_gain else self.lift
-        options = {"color": MAIN, "label": literal(f"class {self.pos_label}" if name is None else name)}
+        options = {"color": MAIN, "label": legend_label(f"class {self.pos_label}" if name is None else name)}
         self.best_ = None
         quiet = {"color": QUIET, "linewidth": 1}
         if is_gain:
@@ -161,7 +169,7 @@ class LiftDisplay(Display):
         axes.set_xlim(0.0, 1.0)
         axes.set_ylim(bottom=0.0)
         axes.set_xlabel("share of the rows, highest probability first")
-        found = f"share of the rows of class {self.pos_label} found"
-        axes.set_ylabel(literal(found if is_gain else f"lift of class {self.pos_label}"))
+        gain = f"share of the rows of class {self.pos_label} among them"
+        axes.set_ylabel(literal(gain if is_gain else f"lift of class {self.pos_label}"))
         axes.legend(frameon=False)
         return self

@@ -9,7 +9,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.estimators.ensemble.estimator import PosteriorAverage
 from calibayes.estimators.ensemble.fitted import FREQUENCIES, TREES
-from calibayes.plots.display import Display, literal
+from calibayes.plots.display import Display, legend_label, literal
 
 
 class MembersDisplay(Display):
@@ -66,7 +66,7 @@ class MembersDisplay(Display):
         axes, self.bars_ = self.draw_on(ax, 1.5 + 0.35 * len(self.classes)), []
         heights, left = np.arange(len(self.classes))[::-1], np.zeros(len(self.classes))
         for number, name in enumerate(self.members):
-            options = {"color": f"C{number % 10}", "label": literal(name), **kwargs}
+            options = {"color": f"C{number % 10}", "label": legend_label(name), **kwargs}
             self.bars_.append(axes.barh(heights, self.shares[:, number], left=left, **options))
             left = left + self.shares[:, number]
         axes.set_yticks(

@@ -11,7 +11,7 @@ from calibayes.plots.display import MAIN, Display, literal
 from calibayes.ranks import RankSummary, rank_summary
 
 LABEL_X = 0.8
-"""x of the labels left of the axis, whose first rank is 1; the labels on the right mirror it."""
+"""x of the labels on the left, where rank 1 is at x = 1; those on the right are placed symmetrically."""
 LETTER_WIDTH = 0.017
 """Approximate width of a letter as a share of the axis."""
 

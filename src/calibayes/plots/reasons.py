@@ -14,7 +14,7 @@ FOR, AGAINST = MAIN, SECOND
 
 
 class ReasonsDisplay(Display):
-    """Contributions of the columns to the log odds: of one row, for and against its predicted class, or the mean of all rows.
+    """Contributions of the columns to the log odds of the predicted class: of one row, or the mean absolute ones of all rows.
 
     Make it with `from_estimator` or `from_explanation`.
 
@@ -25,13 +25,13 @@ class ReasonsDisplay(Display):
     row : int, optional
         Position of the row; None for mean absolute contributions over all rows.
     most : int, default=12
-        Most columns that are drawn, those of largest contribution on top.
+        Largest number of columns that are drawn, those of largest absolute contribution on top.
 
     Attributes
     ----------
     bars_ : matplotlib container
     errors_ : matplotlib container or None
-        One standard error to either side, where orders of the columns were sampled; None if there are none.
+        One standard error to either side, if the contributions were estimated from sampled orders of the columns; otherwise None.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -76,7 +76,7 @@ class ReasonsDisplay(Display):
         against : label, optional
             The class to compare with, as in `explain`.
         most : int, default=12
-            Most columns that are drawn.
+            Largest number of columns that are drawn.
         ax : matplotlib axes, optional
         **kwargs
             For the bars, as in ``matplotlib.axes.Axes.barh``.

@@ -1,4 +1,4 @@
-"""Reliability diagram: predicted probabilities against how often they are right."""
+"""Reliability diagram (calibration curve): predicted probabilities against observed frequencies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.interface.parameters import whole_number
-from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.display import MAIN, QUIET, Display, legend_label, literal
 from calibayes.plots.scores import (
     ScoredRows,
     effective_rows,
@@ -19,27 +19,27 @@ from calibayes.plots.scores import (
 
 
 class ReliabilityDisplay(Display):
-    """Reliability diagram: in groups of rows, the mean probability against the share of rows where it is true.
+    """Reliability diagram: in groups of rows, the share of rows of a class against its mean predicted probability.
 
     Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     prob_true, prob_pred : (m,) arrays
-        Share of rows and mean probability in each group.
+        Share of the rows of each group that are of the class, and mean predicted probability of the class.
     lower, upper : (m,) arrays
         95 % intervals of ``prob_true``.
     rows : (m,) array
-        Rows in each group.
+        Number of rows in each group, or the sum of their weights.
     label : str
-        What the probability is of, for the axes.
+        The class or classes whose probability is drawn, for the labels of the axes.
     name : str, optional
         For the legend.
 
     Attributes
     ----------
     calibration_error : float
-        Mean absolute difference of the two, weighted by the rows (expected calibration error).
+        Mean absolute difference of ``prob_true`` and ``prob_pred``, weighted by ``rows`` (expected calibration error).
     line_, bars_, diagonal_ : matplotlib artists
         The curve, its intervals and the diagonal.
     ax_, figure_ : matplotlib axes and figure
@@ -72,7 +72,7 @@ class ReliabilityDisplay(Display):
 
     @property
     def calibration_error(self) -> float:
-        """Mean absolute difference between probability and share, weighted by the rows."""
+        """Expected calibration error: mean absolute difference of share and probability, weighted by the rows."""
         return float(np.average(np.abs(self.prob_true - self.prob_pred), weights=self.rows))
 
     @classmethod
@@ -101,9 +101,9 @@ class ReliabilityDisplay(Display):
         n_bins : int, default=10
             Number of groups.
         strategy : {"quantile", "uniform"}
-            Groups of equal size, or of equal width.
+            Groups of equally many rows, or of equally wide ranges of the probability.
         pos_label : label, optional
-            The class whose probability is drawn; by default that of the predicted class.
+            The class whose probability is drawn; by default the predicted class of each row.
         name : str, optional
             For the legend; by default the name of the class of the estimator.
         ax : matplotlib axes, optional
@@ -133,12 +133,25 @@ class ReliabilityDisplay(Display):
         ax: Any = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Draw the reliability of given probabilities, (n, k), or (n,) for the second of two classes.
+        """Draw the reliability of given probabilities.
 
-        ``classes`` are the k classes in the order of the columns, by default the sorted labels. Other parameters are those of
-        `from_estimator`.
+        Parameters
+        ----------
+        y_true : (n,) labels
+        y_prob : (n, k) or (n,) array
+            Probabilities of all classes, or of ``pos_label``, which is then by default the second of two classes.
+        classes : (k,) labels, optional
+            The class of each column of ``y_prob``; by default the sorted labels.
+        sample_weight, n_bins, strategy, pos_label, name, ax, **kwargs
+            As in `from_estimator`; there is no default ``name``.
+
+        Returns
+        -------
+        ReliabilityDisplay
         """
-        rows = rows_of_predictions(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        rows = rows_of_predictions(
+            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
+        )
         if np.ndim(y_prob) == 1 and pos_label is None:
             pos_label = rows.classes[1]
         return cls._of(rows, n_bins, strategy, pos_label, name).plot(ax=ax, **kwargs)
@@ -149,17 +162,17 @@ class ReliabilityDisplay(Display):
     ) -> ReliabilityDisplay:
         if pos_label is None:
             predicted = rows.probabilities.argmax(axis=1)
-            said, is_true = rows.probabilities.max(axis=1), predicted == rows.codes
+            probability, is_true = rows.probabilities.max(axis=1), predicted == rows.codes
             label = "the predicted class"
         else:
-            place = rows.position(pos_label)
-            said, is_true, label = rows.probabilities[:, place], rows.codes == place, f"class {pos_label}"
-        groups = _groups(said, n_bins, strategy)
+            place, label = rows.position(pos_label), f"class {pos_label}"
+            probability, is_true = rows.probabilities[:, place], rows.codes == place
+        groups = _groups(probability, n_bins, strategy)
         members = [groups == group for group in np.unique(groups)]
         weights = [rows.weight[rows_in] for rows_in in members]
         prob_true, prob_pred = (
             np.array([np.average(values[m], weights=w) for m, w in zip(members, weights, strict=True)])
-            for values in (is_true, said)
+            for values in (is_true, probability)
         )
         count = np.array([effective_rows(w) for w in weights])
         lower, upper = wilson_interval(prob_true, count)
@@ -173,7 +186,7 @@ class ReliabilityDisplay(Display):
         options = {
             "marker": "o",
             "markersize": 4,
-            "label": literal(error if name is None else f"{name} ({error})"),
+            "label": legend_label(error if name is None else f"{name} ({error})"),
         }
         (self.diagonal_,) = axes.plot([0, 1], [0, 1], color=QUIET, linestyle=":", linewidth=1)
         (self.line_,) = axes.plot(self.prob_pred, self.prob_true, **{"color": MAIN, **options, **kwargs})
@@ -188,12 +201,12 @@ class ReliabilityDisplay(Display):
         return self
 
 
-def _groups(said: Array, n_bins: int, strategy: str) -> Array:
-    """The group of each row, (n,)."""
+def _groups(probability: Array, n_bins: int, strategy: str) -> Array:
+    """The group of each row, (n,) integers."""
     count = whole_number("n_bins", n_bins, 1)
     inner = np.arange(1, count) / count
     if strategy == "quantile":
-        return np.searchsorted(np.unique(np.quantile(said, inner)), said, side="right")
+        return np.searchsorted(np.unique(np.quantile(probability, inner)), probability, side="right")
     if strategy == "uniform":
-        return np.searchsorted(inner, said, side="right")
+        return np.searchsorted(inner, probability, side="right")
     raise ValueError(f"strategy must be 'quantile' or 'uniform', got {strategy!r}")

@@ -1,4 +1,4 @@
-"""Labels and predicted probabilities of rows, from an estimator, its held-out rows, or as they are given."""
+"""Labels and predicted probabilities of rows: of an estimator and new rows, of its held-out rows, or given as arrays."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from calibayes.core.protocols import Array
 
+TOLERANCE = 1e-9
+"""Probabilities may be outside of 0 and 1 by so much, as sums with rounding errors are."""
 DEVIATIONS = 1.96
-"""Of the normal distribution, for 95 %."""
+"""Half the width of a 95 % interval of the normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Rows with a label and probabilities.
+    """Rows of positive weight, each with a label and the probabilities of the classes.
 
     Attributes
     ----------
@@ -34,23 +36,29 @@ class ScoredRows:
     weight: Array
 
     def position(self, pos_label: Any = None) -> int:
-        """Position of a class; of the second of two by default. Raises ValueError if there is none, or it must be given."""
+        """Position of a class among ``classes``; None is the second of two classes.
+
+        Raises ValueError if there is no such class, or ``pos_label`` is None and there are not two classes.
+        """
         if pos_label is None:
             if len(self.classes) != 2:
                 raise ValueError(
-                    f"pos_label must be given for {len(self.classes)} classes: one of {list(self.classes)}"
+                    f"pos_label must be given for {len(self.classes)} classes: one of {self.classes.tolist()}"
                 )
             return 1
-        found = np.flatnonzero(self.classes == pos_label)
-        if not len(found):
+        positions = np.flatnonzero(self.classes == pos_label)
+        if not len(positions):
             raise ValueError(
-                f"pos_label={pos_label!r} is not among the classes: give one of {list(self.classes)}"
+                f"pos_label={pos_label!r} is not among the classes: give one of {self.classes.tolist()}"
             )
-        return int(found[0])
+        return int(positions[0])
 
 
 def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> ScoredRows:
-    """Rows that an estimator predicts; without X and y, those that it was not trained on (``held_out_``)."""
+    """The rows X with labels y and the estimator's probabilities; without X and y, its held-out rows (``held_out_``).
+
+    Raises ValueError if only one of X and y is given, if there are no held-out rows, or if weights are given for them.
+    """
     check_is_fitted(estimator)
     if (X is None) != (y is None):
         raise ValueError("give both X and y, or neither for the held-out rows of the estimator")
@@ -58,41 +66,70 @@ def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
         return rows_of_predictions(
             y, estimator.predict_proba(X), classes=estimator.classes_, sample_weight=sample_weight
         )
+    if sample_weight is not None:
+        raise ValueError("sample_weight is for the rows of X: give X and y as well, or leave it out")
     record = getattr(estimator, "held_out_", None)
     if record is None:
         raise ValueError(f"{type(estimator).__name__} has no held-out rows (held_out_): give X and y")
     classes = np.asarray(estimator.classes_)
-    return ScoredRows(record.codes, np.exp(record.log_posterior), classes, record.weight)
+    return _with_weight(record.codes, np.exp(record.log_posterior), classes, record.weight)
 
 
 def rows_of_predictions(
-    y_true: Any, y_prob: Any, *, classes: Sequence[Any] | Array | None = None, sample_weight: Any = None
+    y_true: Any,
+    y_prob: Any,
+    *,
+    classes: Sequence[Any] | Array | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ScoredRows:
-    """Rows with labels and given probabilities, (n, k), or (n,) for the second of two classes.
+    """Rows with labels and given probabilities, (n, k), or (n,) for ``pos_label``, by default the second of two classes.
 
-    Raises ValueError if these do not fit together.
+    Raises ValueError if the shapes or labels do not agree, or if numbers are not probabilities.
     """
     labels, values = column_or_1d(y_true), np.asarray(y_prob, dtype=np.float64)
     names = np.unique(labels) if classes is None else np.asarray(classes)
-    values = np.column_stack([1 - values, values]) if values.ndim == 1 else values
+    if values.ndim == 1:
+        is_of_first = pos_label is not None and bool(np.any(names[:1] == pos_label))
+        values = np.column_stack([values, 1 - values] if is_of_first else [1 - values, values])
+    if values.ndim != 2:
+        raise ValueError(f"y_prob must be an array of shape (n,) or (n, k), got shape {values.shape}")
     check_consistent_length(labels, values)
     if values.shape[1] != len(names):
         raise ValueError(
-            f"y_prob has probabilities of {values.shape[1]} classes, but there are {len(names)}: {list(names)}; give classes="
+            f"y_prob has probabilities of {values.shape[1]} classes, but there are {len(names)} classes: {names.tolist()}. "
+            "Give the class of each column as classes="
         )
-    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+    if not ((values >= -TOLERANCE) & (values <= 1 + TOLERANCE)).all():
         raise ValueError("y_prob must be probabilities between 0 and 1")
     if not np.isin(labels, names).all():
-        raise ValueError(f"y_true has labels that are not among the classes {list(names)}")
+        raise ValueError(f"y_true has labels that are not among the classes {names.tolist()}")
     order = np.argsort(names)
-    codes = np.searchsorted(names[order], labels)
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    check_consistent_length(labels, weight)
-    return ScoredRows(order[codes], values, names, weight)
+    codes = order[np.searchsorted(names[order], labels)]
+    weight = _checked_weight(sample_weight, len(labels))
+    return _with_weight(codes, np.clip(values, 0.0, 1.0), names, weight)
+
+
+def _checked_weight(sample_weight: Any, n: int) -> Array:
+    """Weights of n rows, 1 by default. Raises ValueError if they are not n finite numbers of 0 or more."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError(
+            f"sample_weight must be an array of shape ({n},) of finite numbers of 0 or more, and not all 0"
+        )
+    return weight
+
+
+def _with_weight(codes: Array, probabilities: Array, classes: Array, weight: Array) -> ScoredRows:
+    """The rows whose weight is not 0: others would make groups of rows without weight, whose means are 0 / 0."""
+    used = weight > 0
+    return ScoredRows(codes[used], probabilities[used], classes, weight[used])
 
 
 def wilson_interval(share: Array, rows: Array) -> tuple[Array, Array]:
-    """Ends of the 95 % Wilson intervals of shares of so many rows."""
+    """Lower and upper ends of 95 % Wilson intervals (Wilson 1927), (m,) each, of shares (m,) of numbers of rows (m,)."""
     square = DEVIATIONS**2 / rows
     middle = (share + square / 2) / (1 + square)
     spread = DEVIATIONS / (1 + square) * np.sqrt(share * (1 - share) / rows + square / (4 * rows))
@@ -100,5 +137,5 @@ def wilson_interval(share: Array, rows: Array) -> tuple[Array, Array]:
 
 
 def effective_rows(weight: Array) -> float:
-    """Number of rows of equal weight that are as informative (Kish)."""
+    """Number of rows of equal weight whose mean has the same variance (effective sample size, Kish 1965)."""
     return float(weight.sum() ** 2 / (weight**2).sum())

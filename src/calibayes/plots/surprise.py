@@ -1,4 +1,4 @@
-"""How surprising rows are: the distribution of their p-values."""
+"""The distribution of the p-values of rows under the density p(x) of a model."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from calibayes.estimators.interface.trust.surprise import Surprise
-from calibayes.plots.display import MAIN, QUIET, Display, literal
+from calibayes.plots.display import MAIN, QUIET, Display, legend_label
 
 SURPRISING = 0.01
+"""The title counts the rows whose p-value is at most this."""
 BINS = 20
 
 
 class SurpriseDisplay(Display):
-    """Histogram of the p-values of rows under p(x); those of rows like the training rows are uniform.
+    """Histogram of the p-values of rows under p(x). They are uniform for rows of the same distribution as the training rows.
 
     Make it with `from_estimator` or `from_surprise`.
 
@@ -26,9 +27,9 @@ class SurpriseDisplay(Display):
     Attributes
     ----------
     counts : (20,) integers
-        Rows by p-value.
+        Number of rows in each of 20 equal ranges of the p-value.
     bars_, expected_ : matplotlib artists
-        The histogram, and what is expected of rows like the training rows.
+        The histogram, and the line at the number of rows expected under a uniform distribution.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -83,14 +84,14 @@ class SurpriseDisplay(Display):
         axes, name = self.draw_on(ax, 4.0), self.name if name is None else name
         n, width = len(self.surprise.p_value), 1 / BINS
         options = {"color": MAIN, "width": width, "align": "edge", "edgecolor": "white"}
-        label = literal("rows" if name is None else name)
+        label = legend_label("rows" if name is None else name)
         self.bars_ = axes.bar(np.arange(BINS) * width, self.counts, **{**options, "label": label, **kwargs})
         self.expected_ = axes.axhline(
             n * width,
             color=QUIET,
             linestyle="--",
             linewidth=1,
-            label="expected of rows like the training rows",
+            label="expected for rows like the training rows",
         )
         few = int((self.surprise.p_value <= SURPRISING).sum())
         axes.set_xlim(0.0, 1.0)

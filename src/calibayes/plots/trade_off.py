@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
 from calibayes.estimators.presets.trade_off import TradeOffCV
@@ -21,8 +22,9 @@ class TradeOffDisplay(Display):
     lam : (m,) array
         1 is generative training, 0 discriminative.
     losses : (m, folds) array
+        Held-out scores.
     chosen : float
-        The chosen lam.
+        The lam of lowest mean score.
     scoring : str
         Name of the score.
 
@@ -49,6 +51,7 @@ class TradeOffDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: TradeOffCV, *, ax: Any = None, **kwargs: Any) -> TradeOffDisplay:
         """Draw the path of a fitted `TradeOffCV`; ``kwargs`` are for the line (``plot``)."""
+        check_is_fitted(estimator)
         results, scoring = estimator.cv_results_, estimator.scoring
         display = cls(results["lam"], results[scoring], chosen=estimator.lam_, scoring=scoring)
         return display.plot(ax=ax, **kwargs)

@@ -1,27 +1,31 @@
-"""Plot the dependence tree over the columns of tree-augmented naive Bayes."""
+"""The dependence tree over the columns of a tree-augmented naive Bayes model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from calibayes.estimators.presets.tree import Edge, TreeAugmentedNB
 from calibayes.plots.display import MAIN, Display, literal
 
 MAX_WIDTH = 6.0
+"""Width in points of the line of largest mutual information, besides the least width of 0.5."""
 
 
 class TreeDisplay(Display):
-    """The tree over the columns of tree-augmented naive Bayes, roots on top; lines are as wide as mutual information is large.
+    """The dependence tree over the columns of tree-augmented naive Bayes, roots on top.
 
-    Columns without edges are omitted. Make it with `from_estimator`.
+    The width of a line increases with the mutual information of its two columns. Columns without edges are omitted. Make it with
+    `from_estimator`.
 
     Parameters
     ----------
     edges : sequence of edges
-        Of one tree: parent, child and mutual information.
+        The edges of one tree, each with a parent, a child and their mutual information.
     label : optional
-        The class of the tree; None for a tree of all classes.
+        The class of the tree; None for a tree that all classes share.
 
     Attributes
     ----------
@@ -51,6 +55,7 @@ class TreeDisplay(Display):
 
         If each class has its own tree, ``label`` is the class to draw; ValueError if there is no tree of that class.
         """
+        check_is_fitted(estimator)
         edges = [edge for edge in estimator.edges_ if edge.label == label]
         labels = list(dict.fromkeys(edge.label for edge in estimator.edges_))
         if estimator.edges_ and not edges:
@@ -61,7 +66,7 @@ class TreeDisplay(Display):
         """Draw on these axes, or on those of a new figure. Returns the display."""
         coordinates = _coordinates(self.edges)
         axes = self.draw_on(ax, 1.5 + 0.9 * (1 - min((y for _, y in coordinates.values()), default=0.0)))
-        largest, self.lines_ = max((edge.information for edge in self.edges), default=1.0), []
+        largest, self.lines_ = max((edge.information for edge in self.edges), default=0.0) or 1.0, []
         for edge in self.edges:
             ends = list(zip(coordinates[edge.parent], coordinates[edge.child], strict=True))
             width = 0.5 + MAX_WIDTH * edge.information / largest

@@ -1,8 +1,8 @@
 """Log densities of families as expressions, one module for each kind of family.
 
-`log_densities` is a function of the type of the family: a module registers its families with
-``@log_densities.register``, and states log p(x | class) of each class in the language of `calibayes.export.expressions`.
-Terms that all classes share may be left out.
+`log_densities` is a generic function (`functools.singledispatch`). The modules register an implementation for each type of
+family with ``@log_densities.register``. It returns log p(x | class) of each class as an expression
+(`calibayes.export.expressions`); terms that all classes share may be left out.
 """
 
 from calibayes.export.families import counts, gaussian, kernel, mixture, tree

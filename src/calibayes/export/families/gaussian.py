@@ -1,10 +1,10 @@
 """Gaussian densities: independent columns, and full covariances with any missing values.
 
 Under a full covariance, the density of the known cells of a row is a product of densities of one column given the known
-columns before it. Eliminating the columns one after the other gives them: if column j is known, with residual r_j and
-conditional variance S_jj, then S <- S - S_.j S_j. / S_jj and r <- r - S_.j r_j / S_jj for the columns behind it; if it is
-missing, nothing changes. In rows without missing values S is known beforehand, and the density is a quadratic form (a
-linear one for a tied covariance).
+columns before it. These are computed by eliminating one column after the other: if column j is known, with residual r_j and
+conditional variance S_jj, then S <- S - S_.j S_j. / S_jj and r <- r - S_.j r_j / S_jj for the columns after it; if it is
+missing, nothing changes. In rows without missing values S does not depend on the row, and the log density is a quadratic
+form (up to a common term, a linear one if the classes share a covariance).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from calibayes.families import Gaussian
 from calibayes.kernels.numbers.gaussian import LOG_TWO_PI
 
 MOST_ELIMINATED = 24
-"""Columns up to which rows with missing values are supported under a full covariance: there are d^3 / 6 steps."""
+"""Largest number d of columns with a full covariance of which values may be missing: there are d^3 / 6 steps."""
 
 
 class WideCovarianceWarning(UserWarning):
@@ -77,7 +77,7 @@ def _linear(mean: Array, parameters: Arrays, columns: Sequence[Expression]) -> l
     slopes = (mean - middle) @ whitener.T @ whitener
     offsets = -0.5 * np.sum(slopes * (mean - middle), axis=1)
     centered = [Once(x - m) for x, m in zip(columns, middle.tolist(), strict=True)]
-    # The term that all classes share is needed beside the marginal densities only if a row had both: it has one.
+    # The term that all classes share can be left out: a row uses either these scores or the marginal densities, for all classes.
     return [
         total([x * slope for x, slope in zip(centered, class_slopes, strict=True)], offset)
         for class_slopes, offset in zip(slopes.tolist(), offsets.tolist(), strict=True)

@@ -26,12 +26,12 @@ def _(family: KernelDensity, parameters: Arrays, columns: Sequence[Expression]) 
 
 
 class _GridPlace(NamedTuple):
-    """Where a position is on a grid; see `calibayes.kernels.levels.grid.corners`."""
+    """The place of a position on a grid; see `calibayes.kernels.levels.grid.corners`."""
 
     lower: Expression
-    """Number of the point below, or of the cell of what lies beyond the grid."""
+    """Number of the grid point below, or of the cell for positions beyond the grid."""
     share: Expression
-    """Of the point above."""
+    """Weight of the grid point above in the linear interpolation."""
     log_tail: Expression
     """Change of the log density beyond the grid."""
 
@@ -48,12 +48,12 @@ def _place(position: Expression, points: int) -> _GridPlace:
 
 
 def known_place(lower: Expression, position: Expression) -> Expression:
-    """The cell of a position; missing with it (a comparison with a missing position is false, not missing)."""
+    """``lower``, but missing where the position is missing: a comparison with a missing position is false, not missing."""
     return lower + position * 0.0
 
 
 def _on_grid(table: Array, place: _GridPlace, c: int) -> Expression:
-    """The log density of class c: linear between the points of the grid, as a Lomax density beyond."""
+    """The log density of class c: the density is linear between grid points, and that of a Lomax distribution beyond."""
     top = float(table.max())
     density = np.exp(table[c] - top)
     rise = np.append(np.diff(density[:-2]), [0.0, 0.0, 0.0])

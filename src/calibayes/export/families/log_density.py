@@ -1,4 +1,4 @@
-"""The function that each exported family registers."""
+"""The generic function of which each exported family registers an implementation."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def log_densities(family: Any, parameters: Arrays, columns: Sequence[Expression]
     family : Family
         Bound and prepared.
     parameters : mapping
-        Its arrays, as `Family.log_density` takes them.
+        Its arrays, the argument of `Family.log_density`.
     columns : sequence of Expression
         Its encoded columns, each a `Once`: numbers or codes, missing where a value is missing.
 
     Raises
     ------
     TypeError
-        If the family is not written as an expression; the message continues "... cannot be exported: ".
+        If the family cannot be written as an expression. The message follows "<model> cannot be exported: ".
     """
     raise TypeError(f"its family {type(family).__name__} is not written as an expression")
 
 
 def known(term: Expression) -> Expression:
-    """A term of the density, 0 where its column is missing: missing values are left out."""
+    """A term of the log density, 0 where its column is missing: missing values are left out."""
     return Filled(term, Constant(0.0))
 
 

@@ -1,6 +1,6 @@
 """Fitted classifiers as ONNX graphs: many expressions of the same form become one operation on a matrix.
 
-`to_onnx` is the method of classifiers; `calibayes.export.onnx.rendering` says how expressions become operations.
+`to_onnx` is the method of classifiers; `calibayes.export.onnx.rendering` describes how expressions become operations.
 """
 
 from calibayes.export.onnx.feeds import feeds

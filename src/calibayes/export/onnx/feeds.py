@@ -8,21 +8,28 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.export.onnx.graph import MISSING_MARKER, onnx_module
+from calibayes.export.onnx.inputs import MATRIX
 from calibayes.tables.read import is_frame, object_array, read_array, read_frame
 from calibayes.tables.table import Table, is_missing
 
 
 def feeds(model: Any, X: Any) -> dict[str, Array]:
-    """The inputs of a model of `to_onnx` for the rows of a table: name -> array, as onnxruntime takes them.
+    """The inputs of a model of `to_onnx` for the rows of a table: name -> array, the argument of onnxruntime's ``run``.
 
-    Numbers, booleans, dates and durations become float64 (0 and 1; microseconds since 1970; microseconds), missing ones NaN,
-    text becomes strings.
+    Numbers become float64, as do booleans (0 and 1), dates (microseconds since 1970) and durations (microseconds); missing
+    ones are NaN. Text becomes strings, missing text the marker that was given to `to_onnx`.
 
     Parameters
     ----------
     model : onnx.ModelProto
+        The result of `to_onnx`.
     X : data frame, array or sparse array of shape (n, d)
-        With all columns that the model reads.
+        All columns that the model reads.
+
+    Raises
+    ------
+    ValueError
+        If ``X`` has no column of the name of an input, or not as many columns as the input ``X``.
 
     Examples
     --------
@@ -34,17 +41,19 @@ def feeds(model: Any, X: Any) -> dict[str, Array]:
     >>> {name: array[:, 0].tolist() for name, array in feeds(exported, X).items()}
     {'size': [1.0, 2.0, 5.0, 7.0], 'color': ['red', 'red', '', 'blue']}
     """
-    inputs = list(model.graph.input)
     table, marker = _table(X), _marker(model)
-    if (
-        len(inputs[0].type.tensor_type.shape.dim) == 2
-        and inputs[0].type.tensor_type.shape.dim[1].dim_value > 1
-    ):
-        columns = [_numbers(table, j) for j in range(len(table.names))]
-        return {inputs[0].name: np.stack(columns, axis=1)}
-    if len(inputs) == 1 and inputs[0].name not in table.names:
-        return {inputs[0].name: _numbers(table, 0)[:, None]}
-    return {value.name: _column(table, value, marker)[:, None] for value in inputs}
+    first = model.graph.input[0]
+    width = first.type.tensor_type.shape.dim[1].dim_value
+    if width > 1 or (first.name == MATRIX and MATRIX not in table.names):
+        return {first.name: _matrix(table, width)}
+    return {value.name: _column(table, value, marker)[:, None] for value in model.graph.input}
+
+
+def _matrix(table: Table, width: int) -> Array:
+    """All columns as one matrix. Raises ValueError if there are not as many as the model reads."""
+    if len(table.names) != width:
+        raise ValueError(f"the model reads a matrix of {width} columns, but the table has {len(table.names)}")
+    return np.stack([_numbers(table, j) for j in range(width)], axis=1)
 
 
 def _table(X: Any) -> Table:
@@ -55,7 +64,7 @@ def _table(X: Any) -> Table:
 
 
 def _marker(model: Any) -> str:
-    """The text that means a missing value, as the model has noted it."""
+    """The text that stands for a missing value, from the metadata of the model."""
     notes: dict[str, str] = {entry.key: entry.value for entry in model.metadata_props}
     return notes.get(MISSING_MARKER, "")
 
@@ -71,6 +80,7 @@ def _column(table: Table, value: Any, marker: str) -> Array:
 
 
 def _numbers(table: Table, j: int) -> Array:
+    """A column as float64, NaN where missing. Raises ValueError if it has text that is not a number."""
     column = table.column(j)
     if column.dtype.kind in "mM":
         return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))

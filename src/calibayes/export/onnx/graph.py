@@ -13,11 +13,11 @@ OPSET, ML_OPSET, IR_VERSION = 18, 4, 9
 """Versions of the operators of ONNX and of its machine-learning domain, and of the file format."""
 ML = "ai.onnx.ml"
 MISSING_MARKER = "missing"
-"""Note of a model: the text that means a missing value."""
+"""Key of the metadata of a model: the text that stands for a missing value."""
 
 
 def onnx_module() -> Any:
-    """The package onnx. Raises ImportError, with what to install, if it is not there."""
+    """The package onnx. Raises ImportError, with what to install, if it is not installed."""
     try:
         import onnx
     except ImportError as error:
@@ -26,7 +26,7 @@ def onnx_module() -> Any:
 
 
 class Graph:
-    """Operations and constants in the order in which they were added. Tensors are known by their names."""
+    """Operations and constants in the order in which they were added. Tensors are referred to by their names."""
 
     def __init__(self, taken: Sequence[str] = ()) -> None:
         self.onnx = onnx_module()
@@ -36,7 +36,7 @@ class Graph:
         self.stored: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def free_name(self, wanted: str) -> str:
-        """A name that no input or tensor has: the wanted one, or with underscores added."""
+        """A name that no input or tensor has: ``wanted``, with underscores added if necessary."""
         while wanted in self.taken:
             wanted += "_"
         self.taken.add(wanted)
@@ -58,7 +58,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """An operation; the name of its result."""
+        """Add an operation; returns the name of its result."""
         name = self.free_name(f"t{len(self.nodes)}") if output is None else output
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
@@ -66,7 +66,7 @@ class Graph:
     def model(
         self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], notes: Mapping[str, str]
     ) -> Any:
-        """The model, checked; ``notes`` are its metadata."""
+        """The model, checked by onnx; ``notes`` are its metadata."""
         from calibayes._version import __version__
 
         helper = self.onnx.helper

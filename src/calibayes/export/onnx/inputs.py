@@ -1,7 +1,7 @@
 """The inputs of a graph: one matrix of numbers, or one input for each column.
 
-Inside of the graph a column of the table is a row of a matrix: rows of a matrix lie in one piece, so that they are selected and
-put below each other many times faster than columns.
+Inside of the graph a column of the table is a row of a matrix: rows of a matrix are contiguous in memory, so that they are
+selected and concatenated many times faster than columns.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CALENDAR_ZONE = (
 
 
 class UsedColumns:
-    """The columns that nodes read, by name: whether all of them are plain numbers."""
+    """The names of the columns that nodes read, and whether all of them are read as numbers."""
 
     def __init__(self) -> None:
         self.are_numbers = True
         self.names: dict[str, None] = {}
         self.numbers: set[str] = set()
-        """Those that are read as numbers anywhere."""
+        """Names of columns that some node reads as numbers, booleans, dates or durations."""
 
     @singledispatchmethod
     def add(self, node: Any) -> None:
-        """Note the column that a node reads, if it is one."""
+        """Add the column that a node reads; other nodes are ignored."""
 
     @add.register(ex.NumberColumn | ex.BooleanColumn | ex.TimeColumn | ex.DurationColumn)
     def _(self, node: Any) -> None:
@@ -59,7 +59,7 @@ class Inputs:
     matrix : sequence of str or None
         Names of the columns of one matrix; None for one input for each column.
     marker : str
-        The text that means a missing value.
+        The text that stands for a missing value.
     columns : UsedColumns
         The columns that the graph will read.
     kinds : dict
@@ -71,8 +71,8 @@ class Inputs:
     marker: str
     columns: UsedColumns
     kinds: dict[str, str] = field(default_factory=dict)
-    turned: dict[str, str] = field(default_factory=dict)
-    """Inputs as rows."""
+    transposed: dict[str, str] = field(default_factory=dict)
+    """Name of an input of numbers -> the tensor in which its columns are rows."""
 
     def values(self) -> list[Any]:
         """Descriptions of the inputs."""
@@ -80,33 +80,35 @@ class Inputs:
         if self.matrix is not None:
             return [helper.make_tensor_value_info(MATRIX, types.DOUBLE, ["n", len(self.matrix)])]
         element = {"number": types.DOUBLE, "text": types.STRING}
+        kinds = {name: "number" if name in self.columns.numbers else "text" for name in self.columns.names}
         return [
-            helper.make_tensor_value_info(name, element[kind], ["n", 1]) for name, kind in self.kinds.items()
+            helper.make_tensor_value_info(name, element[kind], ["n", 1])
+            for name, kind in (self.kinds or kinds).items()
         ]
 
     def any(self) -> str:
-        """An input, for the number of rows."""
+        """The name of an input, whose shape has the number of rows."""
         return MATRIX if self.matrix is not None else next(iter(self.columns.names))
 
     def numbers(self, names: Sequence[str]) -> str:
         """Columns of numbers as rows, (number of names, n)."""
         if self.matrix is not None:
             places = [self.matrix.index(name) for name in names]
-            if MATRIX not in self.turned:
-                self.turned[MATRIX] = self.graph.add("Transpose", MATRIX, perm=[1, 0])
+            if MATRIX not in self.transposed:
+                self.transposed[MATRIX] = self.graph.add("Transpose", MATRIX, perm=[1, 0])
             if places == list(range(len(self.matrix))):
-                return self.turned[MATRIX]
+                return self.transposed[MATRIX]
             return self.graph.add(
-                "Gather", self.turned[MATRIX], self.graph.constant(np.array(places)), axis=0
+                "Gather", self.transposed[MATRIX], self.graph.constant(np.array(places)), axis=0
             )
         rows = [self._number(name) for name in names]
         return rows[0] if len(rows) == 1 else self.graph.add("Concat", *rows, axis=0)
 
     def _number(self, name: str) -> str:
         self._use(name, "number")
-        if name not in self.turned:
-            self.turned[name] = self._as_row(name)
-        return self.turned[name]
+        if name not in self.transposed:
+            self.transposed[name] = self._as_row(name)
+        return self.transposed[name]
 
     def _as_row(self, column: str) -> str:
         return self.graph.add("Reshape", column, self.graph.constant(np.array([1, -1])))
@@ -123,7 +125,7 @@ class Inputs:
         return self._look_up(node.column.name, [*node.levels, self.marker], codes, other)
 
     def is_missing_text(self, column: ex.TextColumn) -> str:
-        """Whether the cell is the marker, (1, n) booleans; of booleans that some cells lack, whether it is NaN."""
+        """Whether a cell is missing, (1, n) booleans: the marker, or NaN in a column of booleans, whose input is of numbers."""
         if column.name in self.columns.numbers:
             return self.graph.add("IsNaN", self.numbers([column.name]))
         found = self._look_up(column.name, [self.marker], [1.0], 0.0)
@@ -139,7 +141,7 @@ class Inputs:
 
 
 def look_up(graph: Graph, tensor: str, keys: Any, values: Sequence[float], default: float) -> str:
-    """The value of each key in a tensor, of any other content the default."""
+    """The value of the key in each cell of a tensor; the default for other cells."""
     tensors = {
         "keys_tensor": np.asarray(keys),
         "values_tensor": np.asarray(values, dtype=np.float64),

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.decision import checked_costs
-from calibayes.export.expressions import ModelExpressions
+from calibayes.export.expressions import ModelExpressions, NumberColumn, TextColumn
 from calibayes.export.model import model_expressions
 from calibayes.export.onnx.graph import MISSING_MARKER, Graph, onnx_module
 from calibayes.export.onnx.inputs import MATRIX, Inputs, UsedColumns
@@ -19,11 +19,11 @@ from calibayes.export.onnx.rendering import Rendering
 from calibayes.export.traversal import parts_of
 
 LABEL, PROBABILITIES = "label", "probabilities"
-"""The names of the outputs; with underscores added if a column has such a name."""
+"""The names of the outputs; underscores are added if a column has the same name."""
 
 
 def to_onnx(model: Any, missing: str = "") -> Any:
-    """The label and the probabilities of a fitted classifier as an ONNX model: the method `to_onnx` of classifiers.
+    """The label and the probabilities of a fitted classifier as an ONNX model; see the method `to_onnx` of classifiers.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     expressions = model_expressions(model)
     columns = _used(expressions)
     if not columns.names:
-        raise TypeError(f"{type(model).__name__} cannot be exported: it reads no column")
+        columns.add(_first_column(model))  # a model of class frequencies alone needs the number of rows
     matrix = _matrix_names(model, columns)
     graph = Graph([MATRIX] if matrix is not None else list(columns.names))
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
@@ -66,12 +66,21 @@ def _used(expressions: ModelExpressions) -> UsedColumns:
     return used
 
 
+def _first_column(model: Any) -> NumberColumn | TextColumn:
+    """The first column of the table that a model was fitted to."""
+    conversion = getattr(model, "estimator_", model).conversion_
+    is_text = bool(conversion.types) and conversion.types[0].kind in "OUS"
+    return TextColumn(conversion.names[0]) if is_text else NumberColumn(conversion.names[0])
+
+
 def _matrix_names(model: Any, columns: UsedColumns) -> Sequence[str] | None:
-    """The names of the columns of an array of numbers that the model was fitted to; None if there was another table."""
+    """The names of the columns if the model was fitted to an array of numbers; None if it was fitted to another table."""
     fitted = getattr(model, "estimator_", model)  # the estimator that another one has chosen
-    names: Sequence[str] = fitted.conversion_.names
+    conversion = fitted.conversion_
     is_array = not hasattr(fitted, "feature_names_in_")
-    return names if is_array and columns.are_numbers else None
+    is_numeric = columns.are_numbers and all(dtype.kind in "fiu" for dtype in conversion.types)
+    names: Sequence[str] = conversion.names
+    return names if is_array and is_numeric else None
 
 
 def _label(graph: Graph, probabilities: str, classes: Array, costs: Any, output: str) -> None:

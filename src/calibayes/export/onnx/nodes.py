@@ -88,7 +88,7 @@ def _linear_sums(this: Rendering, sums: Sequence[FlatSum]) -> str:
 
 
 def _product(this: Rendering, sums: Sequence[FlatSum]) -> str:
-    """One product of matrices; a sum is missing if one of its own terms is."""
+    """One product of matrices; a sum is missing only if one of the terms that it uses is missing."""
     linear = linear_map(sums)
     terms = this.matrix(linear.terms)
     if linear.uses.all() and linear.weights.all():
@@ -127,9 +127,11 @@ def _greatest(this: Rendering, nodes: Sequence[ex.Greatest]) -> str:
 
 
 def _bins(this: Rendering, nodes: Sequence[ex.Bin]) -> str:
-    """By halving: the number of edges up to a value, in log2 of the number of edges steps."""
+    """The number of edges up to a value, by binary search."""
     value, graph = this.matrix([node.value for node in nodes]), this.graph
     steps = max(len(node.edges) for node in nodes).bit_length()
+    if not steps:
+        return this.missing_with(value, this.numbers(np.zeros(len(nodes))))
     size = 2**steps
     edges = np.full((len(nodes), size), np.inf)
     for place, node in enumerate(nodes):
@@ -156,7 +158,7 @@ def _number_codes(this: Rendering, nodes: Sequence[ex.NumberCode]) -> str:
 
 
 def _entries(this: Rendering, nodes: Sequence[ex.Entry]) -> str:
-    """One look-up in all tables behind each other."""
+    """One look-up in the concatenation of all tables."""
     code = this.matrix([node.code for node in nodes])
     sizes = [len(node.table) for node in nodes]
     first = np.cumsum([0, *sizes[:-1]])[:, None]
@@ -223,4 +225,4 @@ RENDERERS: Mapping[type, Renderer] = {
     ex.AllOf: _combined("ReduceMin"),
     ex.AnyOf: _combined("ReduceMax"),
 }
-"""How nodes of each type become one operation or a few."""
+"""Type of nodes -> the function that renders a list of them as one operation or a few."""

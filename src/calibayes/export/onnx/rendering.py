@@ -1,9 +1,9 @@
 """Expressions as operations of ONNX.
 
-Lists of expressions are rendered, not single ones: all nodes of a list that have the same type and operator become one
-operation on a matrix, whose rows are the nodes and whose columns the n rows of the table; their parts are rendered as lists in
-turn. So the number of operations depends on the form of a model, and hardly on its number of columns and classes. Values that
-are computed once (`Once`), and functions, are rendered layer by layer. Missing numbers are NaN.
+Lists of expressions are rendered instead of single ones: all nodes of a list that have the same type and operator become one
+operation on a matrix with a row for each node and a column for each of the n rows of the table; their parts are rendered as
+lists in the same way. Therefore the number of operations depends on the form of a model, and hardly on its number of columns and
+classes. Values that are computed once (`Once`), and functions, are rendered layer by layer. Missing numbers are NaN.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Place(NamedTuple):
 
 
 class Rendering:
-    """The operations of one model; ``renderers`` say how a list of nodes of one type becomes a matrix."""
+    """The operations of one model; ``renderers`` are the functions that make a matrix of a list of nodes of one type."""
 
     def __init__(self, graph: Graph, inputs: Inputs, renderers: Mapping[type, Renderer]) -> None:
         self.graph, self.inputs, self.renderers = graph, inputs, renderers
         self.places: dict[Any, Place] = {}
-        """Where the value of a node is, if it is kept."""
-        self.widths: dict[str, int] = {}
-        """Number of rows of matrices with places."""
+        """Node -> the row with its value, if it has been computed."""
+        self.heights: dict[str, int] = {}
+        """Number of rows of the matrices in ``places``."""
         self.lists: dict[tuple[int, ...], str] = {}
         """Lists of nodes that were rendered, by identity."""
 
@@ -53,7 +53,8 @@ class Rendering:
                 if kept := [node for node in layer if isinstance(node, kind)]:
                     values = [node.value for node in kept] if kind is ex.Once else kept
                     self._keep(kept, self.matrix(values))
-        return self.graph.add("Transpose", self.matrix(nodes), perm=[1, 0])
+        rows = self._filled_out(self.matrix(nodes), nodes, range(len(nodes)))
+        return self.graph.add("Transpose", rows, perm=[1, 0])
 
     def matrix(self, nodes: Sequence[Any]) -> str:
         """The values of nodes, (number of nodes, n); booleans for conditions."""
@@ -79,7 +80,7 @@ class Rendering:
         return self.in_order(parts, [j for group in groups.values() for j in group])
 
     def _form(self, node: Any) -> Hashable:
-        """What nodes have in common that become one operation."""
+        """A key that is equal for nodes that become one operation."""
         if node in self.places:
             return "kept"
         return type(node), getattr(node, "operator", ""), node.name if isinstance(node, ex.Function) else ""
@@ -97,7 +98,7 @@ class Rendering:
     def _keep(self, nodes: Sequence[Any], tensor: str) -> None:
         if nodes and all(isinstance(getattr(node, "value", None), ex.Constant) for node in nodes):
             tensor = self.expanded(tensor, len(nodes))
-        self.widths[tensor] = len(nodes)
+        self.heights[tensor] = len(nodes)
         self.places.update({node: Place(tensor, j) for j, node in enumerate(nodes)})
 
     def _kept(self, places: Sequence[Place]) -> str:
@@ -110,7 +111,7 @@ class Rendering:
         return self.in_order(parts, [j for positions in by_tensor.values() for j in positions])
 
     def _rows(self, tensor: str, rows: Sequence[int]) -> str:
-        if list(rows) == list(range(self.widths.get(tensor, -1))):
+        if list(rows) == list(range(self.heights.get(tensor, -1))):
             return tensor
         return self.graph.add("Gather", tensor, self.graph.constant(np.array(rows, dtype=np.int64)), axis=0)
 
@@ -123,7 +124,7 @@ class Rendering:
         return self.graph.add("Gather", joined, self.graph.constant(order), axis=0)
 
     def _filled_out(self, tensor: str, nodes: Sequence[Any], group: Sequence[int]) -> str:
-        """A matrix with a column for each row of the table: constants have one column."""
+        """A matrix with a column for each row of the table; that of constants has one column and is expanded."""
         is_constant = all(isinstance(nodes[j], ex.Constant) for j in group)
         return self.expanded(tensor, len(group)) if is_constant else tensor
 

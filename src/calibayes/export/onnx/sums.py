@@ -21,7 +21,7 @@ class FlatSum(NamedTuple):
 
     @property
     def is_linear(self) -> bool:
-        """Whether all terms are values that are computed anyway, so that a product of matrices replaces the sum."""
+        """Whether all terms are stored values (`Once`), so that a product of matrices can replace the sum."""
         return len(self.terms) > 1 and all(isinstance(term, ex.Once) for term in self.terms)
 
 
@@ -76,7 +76,7 @@ class LinearMap(NamedTuple):
     constants: Array
     """(number of sums,)."""
     uses: Array
-    """Whether a sum has a term at all, in the form of the weights: a missing one makes it missing."""
+    """Whether a sum uses a term, in the shape of ``weights``; a weight may be 0, and a missing term makes the sum missing."""
 
 
 def linear_map(sums: Sequence[FlatSum]) -> LinearMap:

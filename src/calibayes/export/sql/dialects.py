@@ -1,4 +1,4 @@
-"""Where databases differ: literals of double precision, comparison of text, dates and durations, inner queries."""
+"""Differences between databases: double-precision literals, comparison of text, dates and durations, inner queries."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ DOUBLE_LITERALS = {
 LISTS = {"duckdb"}
 """Dialects in which the entry of a list at a position is found faster than by comparisons."""
 ENUMERATIONS = {"duckdb"}
-"""Dialects in which the position of a text among many is found fastest as the code of an enumeration."""
+"""Dialects in which a cast to an enumeration (ENUM) is the fastest way to the position of a text among many."""
 BINARY_ORDER = {"bigquery", "databricks", "postgres", "snowflake", "spark", "sqlite"}
-"""Dialects in which text is compared by its code points, or is made to be: levels are found by binary search."""
+"""Dialects in which text is compared by its code points, by default or by `COLLATIONS`: levels are found by binary search."""
+COLLATIONS = {"duckdb": "C", "postgres": "C", "sqlite": "BINARY"}
+"""Dialect -> the collation that compares code points; a column may have another one, such as NOCASE."""
 FENCED = {"postgres", "materialize", "risingwave"}
-"""Dialects whose planners would copy an inner query's expressions to wherever they are used, but for OFFSET 0."""
+"""Dialects whose planner replaces columns of an inner query by their expressions, unless the query has OFFSET 0."""
 MATERIALIZED = {"sqlite"}
-"""Dialects where a common table expression prevents such copies only if it is declared as MATERIALIZED."""
+"""Dialects whose planner does the same unless a common table expression is MATERIALIZED."""
+RAISES_UNDERFLOW = {"postgres", "materialize", "redshift", "risingwave"}
+"""Dialects that raise an error if a product of numbers other than 0 underflows to 0."""
+LEAST_FACTOR = 1e-100
+"""In these dialects, the square of a number of smaller absolute value is 0."""
 IGNORES_NULL = {"duckdb", "postgres", "redshift", "sqlite", "tsql"}
-"""Dialects whose GREATEST ignores NULL; sqlglot would write a CASE to change that."""
+"""Dialects whose GREATEST ignores NULL; sqlglot would replace it by a CASE expression that does not, which is not needed."""
 
 
 def dialects() -> list[str]:
@@ -47,7 +53,7 @@ def dialects() -> list[str]:
 
 
 def checked_dialect(dialect: Any) -> str:
-    """The name of a dialect. Raises ValueError, with the names of all, if there is none of that name."""
+    """The dialect. Raises ValueError, with the names of all dialects, if there is none of this name."""
     if not isinstance(dialect, str) or dialect not in dialects():
         raise ValueError(f"unknown dialect {dialect!r}; the dialects are {', '.join(dialects())}")
     Dialect.get_or_raise(dialect)
@@ -87,9 +93,9 @@ def microseconds(
     """Microseconds of a column of dates or durations. Raises TypeError if the dialect is not supported."""
     supported = INTERVALS if is_duration else MICROSECONDS
     if dialect not in supported:
-        held = "durations" if is_duration else "dates"
+        kind = "durations" if is_duration else "dates"
         raise TypeError(
-            f"column {name!r} holds {held}, which are exported for {', '.join(sorted(supported))}, not for {dialect}"
+            f"column {name!r} holds {kind}, which are exported for {', '.join(sorted(supported))}, not for {dialect}"
         )
     return MICROSECONDS[dialect](column)
 
@@ -111,11 +117,11 @@ def enumeration_code(column: exp.Expression, levels: list[str]) -> exp.Expressio
 
 
 def text(column: exp.Expression, dialect: str) -> exp.Expression:
-    """A column as text that is compared by code points, where the dialect has a name for that."""
+    """A column as text, which is compared by code points in the dialects of `COLLATIONS`."""
     cast = exp.Cast(this=column, to=exp.DataType.build("TEXT"))
-    if dialect != "postgres":
+    if dialect not in COLLATIONS:
         return cast
-    return exp.Collate(this=cast, expression=exp.to_identifier("C", quoted=True))
+    return exp.Collate(this=cast, expression=exp.to_identifier(COLLATIONS[dialect], quoted=True))
 
 
 def in_zone(column: exp.Expression, zone: str) -> exp.Expression:

@@ -1,4 +1,4 @@
-"""Expressions as SQL, in the expression classes of sqlglot: names and values are quoted by sqlglot alone."""
+"""Expressions as syntax trees of sqlglot, which quotes all names and values when it writes them as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from calibayes.export.sql.dialects import (
     DOUBLE_LITERALS,
     ENUMERATIONS,
     IGNORES_NULL,
+    LEAST_FACTOR,
     LISTS,
+    RAISES_UNDERFLOW,
     enumeration_code,
     in_zone,
     list_entry,
@@ -25,7 +27,7 @@ from calibayes.export.sql.dialects import (
 )
 
 TABLE = "data"
-"""The table's name within the statement."""
+"""The alias of the table within the statement."""
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp": exp.Exp,
     "log": exp.Ln,
@@ -35,7 +37,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 OPERATORS: Mapping[str, Callable[..., Any]] = {"-": exp.Sub, "*": exp.Mul}
 COMPARISONS: Mapping[str, Callable[..., Any]] = {"<": exp.LT, "<=": exp.LTE, "=": exp.EQ}
 FEW = 4
-"""Texts up to this many are compared one after the other, and tables up to this size are searched by comparisons."""
+"""Up to this many levels of text are compared one after the other, and tables up to this size are read by comparisons."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +46,28 @@ class Renderer:
 
     dialect: str
     names: Mapping[ex.Node, str]
-    """Columns of the inner query that hold nodes; a condition is held as 1 or 0."""
+    """Node -> the column of the inner query with its value; conditions are stored as 1 and 0."""
 
     def of(self, node: ex.Node) -> Any:
-        """A node as SQL: the column that holds it, if there is one."""
+        """A node as SQL: the column of the inner query with its value if there is one, else `computed`."""
         if node not in self.names:
             return self.computed(node)
         column = exp.column(self.names[node], quoted=True)
         return exp.EQ(this=column, expression=self.number(1.0)) if isinstance(node, ex.Condition) else column
 
     def as_number(self, node: ex.Node) -> Any:
-        """A node as a column of an inner query."""
-        value = self.computed(node)
+        """A node as a column of an inner query: conditions are 1 or 0."""
+        value = self.of(node)
         is_condition = isinstance(node, ex.Condition)
         return case([(value, self.number(1.0))], self.number(0.0)) if is_condition else value
 
     @singledispatchmethod
     def computed(self, node: Any) -> Any:
         """A node as SQL, computed from its parts."""
-        raise TypeError(f"{type(node).__name__} is no expression or condition")
+        raise TypeError(f"{type(node).__name__} is not an expression or condition")
 
     def number(self, value: float) -> Any:
-        """A literal of double precision that is read back as the same number; NULL for NaN."""
+        """A double-precision literal with all digits, so that it is read as the same number; NULL for NaN."""
         if math.isnan(value):
             return exp.Null()
         digits = repr(abs(float(value)))
@@ -77,15 +79,16 @@ class Renderer:
     def _double(self, value: Any) -> Any:
         return exp.Cast(this=value, to=exp.DataType.build("DOUBLE"))
 
+    def _between(self, value: Any, limit: float) -> Any:
+        """Whether the absolute value of a number is at most a limit."""
+        return exp.Between(this=_operand(value), low=self.number(-limit), high=self.number(limit))
+
     # -- columns -----------------------------------------------------------------------------------------------------
 
     @computed.register
     def _(self, node: ex.NumberColumn) -> Any:
-        limit = ex.LARGEST_NUMBER
-        inside = exp.Between(
-            this=self._double(_column(node.name)), low=self.number(-limit), high=self.number(limit)
-        )
-        return case([(inside, self._double(_column(node.name)))])
+        value = self._double(_column(node.name))
+        return case([(self._between(value, ex.LARGEST_NUMBER), value.copy())])
 
     @computed.register
     def _(self, node: ex.BooleanColumn) -> Any:
@@ -118,13 +121,13 @@ class Renderer:
         levels = sorted((level, float(code)) for code, level in enumerate(node.levels))
         other = exp.Null() if node.other is None else self.number(node.other)
         if self.dialect in ENUMERATIONS and len(levels) > FEW:
-            code = self._double(enumeration_code(self.of(node.column), list(node.levels)))
-            found = code if node.other is None else exp.Coalesce(this=code, expressions=[other])
+            known = self._double(enumeration_code(self.of(node.column), list(node.levels)))
+            code = known if node.other is None else exp.Coalesce(this=known, expressions=[other])
         else:
-            found = self._text_code(node.column, levels, other)
+            code = self._text_code(node.column, levels, other)
         if node.other is None:
-            return found
-        return case([(self.of(ex.IsMissing(node.column)), exp.Null())], found)
+            return code
+        return case([(self.of(ex.IsMissing(node.column)), exp.Null())], code)
 
     def _text_code(self, column: ex.TextColumn, levels: Sequence[tuple[str, float]], other: Any) -> Any:
         """The code of a text, by binary search among many levels."""
@@ -167,7 +170,12 @@ class Renderer:
         left, right = _operand(self.of(node.left)), _operand(self.of(node.right))
         if node.operator == "/":
             return exp.Div(this=left, expression=right, typed=True, safe=False)
-        return OPERATORS[node.operator](this=left, expression=right)
+        result = OPERATORS[node.operator](this=left, expression=right)
+        is_square = node.operator == "*" and node.left is node.right
+        if not is_square or self.dialect not in RAISES_UNDERFLOW:
+            return result
+        underflows = self._between(self.of(node.left), LEAST_FACTOR)
+        return case([(underflows, self.number(0.0))], result)
 
     @computed.register
     def _(self, node: ex.Function) -> Any:
@@ -189,8 +197,8 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.Bin) -> Any:
-        found = self._entry_at(node.value, [float(code) for code in range(len(node.edges) + 1)], node.edges)
-        return self._unless_missing(node.value, found, exp.Null())
+        leaves = [self.number(float(code)) for code in range(len(node.edges) + 1)]
+        return self._unless_missing(node.value, self._leaf_at(node.value, leaves, node.edges), exp.Null())
 
     @computed.register
     def _(self, node: ex.NumberCode) -> Any:
@@ -202,29 +210,29 @@ class Renderer:
             )
             for code, level in enumerate(node.levels)
         ]
-        found = self._leaf_at(node.value, leaves, node.levels[1:])
-        return self._unless_missing(node.value, found, exp.Null())
+        code_at = self._leaf_at(node.value, leaves, node.levels[1:])
+        return self._unless_missing(node.value, code_at, exp.Null())
 
     @computed.register
     def _(self, node: ex.Entry) -> Any:
         return self._entry(node, exp.Null())
 
     def _entry(self, node: ex.Entry, default: Any) -> Any:
-        """The entry of a table, or a default if the code is missing."""
+        """The entry of a table, or a default if the code or the entry is missing."""
         if self.dialect in LISTS and len(node.table) > FEW:
-            found = list_entry([self.number(value) for value in node.table], self.of(node.code))
-            return found if isinstance(default, exp.Null) else exp.Coalesce(this=found, expressions=[default])
-        edges = [code - 0.5 for code in range(1, len(node.table))]
-        return self._unless_missing(node.code, self._entry_at(node.code, node.table, edges), default)
+            entry = list_entry([self.number(value) for value in node.table], self.of(node.code))
+            return entry if isinstance(default, exp.Null) else exp.Coalesce(this=entry, expressions=[default])
+        # Neighboring codes of the same entry are one leaf.
+        starts = [
+            i for i, value in enumerate(node.table) if i == 0 or not _are_same(value, node.table[i - 1])
+        ]
+        entries = [node.table[i] for i in starts]
+        leaves = [default.copy() if math.isnan(value) else self.number(value) for value in entries]
+        entry = self._leaf_at(node.code, leaves, [i - 0.5 for i in starts[1:]])
+        return self._unless_missing(node.code, entry, default)
 
-    def _unless_missing(self, value: ex.Expression, found: Any, default: Any) -> Any:
-        return case([(self.of(ex.IsMissing(value)), default)], found)
-
-    def _entry_at(self, value: ex.Expression, table: Sequence[float], edges: Sequence[float]) -> Any:
-        """The number at the bin of a value; neighboring bins of the same number are one."""
-        starts = [i for i in range(len(table)) if i == 0 or not _are_same(table[i], table[i - 1])]
-        leaves = [self.number(table[i]) for i in starts]
-        return self._leaf_at(value, leaves, [edges[i - 1] for i in starts[1:]])
+    def _unless_missing(self, value: ex.Expression, result: Any, default: Any) -> Any:
+        return case([(self.of(ex.IsMissing(value)), default)], result)
 
     def _leaf_at(self, value: ex.Expression, leaves: Sequence[Any], edges: Sequence[float]) -> Any:
         """The leaf at the bin of a value that is not missing, by binary search."""
@@ -248,7 +256,7 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.IsBeyond) -> Any:
-        """Databases order NaN above or below all numbers, or nowhere: x and -x are both compared from below."""
+        """-x < -limit instead of x > limit: in databases that order NaN above all numbers, the latter is true for NaN."""
         sides = [
             self._double(_column(node.column.name)),
             exp.Neg(this=self._double(_column(node.column.name))),

@@ -1,9 +1,10 @@
-"""One SELECT statement: an inner query for each layer of what is computed once, the probabilities at the top."""
+"""One SELECT statement of the probabilities, with an inner query for each layer of values that are computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from typing import Any
 
 from sqlglot import ErrorLevel, exp
@@ -27,7 +28,8 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
         A fitted classifier of this package.
     table : str or sequence of str
         Name of the table; a dot separates a schema from a table. Names that contain dots are given as a sequence, such as
-        ``("my.schema", "table")``. Names are quoted: upper and lower case matter where the database tells them apart.
+        ``("my.schema", "table")``. Names are quoted, so that they are case-sensitive in databases that distinguish the case of
+        quoted names.
     dialect : str, default="duckdb"
         One of the dialects of sqlglot, such as "duckdb", "postgres" or "bigquery".
 
@@ -41,7 +43,7 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     TypeError
         If the model cannot be written as SQL.
     ValueError
-        If there is no such dialect.
+        If there is no such dialect, or ``table`` is not a name.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
 
 
 def _table(table: str | Sequence[str]) -> Any:
-    """The table as an SQL expression. Raises ValueError if it is no name."""
+    """The table as an SQL expression. Raises ValueError if ``table`` is not a name."""
     parts: Any = table.split(".") if isinstance(table, str) else table
     if (
         not isinstance(parts, list | tuple)
@@ -77,7 +79,7 @@ def _table(table: str | Sequence[str]) -> Any:
 
 
 def output_names(classes: Sequence[str]) -> list[str]:
-    """``p_<class>`` of each class; a number is added where databases that ignore case would see a name twice."""
+    """``p_<class>`` of each class; a number is added to a name that differs from an earlier one by case only."""
     names: list[str] = []
     taken: set[str] = set()
     for name in (f"p_{label}" for label in classes):
@@ -90,29 +92,39 @@ def output_names(classes: Sequence[str]) -> list[str]:
 
 
 def select_statement(outputs: Mapping[str, Expression], source: Any, dialect: str) -> Any:
-    """The outputs as columns of one SELECT over a table: inner queries hold what is computed once, layer by layer."""
+    """The outputs as columns of one SELECT over a table; each layer of values computed once is an inner query."""
     layers, names = _named_layers(list(outputs.values()))
     last_use = _last_uses([*layers, list(outputs.values())], names)
-    inner: list[Any] = []
-    held: dict[str, Node] = {}
+    prefix = _layer_prefix(source.name)
+    sources = [source, *(exp.Table(this=_quoted(f"{prefix}{depth}")) for depth in range(len(layers)))]
+    inner: dict[str, Any] = {}
+    stored: dict[str, Node] = {}
     for depth, layer in enumerate(layers):
-        carried = {name: node for name, node in held.items() if last_use[name] > depth}
-        held = {**carried, **{names[node]: node for node in layer}}
-        _refuse_many(len(held), dialect)
+        carried = {name: node for name, node in stored.items() if last_use[name] > depth}
+        stored = {**carried, **{names[node]: node for node in layer}}
+        _refuse_many(len(stored), dialect)
         renderer = Renderer(dialect, names if depth else {})
         columns = [(name, renderer.of(node)) for name, node in carried.items()]
         columns += [(names[node], renderer.as_number(_value(node))) for node in layer]
-        inner.append(_select(columns, _source(depth, source)))
+        inner[f"{prefix}{depth}"] = _select(columns, sources[depth])
     renderer = Renderer(dialect, names)
     columns = [(name, renderer.of(value)) for name, value in outputs.items()]
-    return _with_inner(_select(columns, _source(len(layers), source)), inner, dialect)
+    return _with_inner(_select(columns, sources[-1]), inner, dialect)
 
 
-def _with_inner(select: Any, inner: Sequence[Any], dialect: str) -> Any:
-    """A query after common table expressions, whose columns the database must compute once."""
-    for depth, query in enumerate(inner):
+def _layer_prefix(table: str) -> str:
+    """The beginning of the names of inner queries. The table's name begins differently: a query must not read itself."""
+    prefix = "layer_"
+    while table.casefold().startswith(prefix):
+        prefix = f"inner_{prefix}"
+    return prefix
+
+
+def _with_inner(select: Any, inner: Mapping[str, Any], dialect: str) -> Any:
+    """A query with common table expressions, whose columns the database must compute once."""
+    for name, query in inner.items():
         fenced = query.offset(0, copy=False) if dialect in FENCED else query
-        alias = exp.TableAlias(this=_quoted(f"layer_{depth}"))
+        alias = exp.TableAlias(this=_quoted(name))
         select = select.with_(alias, as_=fenced, materialized=dialect in MATERIALIZED or None, copy=False)
     return select
 
@@ -122,26 +134,26 @@ def _value(node: Node) -> Node:
 
 
 def _named_layers(outputs: Sequence[Expression]) -> tuple[list[list[Node]], dict[Node, str]]:
-    """The nodes that inner queries hold, layer by layer, and the column of each node.
+    """The nodes that are columns of inner queries, layer by layer, and the name of the column of each node.
 
-    Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell.
+    Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell. There are no layers
+    if the outputs are constant.
     """
-    layers = once_in_order(outputs)
-    later = [once.value for layer in layers[1:] for once in layer]
-    alone = [once.value for once in layers[0] if is_read_from_table(once.value)]
+    first, *others = once_in_order(outputs) or [[]]
+    later = [once.value for layer in others for once in layer]
+    alone = [once.value for once in first if is_read_from_table(once.value)]
     cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in cells_within(node)}
-    computed = [once for once in layers[0] if not is_read_from_table(once.value)]
-    rows: list[list[Node]] = [[*cells.values(), *computed]]
-    rows += [[*layer] for layer in layers[1:]]
-    names: dict[Node, str] = {node: f"v{i}" for i, node in enumerate(node for row in rows for node in row)}
+    computed = [once for once in first if not is_read_from_table(once.value)]
+    layers: list[list[Node]] = [[*cells.values(), *computed], *([*layer] for layer in others)]
+    names: dict[Node, str] = {node: f"v{i}" for i, node in enumerate(chain.from_iterable(layers))}
     for node in (*alone, *later, *outputs):
         names |= {cell: names[cells[_cell_key(cell)]] for cell in cells_within(node)}
-    names |= {once: names[once.value] for once in layers[0] if is_read_from_table(once.value)}
-    return rows, names
+    names |= {once: names[once.value] for once in first if is_read_from_table(once.value)}
+    return (layers if names else []), names
 
 
 def _cell_key(node: Node) -> Any:
-    """Equal for nodes that read the same of the same cell."""
+    """A key that is equal for nodes of the same value of the same cell."""
     if isinstance(node, TextCode):
         return node
     column: Any = (
@@ -150,13 +162,13 @@ def _cell_key(node: Node) -> Any:
     return type(node), type(column), tuple(getattr(column, field.name) for field in fields(column))
 
 
-def _last_uses(rows: Sequence[Sequence[Node]], names: Mapping[Node, str]) -> dict[str, int]:
-    """Column -> the last layer that needs it."""
+def _last_uses(layers: Sequence[Sequence[Node]], names: Mapping[Node, str]) -> dict[str, int]:
+    """Column -> the last layer that reads it; the outputs are the last of the layers."""
     uses = dict.fromkeys(names.values(), 0)
-    for depth, row in enumerate(rows):
-        for node in row:
+    for depth, layer in enumerate(layers):
+        for node in layer:
             direct = [*once_within(node), *cells_within(_value(node))]
-            direct += [node] if depth == len(rows) - 1 and isinstance(node, Once) else []
+            direct += [node] if depth == len(layers) - 1 and isinstance(node, Once) else []
             uses |= {names[part]: depth for part in direct if part in names}
     return uses
 
@@ -165,13 +177,9 @@ def _refuse_many(count: int, dialect: str) -> None:
     most = MOST_COLUMNS.get(dialect, count)
     if count > most:
         raise TypeError(
-            f"the statement would need an inner query of {count} columns, and {dialect} allows {most}"
+            f"the statement would need an inner query of {count} columns, but {dialect} allows at most {most}: export a model "
+            "of fewer columns, classes or levels"
         )
-
-
-def _source(depth: int, table: Any) -> Any:
-    """What layer number ``depth`` reads: the table, or the layer before."""
-    return table if depth == 0 else exp.Table(this=_quoted(f"layer_{depth - 1}"))
 
 
 def _select(columns: Sequence[tuple[str, Any]], source: Any) -> Any:
