@@ -1,5 +1,6 @@
 """The folder of the tests' data sets; scikit-learn's array API checks are switched on."""
 
+import gc
 import os
 import sys
 
@@ -8,6 +9,12 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 from pathlib import Path
 
 import pytest
+
+
+def pytest_collection_finish():
+    """Take what was collected, some 20,000 tests, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
