@@ -20,6 +20,8 @@ SVC_ITERATIONS = 1_000_000
 """Limit for the support vector machine, which may not converge on features that are not standardized; it then warns."""
 NEWTON_COEFFICIENTS = 2000
 """Up to this number of coefficients Newton's method is faster, and more exact, than L-BFGS."""
+NEWTON, L_BFGS = (("newton-cg", 1e-4), ("newton-cholesky", 1e-9)), (("lbfgs", 1e-4),)
+"""Solvers and tolerances, each from the solution of the one before: Cholesky decompositions are exact and take long."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
 """The L1 penalty of logistic regression, whose parameter scikit-learn 1.8 renamed."""
 
@@ -89,9 +91,9 @@ def one_against_others(scores: Array) -> Array:
 def _logistic(problem: Problem, cost: float) -> LinearModel:
     features, codes, k, weights = problem
     newton = features.shape[1] * (1 if k == 2 else k) <= NEWTON_COEFFICIENTS
-    solver, tolerance = ("newton-cholesky", 1e-9) if newton else ("lbfgs", 1e-4)
-    model = LogisticRegression(C=cost, solver=solver, tol=tolerance, max_iter=ITERATIONS)
-    model.fit(features, codes, sample_weight=weights)
+    model = LogisticRegression(C=cost, max_iter=ITERATIONS, warm_start=True)
+    for solver, tolerance in NEWTON if newton else L_BFGS:
+        model.set_params(solver=solver, tol=tolerance).fit(features, codes, sample_weight=weights)
     return LinearModel(model.coef_, model.intercept_)
 
 
