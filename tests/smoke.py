@@ -30,12 +30,18 @@ MIXED_TYPES = (
 """Estimators for tables with columns of mixed types and missing values."""
 
 
+SETTINGS = {
+    cb.TradeOffCV: {"estimator": cb.GaussianNB()},
+    cb.CalibratedTrees: {"max_trees": 20},  # trees take long without native kernels
+}
+
+
 def estimators():
-    """An instance of every public estimator, with its default parameters."""
+    """An instance of every public estimator, with its default parameters but for `SETTINGS`."""
     for name in cb.__all__:
         thing = getattr(cb, name)
         if isinstance(thing, type) and issubclass(thing, BaseEstimator) and thing is not cb.TrainingOptions:
-            yield thing(cb.GaussianNB()) if thing is cb.TradeOffCV else thing()
+            yield thing(**SETTINGS.get(thing, {}))
 
 
 def check(estimator, X, y):
@@ -70,7 +76,7 @@ def main():
         if isinstance(estimator, MIXED_TYPES):
             check(estimator, penguins.data, penguins.target)
     # From 1,000 rows on the default classifier has a tree among its members.
-    check(cb.BayesClassifier(), *make_classification(1000, n_informative=4, random_state=0))
+    check(cb.BayesClassifier(), *make_classification(1000, 6, n_informative=4, random_state=0))
     for command in (
         ["--help"],
         ["compare", "--help"],

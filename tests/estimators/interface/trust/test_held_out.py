@@ -94,10 +94,11 @@ def test_few_rows_have_more_folds(n, how):
     assert cb.GaussianNB(rule="rc").fit(X[["a", "b"]], y).held_out_.how == how
 
 
-def test_folds_are_fits_without_their_rows():
+@pytest.mark.parametrize("given", [lambda splits, X: splits, lambda splits, X: splits.split(X)])
+def test_folds_are_fits_without_their_rows(given):
     X, y = table()
     splits = KFold(3, shuffle=True, random_state=1)
-    record = fitted("calibrated").with_held_out(X, y, cv=splits).held_out_
+    record = fitted("calibrated").with_held_out(X, y, cv=given(splits, X)).held_out_
     for train, test in splits.split(X):
         expected = cb.NaiveBayes().fit(X.iloc[train], y[train]).predict_log_proba(X.iloc[test])
         place = np.argsort(record.rows)[test]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.core.protocols import Array
@@ -129,7 +130,7 @@ class LabeledTable(NamedTuple):
 
 
 def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: Any = None) -> Any:
-    """A copy of this model that knows how well it predicts rows that it was not trained on.
+    """A copy of this model with a record of its predictions for rows that it was not trained on.
 
     `predict_set`, `surprise`, `drift` and `adapt_priors` use this record, which is saved with the model. Without it, they
     make one from the rows of `fit`, as long as the model is in the process that fitted it.
@@ -138,8 +139,9 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     ----------
     X, y, sample_weight
         Rows that were not used in training or, with ``cv``, the training rows.
-    cv : int or splitter, optional
-        Training rows: the number of folds, or a splitter of scikit-learn. A model is trained without each fold.
+    cv : int, splitter or list of splits, optional
+        For training rows: the number of folds, a splitter of scikit-learn, or pairs of positions of training and held-out
+        rows, of which the latter are used. A model is trained without each fold.
 
     Returns
     -------
@@ -147,6 +149,7 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
         Its ``held_out_`` is the record.
     """
     check_is_fitted(self)
+    cv = cv if cv is None or isinstance(cv, WHOLE) else check_cv(cv)
     given = labeled_table(self, X, y, sample_weight, reset=cv is not None)
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
     made = forget_rows(copy.copy(self))
