@@ -268,7 +268,7 @@ def test_a_half_written_file_does_not_replace_a_good_one(penguins, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_a_device_is_written_to_and_not_replaced(penguins, tmp_path):
-    pipe = tmp_path / "pipe.csv"
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     words = ("predict", penguins / "nb.safetensors", penguins / "penguins.csv")
     with ThreadPoolExecutor(1) as pool:

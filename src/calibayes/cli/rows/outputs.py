@@ -38,6 +38,8 @@ def format_of(path: Path | None, given: str | None, as_json: bool = False) -> st
     if given or as_json or path is None:
         return "jsonl" if as_json else given or "csv"
     ending = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    if not ending and path.exists() and not path.is_file():  # a device or a named pipe
+        return "csv"
     if ending.lower() not in FORMATS:
         raise ValueError(
             f"the format of {path} cannot be told from its ending; choose from {', '.join(FORMATS)}, or give --format"
