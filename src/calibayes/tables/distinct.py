@@ -55,7 +55,7 @@ def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array,
 
 
 def _sorted_texts(cells: list[str]) -> tuple[Array, Array]:
-    """Distinct texts and codes: only the distinct ones are sorted, which is ten times as fast as sorting all cells."""
+    """Distinct texts and codes. Only the distinct ones are sorted, which is faster than sorting all cells if they are few."""
     values = sorted(set(cells))
     positions = {value: code for code, value in enumerate(values)}
     codes = np.fromiter(map(positions.__getitem__, cells), dtype=np.int64, count=len(cells))
