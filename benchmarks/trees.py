@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from calibayes import NaiveBayes, TreeAugmentedNB
 from calibayes.datasets import load_penguins
 from calibayes.families import AllEdges
-from calibayes.kernels.levels import pairs
+from calibayes.kernels import level_pairs
 
 NAMES = (
     "vehicle",
@@ -133,11 +133,11 @@ def time_pairs(quick):
     n, d, r = (2_000, 20, 5) if quick else (50_000, 100, 5)
     rng = np.random.default_rng(0)
     codes, weights = rng.integers(0, r, (n, d)), np.eye(2)[rng.integers(0, 2, n)]
-    column_pairs = pairs.column_pairs((r,) * d, 10_000)
+    column_pairs = level_pairs.column_pairs((r,) * d, 10_000)
 
     def run():
-        tables = pairs.weighted_pairs(codes, weights, (r,) * d, column_pairs)
-        return pairs.pair_information(tables, column_pairs, (r,) * d)
+        tables = level_pairs.weighted_pairs(codes, weights, (r,) * d, column_pairs)
+        return level_pairs.pair_information(tables, column_pairs, (r,) * d)
 
     print(f"mutual information of all pairs, {d} columns x {n} rows: {seconds(run):.2f} s")
 

@@ -41,10 +41,10 @@ from calibayes.families import (
     TreeCovariance,
     WithinClasses,
 )
-from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
-from calibayes.kernels.numbers import clusters
+from calibayes.families.covariances import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.kernels import cut_points
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 from calibayes.testing import FamilyCase
 from tests.seeds import generator
 
@@ -184,7 +184,8 @@ def mixture(shape, counts=(2, 2, 2), **options):
     middle = middles[which % np.array(counts)[label]] + 0.8 * label[:, None]
     columns = middle + rng.normal(size=(n, 2)) @ np.array([[0.8, 0.3], [0.0, 0.6]])
     seeds = tuple(
-        clusters.centers(columns[c::K], np.ones(n // K), count, seed=0) for c, count in enumerate(counts)
+        cut_points.cluster_centers(columns[c::K], np.ones(n // K), count, seed=0)
+        for c, count in enumerate(counts)
     )
     layout = Layout(
         CLASSES, _names(2), center=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds

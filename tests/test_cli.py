@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from calibayes import __version__
 from calibayes.cli import app
-from calibayes.cli.compare import ranking_table
-from calibayes.cli.printing import print_table
+from calibayes.cli.application import print_table
+from calibayes.cli.training import ranking_table
 from calibayes.compare import BASELINES, MODELS, MeanResult
 from calibayes.kernels.dispatch import native_kernels
 

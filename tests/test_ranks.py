@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calibayes.dependence.pairs import bonferroni
 from calibayes.plots import plot_ranks
-from calibayes.plots.ranks import indistinguishable_groups
+from calibayes.plots.rank_diagram import indistinguishable_groups
 from calibayes.ranks import (
     average_ranks,
-    bonferroni,
     critical_difference,
     friedman,
     holm,

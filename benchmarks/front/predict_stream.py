@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 import calibayes
-from calibayes.cli.models import expected_of
-from calibayes.cli.predict import Predictor
-from calibayes.cli.rows.row_formats import TextWriter
-from calibayes.tables.input.open import open_table
+from calibayes.cli.options import expected_of
+from calibayes.cli.outputs import TextWriter
+from calibayes.cli.predicting import Predictor
+from calibayes.streams.text_input import open_table
 
 LEVELS = np.array(["alpha", "beta", "gamma", "delta", "epsilon", "zeta"], dtype=object)
 TRAINING_ROWS = 20_000

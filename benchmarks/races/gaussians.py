@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
 from calibayes.datasets import load
-from calibayes.kernels.posterior.logspace import without_negligible
+from calibayes.kernels.posterior import without_negligible
 from calibayes.rules import RC, Backtracking
 from races import data, peers
 from races.race import race

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from calibayes.kernels.numbers.gaussian import multiply_triangular
+from calibayes.kernels.gaussian_density import multiply_triangular
 
 
 def optional(name):

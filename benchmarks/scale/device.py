@@ -22,7 +22,7 @@ from sklearn.utils import estimator_checks
 
 import calibayes
 from calibayes import CategoricalNB, QuadraticDiscriminantAnalysis
-from calibayes.kernels.device import moments
+from calibayes.backends.device import gaussian_kernels
 from calibayes.learn import LastState
 from calibayes.rules import RC
 
@@ -129,9 +129,9 @@ def quadratic_rows(shape, device, passes):
     fitted(
         quadratic(2), X[: len(X) // 10], y[: len(X) // 10]
     )  # the libraries of the device are loaded at first use
-    usual = moments.MOST_WEIGHTED
+    usual = gaussian_kernels.MOST_WEIGHTED
     for name, share in (("all rows", -1.0), ("undecided rows only", usual)):
-        moments.MOST_WEIGHTED = share
+        gaussian_kernels.MOST_WEIGHTED = share
         model, total = fitted(quadratic(passes), X, y)
         history = model.history_
         yield (
@@ -139,7 +139,7 @@ def quadratic_rows(shape, device, passes):
             f"{history['seconds'][-1]:.3f} s",
             f"whole fit {total:.2f} s, error {history['error'][0]:.4f} to {history['error'][-1]:.4f}",
         )
-    moments.MOST_WEIGHTED = usual
+    gaussian_kernels.MOST_WEIGHTED = usual
 
 
 def level_rows(shape, device, passes):

@@ -68,7 +68,7 @@ def rankings(X: pd.DataFrame, codes: np.ndarray) -> Iterator[tuple[str, np.ndarr
 
 def held_out_posterior(model: Any, X: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
     """The posterior that `label_issues` ranks by, (n, k)."""
-    from calibayes.estimators.interface.trust import held_out, label_issues
+    from calibayes.analysis import held_out, label_issues
 
     record = label_issues.judged_record(model, held_out.labeled_table(model, X, codes, None, reset=True))
     posterior = np.exp(record.log_posterior[np.argsort(record.rows)])

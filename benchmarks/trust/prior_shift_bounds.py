@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibayes.estimators.interface.trust.class_frequencies import log_likelihood
-from calibayes.estimators.interface.trust.shift_tests import LabeledSample
+from calibayes.analysis.shift_tests import LabeledSample, log_likelihood
 
 UNMOVED = 0.9
 """Prior probability of unmoved frequencies."""

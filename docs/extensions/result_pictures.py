@@ -37,15 +37,15 @@ def drawings() -> dict[str, Callable[[Path], Any]]:
 
 
 def draw_result(numbers: Path, path: Path) -> None:
-    from calibayes.experiments.picture_numbers import read_numbers
-    from calibayes.experiments.report_files import save_drawing
+    from calibayes.reproduction.pages import save_drawing
+    from calibayes.reproduction.picture_numbers import read_numbers
 
     save_drawing(read_numbers(numbers).draw(), path)
 
 
 def draw_example(path: Path) -> None:
-    from calibayes.experiments.papers.generative_models_notes import draw_boundaries
-    from calibayes.experiments.report_files import save_drawing
+    from calibayes.reproduction.pages import save_drawing
+    from calibayes.reproduction.papers.generative_models_notes import draw_boundaries
 
     save_drawing(draw_boundaries(), path)
 

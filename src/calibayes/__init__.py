@@ -6,64 +6,62 @@ from typing import TYPE_CHECKING, Any
 from calibayes import families, learn, rules
 from calibayes._version import __version__
 from calibayes.encoders.clusters import FewRowsWarning
-from calibayes.estimators.generative.binding import categorical, every, numeric
-from calibayes.estimators.generative.recipe import TrainingOptions
-from calibayes.estimators.interface.pickles import PickledByAnotherVersionWarning
-from calibayes.estimators.presets.classifier import GenerativeClassifier
-from calibayes.estimators.presets.counts import ComplementNB, MultinomialNB, PoissonNB
-from calibayes.estimators.presets.discriminant_analysis import (
+from calibayes.estimators.count_models import ComplementNB, MultinomialNB, PoissonNB
+from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from calibayes.estimators.presets.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
-from calibayes.estimators.presets.tabular import KernelNB, NaiveBayes
-from calibayes.families.gaussian.singular import SingularCovarianceWarning
-from calibayes.tables.date_columns import ColumnWarning
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+from calibayes.estimators.tabular import KernelNB, NaiveBayes
+from calibayes.families.gaussian import SingularCovarianceWarning
+from calibayes.model.binding import categorical, every, numeric
+from calibayes.model.pickles import PickledByAnotherVersionWarning
+from calibayes.model.recipe import TrainingOptions
+from calibayes.tables.dates import ColumnWarning
 from calibayes.versions import show_versions
 
 if TYPE_CHECKING:
     from calibayes import datasets, dependence
-    from calibayes.estimators.ensemble.bayes import BayesClassifier
-    from calibayes.estimators.ensemble.fit import SkippedMemberWarning
-    from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
-    from calibayes.estimators.generative.cross_validation import cross_validate_closed_form
-    from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
-    from calibayes.estimators.log_density.classifier import (
+    from calibayes.analysis.cross_validation import cross_validate_closed_form
+    from calibayes.ensemble.bayes import BayesClassifier, PosteriorMixture
+    from calibayes.ensemble.training import SkippedMemberWarning
+    from calibayes.estimators.aode import AODE, KDependenceBayes
+    from calibayes.estimators.calibrated_trees import CalibratedTrees
+    from calibayes.estimators.from_sklearn import from_sklearn
+    from calibayes.estimators.joint_kernel import JointKernelClassifier
+    from calibayes.estimators.log_densities import measure_dependence
+    from calibayes.estimators.log_density import (
+        LogDensityFeatures,
         LogUnivariateClassifier,
         SparseLogBivariateClassifier,
     )
-    from calibayes.estimators.log_density.dependence import measure_dependence
-    from calibayes.estimators.log_density.features import LogDensityFeatures
-    from calibayes.estimators.presets.aode import AODE
-    from calibayes.estimators.presets.from_sklearn.conversion import from_sklearn
-    from calibayes.estimators.presets.k_dependence import KDependenceBayes
-    from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
-    from calibayes.estimators.presets.trade_off import TradeOffCV
-    from calibayes.estimators.presets.tree import TreeAugmentedNB
-    from calibayes.estimators.trees.classifier import CalibratedTrees
+    from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
+    from calibayes.estimators.trade_off import TradeOffCV
+    from calibayes.estimators.tree_augmented import TreeAugmentedNB
+    from calibayes.files.errors import ModelFileError
     from calibayes.files.model_file import load, save
-    from calibayes.storage.errors import ModelFileError
 
 _LATER = {
-    "AODE": "estimators.presets.aode",
-    "BayesClassifier": "estimators.ensemble.bayes",
-    "CalibratedTrees": "estimators.trees.classifier",
-    "JointKernelClassifier": "estimators.joint_kernel.classifier",
-    "KDependenceBayes": "estimators.presets.k_dependence",
-    "LogDensityFeatures": "estimators.log_density.features",
-    "LogUnivariateClassifier": "estimators.log_density.classifier",
-    "MixtureDiscriminantAnalysis": "estimators.presets.mixture",
-    "ModelFileError": "storage.errors",
-    "PosteriorMixture": "estimators.ensemble.posterior_mixture",
-    "SkippedMemberWarning": "estimators.ensemble.fit",
-    "SparseLogBivariateClassifier": "estimators.log_density.classifier",
-    "TradeOffCV": "estimators.presets.trade_off",
-    "TreeAugmentedNB": "estimators.presets.tree",
-    "cross_validate_closed_form": "estimators.generative.cross_validation",
-    "from_sklearn": "estimators.presets.from_sklearn.conversion",
+    "AODE": "estimators.aode",
+    "BayesClassifier": "ensemble.bayes",
+    "CalibratedTrees": "estimators.calibrated_trees",
+    "JointKernelClassifier": "estimators.joint_kernel",
+    "KDependenceBayes": "estimators.aode",
+    "LogDensityFeatures": "estimators.log_density",
+    "LogUnivariateClassifier": "estimators.log_density",
+    "MixtureDiscriminantAnalysis": "estimators.mixture_analysis",
+    "ModelFileError": "files.errors",
+    "PosteriorMixture": "ensemble.bayes",
+    "SkippedMemberWarning": "ensemble.training",
+    "SparseLogBivariateClassifier": "estimators.log_density",
+    "TradeOffCV": "estimators.trade_off",
+    "TreeAugmentedNB": "estimators.tree_augmented",
+    "cross_validate_closed_form": "analysis.cross_validation",
+    "from_sklearn": "estimators.from_sklearn",
     "load": "files.model_file",
-    "measure_dependence": "estimators.log_density.dependence",
+    "measure_dependence": "estimators.log_densities",
     "save": "files.model_file",
 }
 """Modules of names that are imported at first use, since most programs need few of them."""

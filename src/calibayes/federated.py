@@ -13,15 +13,15 @@ from typing import Any, Protocol, TypeVar, cast
 
 from sklearn.exceptions import ConvergenceWarning
 
+from calibayes.analysis.calibrate import require_trainable
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Rule, Source
 from calibayes.engines import Serial
-from calibayes.estimators.generative.calibrate import require_trainable
-from calibayes.estimators.generative.recipe import Assembly
-from calibayes.estimators.interface.input import training_rows
 from calibayes.learn import Plan, train
+from calibayes.model.input import training_rows
+from calibayes.model.recipe import Assembly
 from calibayes.rules import rule_named
 
 __all__ = ["Site", "SumsOfRows", "calibrate"]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from calibayes.core.protocols import Array
-from calibayes.dependence.multiple_testing import bonferroni
+from calibayes.dependence.pairs import bonferroni
 
 __all__ = [
     "RankSummary",

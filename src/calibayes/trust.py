@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from calibayes.estimators.generative.forgetting.receipt_audit import ReceiptAudit, verify_receipt
-from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
-from calibayes.estimators.interface.trust.drift_report import ColumnDrift, Drift
-from calibayes.estimators.interface.trust.fairness import (
-    FairDecisions,
-    UncertainRatesWarning,
-    fair_thresholds,
-)
-from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
-from calibayes.estimators.interface.trust.held_out import HeldOut
-from calibayes.estimators.interface.trust.influence import Influence
-from calibayes.estimators.interface.trust.prediction_sets import AdaptiveScore
-from calibayes.estimators.interface.trust.prior_shift import ClassConditionalShiftWarning, PriorShift
-from calibayes.estimators.interface.trust.questionnaire import Questionnaire
-from calibayes.estimators.interface.trust.questions import Questions
-from calibayes.estimators.interface.trust.surprise import Surprise
+from calibayes.analysis.drift import ColumnDrift, Drift
+from calibayes.analysis.fairness import FairDecisions, UncertainRatesWarning, fair_thresholds
+from calibayes.analysis.held_out import HeldOut
+from calibayes.analysis.influence import Influence
+from calibayes.analysis.prediction_sets import AdaptiveScore
+from calibayes.analysis.prior_shift import ClassConditionalShiftWarning, PriorShift
+from calibayes.analysis.privacy import Privacy, PrivacyAccount
+from calibayes.analysis.questions import Questionnaire, Questions
+from calibayes.analysis.receipt_audit import ReceiptAudit, verify_receipt
+from calibayes.analysis.receipts import ForgettingReceipt
+from calibayes.analysis.surprise import Surprise
 
 __all__ = [
     "AdaptiveScore",

@@ -27,7 +27,7 @@ from calibayes import (
 )
 from calibayes.engines import Threads
 from calibayes.families import Gaussian
-from calibayes.families.gaussian.tree_covariance import TreeCovariance
+from calibayes.families.tree_covariance import TreeCovariance
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 3, 60)
@@ -125,7 +125,7 @@ def test_another_fit_forgets_the_device(library):
 
 def test_scikit_learn_moves_an_estimator(library):
     move = pytest.importorskip("sklearn.utils._array_api").move_estimator_to
-    place = calibayes.kernels.device.placement_of(library.array(X))
+    place = calibayes.backends.device.placement_of(library.array(X))
     moved = move(GaussianNB().fit(X, Y), place.xp, place.device)
     library.numpy(moved.theta_)
     library.numpy(moved.predict(library.array(X)))

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from calibayes.kernels.device import DeviceArray, Placement, gaussian, moments
+from calibayes.backends.device import gaussian_kernels
+from calibayes.backends.device.array import DeviceArray, Placement
+from calibayes.kernels import event_counts, level_counts
+from calibayes.kernels import gaussian_density as numpy_gaussian
+from calibayes.kernels import moments as numpy_moments
+from calibayes.kernels import posterior as fused
+from calibayes.kernels import posterior as logspace
 from calibayes.kernels.dispatch import DEVICE_VERSIONS, on_host
-from calibayes.kernels.levels import counts, flags
-from calibayes.kernels.numbers import events
-from calibayes.kernels.numbers import gaussian as numpy_gaussian
-from calibayes.kernels.numbers import moments as numpy_moments
-from calibayes.kernels.posterior import fused, logspace
 
 RNG = np.random.default_rng(0)
 N, D, K = 70, 5, 3
@@ -21,7 +22,7 @@ COVARIANCE = FACTORS @ FACTORS.transpose(0, 2, 1)
 WHITENER, LOG_DETERMINANT = numpy_gaussian.whiteners(COVARIANCE)
 LABELS, WEIGHT, HELD_OUT = RNG.integers(-1, K, N), RNG.integers(0, 2, N) * 1.0, RNG.integers(0, 2, N) * 1.0
 LEVELS = np.array([3, 1, 4, 2, 5])
-FIRST = counts.offsets(tuple(LEVELS))
+FIRST = level_counts.offsets(tuple(LEVELS))
 CODES = np.stack([RNG.integers(-1, size + 1, N) for size in LEVELS], axis=1).astype(np.int8)
 TABLE, LOG_JOINT, COUNTS = RNG.normal(size=(K, 15)), RNG.normal(size=(N, K)), RNG.integers(0, 4, (N, D)) * 1.0
 LOG_JOINT[3] = -np.inf
@@ -45,20 +46,20 @@ CALLS = {
     "assess": (logspace.assess, LOG_JOINT, LABELS, WEIGHT, HELD_OUT, 0.3, 0.1),
     "scores": (logspace.scores, WEIGHTS - 3.0, logspace.indicators(LABELS, K), WEIGHT),
     "without_negligible": (logspace.without_negligible, WEIGHTS * 1e-12),
-    "look_up": (counts.look_up, CODES, TABLE, FIRST),
-    "weighted_counts": (counts.weighted_counts, CODES, WEIGHTS, FIRST),
-    "sums_by_column": (counts.sums_by_column, TABLE, FIRST),
+    "look_up": (level_counts.look_up, CODES, TABLE, FIRST),
+    "weighted_counts": (level_counts.weighted_counts, CODES, WEIGHTS, FIRST),
+    "sums_by_column": (level_counts.sums_by_column, TABLE, FIRST),
     "fused_pass": (
         fused.fused_pass,
         *(CODES, TABLE, FIRST, MEAN[0, :K], LABELS, WEIGHT, HELD_OUT, 0.3, 0.1),
     ),
-    "flag_counts": (flags.flag_counts, (X > 0) * 1.0, WEIGHTS),
-    "flag_scores": (flags.flag_scores, (X > 0) * 1.0, MEAN, VARIANCE),
-    "scores of events": (events.scores, COUNTS, MEAN),
-    "totals": (events.totals, COUNTS, WEIGHTS),
-    "log_multinomial_coefficients": (events.log_multinomial_coefficients, COUNTS),
-    "log_in_place": (events.log_in_place, VARIANCE.copy()),
-    "fortran_order": (events.fortran_order, VARIANCE),
+    "flag_counts": (level_counts.flag_counts, (X > 0) * 1.0, WEIGHTS),
+    "flag_scores": (level_counts.flag_scores, (X > 0) * 1.0, MEAN, VARIANCE),
+    "scores of events": (event_counts.scores, COUNTS, MEAN),
+    "totals": (event_counts.totals, COUNTS, WEIGHTS),
+    "log_multinomial_coefficients": (event_counts.log_multinomial_coefficients, COUNTS),
+    "log_in_place": (event_counts.log_in_place, VARIANCE.copy()),
+    "fortran_order": (event_counts.fortran_order, VARIANCE),
 }
 FURTHER = {
     "one covariance": (
@@ -116,7 +117,7 @@ def test_every_device_version_is_compared():
 @pytest.mark.parametrize("share", [-1.0, 1.0])
 @pytest.mark.parametrize("is_zero", [0.0, 0.9, 1.0])
 def test_rows_of_weight_zero_are_left_out_without_effect(place, monkeypatch, share, is_zero):
-    monkeypatch.setattr(moments, "MOST_WEIGHTED", share)
+    monkeypatch.setattr(gaussian_kernels, "MOST_WEIGHTED", share)
     weights = np.where(RNG.random((N, K)) < is_zero, 0.0, WEIGHTS)
     expected = numpy_moments.up_to_second(X, MEAN[0], weights)
     found = numpy_moments.up_to_second(
@@ -129,8 +130,8 @@ def test_rows_of_weight_zero_are_left_out_without_effect(place, monkeypatch, sha
 def test_triangular_products_in_parts_of_the_columns(place, monkeypatch):
     x = DeviceArray(place.array(X), place)
     call = numpy_gaussian.full_gaussian, (MEAN, COVARIANCE, WHITENER, LOG_DETERMINANT)
-    for module in (gaussian, moments):
-        monkeypatch.setattr(gaussian, "FEWEST_COLUMNS", 1)
+    for module in (gaussian_kernels, gaussian_kernels):
+        monkeypatch.setattr(gaussian_kernels, "FEWEST_COLUMNS", 1)
         assert module.column_parts(D) == [slice(0, 1), slice(1, 2), slice(2, 3), slice(3, 5)]
     assert_allclose(on_host(call[0](x, *call[1])), call[0](X, *call[1]), rtol=1e-10)
     weights = DeviceArray(place.array(WEIGHTS), place)

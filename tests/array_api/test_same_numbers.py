@@ -19,6 +19,7 @@ from calibayes import (
     TrainingOptions,
     every,
 )
+from calibayes.backends.device import array as placement
 from calibayes.families import (
     Categorical,
     ClassPrior,
@@ -28,7 +29,6 @@ from calibayes.families import (
     Spherical,
     TiedSpherical,
 )
-from calibayes.kernels.device import placement
 from calibayes.rules import GDT, MAP, ML, RC, TM
 
 NUMBERS, LABELS = make_classification(

@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 
 from calibayes import GaussianNB, NaiveBayes
 from calibayes.checks import CHECKS, run_checks
-from calibayes.checks.model_checks.losses import Mean
+from calibayes.checks.model_checks import Mean
 from calibayes.checks.run import run_on
 from calibayes.checks.subject import subject_of
 from calibayes.compare import FoldResult, compare, stratified_folds
 from calibayes.datasets import load
 from calibayes.testing import tables
-from calibayes.testing.random_tables.posterior_check import is_clear
+from calibayes.testing.random_tables import is_clear
 from tests.checks.cases import CASES, plain_table
 from tests.seeds import SEED
 

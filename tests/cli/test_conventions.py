@@ -14,8 +14,7 @@ import pytest
 import typer.main
 
 from calibayes.cli import app
-from calibayes.cli.application import EXIT_CODES, exit_code
-from calibayes.cli.interruption import noting_interruptions, raise_noted_interruption
+from calibayes.cli.application import EXIT_CODES, exit_code, noting_interruptions, raise_noted_interruption
 from calibayes.cli.options import complete_datasets, complete_models, complete_rules, pairs, several
 from tests.cli.conftest import call
 

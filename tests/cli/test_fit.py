@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss, precision_recall_fscore_support
 
 import calibayes
-from calibayes.cli.rows import training_data
+from calibayes.cli import rows as training_data
 from calibayes.datasets import load_penguins
 from tests.cli.conftest import call
 

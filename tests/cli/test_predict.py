@@ -16,11 +16,11 @@ import pyarrow.ipc
 import pytest
 
 import calibayes
-from calibayes.cli.models import expected_of
+from calibayes.cli.options import expected_of
 from calibayes.datasets import load_penguins
-from calibayes.tables.input import csv_blocks
-from calibayes.tables.input.csv_format import CsvOptions
-from calibayes.tables.input.open import open_table
+from calibayes.streams import csv_text
+from calibayes.streams.csv_text import CsvOptions
+from calibayes.streams.text_input import open_table
 from tests.cli.conftest import call
 
 
@@ -93,9 +93,9 @@ def test_without_pyarrow_the_rows_are_the_same(mixed):
 
 def test_the_command_without_pyarrow(mixed, monkeypatch):
     expected = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))
-    for module in ("calibayes.tables.input.open", "calibayes.cli.rows.row_formats"):
+    for module in ("calibayes.streams.text_input", "calibayes.cli.outputs"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
-    monkeypatch.setattr(csv_blocks.CsvBlocks, "by_pyarrow", None)
+    monkeypatch.setattr(csv_text.CsvBlocks, "by_pyarrow", None)
     found = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))
     pd.testing.assert_frame_equal(found, expected, rtol=1e-15)
     lines = predicted(mixed, mixed / "mixed.csv", "--json").decode().splitlines()

@@ -21,14 +21,14 @@ PYTHON_OWN = {"_getframe"}
 TRAINING = ["rule", "max_iter", "stop", "training", "costs", "random_state", "engine", "n_jobs", "verbose"]
 
 
-def test_no_file_has_more_than_350_lines():
-    assert [str(file) for file in FILES if len(file.read_text(encoding="utf-8").splitlines()) > 350] == []
+def test_no_file_has_more_than_600_lines():
+    assert [str(file) for file in FILES if len(file.read_text(encoding="utf-8").splitlines()) > 600] == []
 
 
-def test_no_folder_has_more_than_20_modules():
+def test_no_folder_has_more_than_30_modules():
     folders = {file.parent for file in FILES}
     sizes = {folder: sum(file.name != "__init__.py" for file in folder.glob("*.py")) for folder in folders}
-    assert [str(folder) for folder, size in sizes.items() if size > 20] == []
+    assert [str(folder) for folder, size in sizes.items() if size > 30] == []
 
 
 def is_own(node: ast.Attribute) -> bool:

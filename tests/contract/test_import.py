@@ -20,7 +20,7 @@ def test_a_bare_import_leaves_what_few_programs_use() -> None:
     plain, whole = modules_after("import calibayes"), modules_after("from calibayes import *")
     later = {
         "calibayes.datasets",
-        "calibayes.estimators.ensemble.bayes",
+        "calibayes.ensemble.bayes",
         "sklearn.linear_model",
         "urllib.request",
     }

@@ -13,8 +13,8 @@ import sklearn
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.interface import pickles
-from calibayes.estimators.interface.remembered import PROCESS_ONLY
+from calibayes.model import pickles
+from calibayes.model.remembered import PROCESS_ONLY
 from tests.contract.test_failed_fits import GOOD, outputs
 from tests.contract.test_scikit_learn import ESTIMATORS
 

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibayes
 from calibayes import CalibratedTrees, FewRowsWarning, MixtureDiscriminantAnalysis, SingularCovarianceWarning
-from calibayes.estimators.generative.estimator import GenerativeEstimator as Generative
+from calibayes.model.estimator import GenerativeEstimator as Generative
 
 ESTIMATORS = [
     getattr(calibayes, name)()

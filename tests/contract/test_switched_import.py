@@ -18,7 +18,7 @@ import sklearn
 from packaging.specifiers import SpecifierSet
 
 import calibayes
-from calibayes.estimators.interface.parameters import estimator
+from calibayes.model.parameters import estimator
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scikit-learn.md"
 EXCEPTION = re.compile(r"^\| `(test_[^`]+)` \| (\S+) \| (.+) \|$", re.MULTILINE)

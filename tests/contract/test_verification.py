@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone
 
 import calibayes as cb
-from calibayes.estimators.generative.fitted import Fitted
+from calibayes.model.fitted import Fitted
 from calibayes.rules import GDT, RC
 from tests.contract.tables import gappy, table
 from tests.contract.test_any_table import ANY_TABLE, EXAMPLES, variants

@@ -22,7 +22,7 @@ from calibayes.dependence import (
     bonferroni,
 )
 from calibayes.engines.local import one_thread
-from calibayes.kernels.density.gram import median_squared_gaps
+from calibayes.kernels.gram import median_squared_gaps
 
 MEASURES = [HSIC(), HSIC(exact_rows=0), Pearson(), Spearman(), MutualInformation()]
 
@@ -52,7 +52,7 @@ def test_hsic_is_the_direct_formula(n):
 
 
 def test_hsic_in_blocks_is_hsic(monkeypatch):
-    monkeypatch.setattr("calibayes.dependence.hsic.CELLS_PER_BLOCK", 57 * 5 * 4)
+    monkeypatch.setattr("calibayes.dependence.measures.CELLS_PER_BLOCK", 57 * 5 * 4)
     assert_allclose(HSIC().measure(rows(), np.ones(57)).statistic, direct_hsic(rows()), atol=1e-12)
 
 

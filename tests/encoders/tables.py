@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 
 TABLE = pd.DataFrame(
     {

@@ -17,8 +17,8 @@ from calibayes.encoders import (
     QuantileBins,
     UniformBins,
 )
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 from calibayes.tables.table import Table
 
 STRATEGIES = [

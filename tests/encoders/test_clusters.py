@@ -7,9 +7,9 @@ from sklearn.cluster import KMeans
 
 from calibayes import FewRowsWarning
 from calibayes.encoders import Clusters
-from calibayes.kernels.numbers import clusters
+from calibayes.kernels import cut_points
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 
 
 def clumps(n=200, seed=0):
@@ -29,9 +29,9 @@ def test_centers_are_as_good_as_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     rows, weight = rng.normal(size=(300, 4)), rng.uniform(0.5, 3.0, 300)
     for count in (2, 3, 5):
-        ours = clusters.centers(rows, weight, count, seed=0)
+        ours = cut_points.cluster_centers(rows, weight, count, seed=0)
         other = KMeans(count, n_init=20, random_state=0).fit(rows, sample_weight=weight)
-        inertia = weight @ clusters.squared_distances(rows, ours).min(axis=1)
+        inertia = weight @ cut_points.squared_distances(rows, ours).min(axis=1)
         assert inertia <= 1.01 * other.inertia_
 
 

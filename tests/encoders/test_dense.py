@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.encoders import Dense
-from calibayes.kernels.numbers.quantiles import inverse_cdf_quantiles
+from calibayes.kernels.cut_points import inverse_cdf_quantiles
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 from tests.encoders.tables import TABLE, fitted
 
 

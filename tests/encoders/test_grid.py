@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.encoders import Grid
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 
 
 def fitted(columns, weight=None, points=128):

@@ -12,11 +12,10 @@ from calibayes import GenerativeClassifier, encoders, every
 from calibayes.encoders import leaves
 from calibayes.encoders.leaves import Leaves
 from calibayes.families import Categorical
-from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of
-from calibayes.kernels.partitions.growth import GrowthSettings, forest_scores
-from calibayes.kernels.partitions.tree import Tree
+from calibayes.kernels.forests import ONE_LEAF, Tree, forest_of
+from calibayes.kernels.tree_growth import GrowthSettings, forest_scores
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 from tests.seeds import generator
 
 N = 300

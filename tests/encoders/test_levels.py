@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
 from calibayes.encoders import Levels
-from calibayes.encoders.pooling import Pooling
+from calibayes.encoders.levels import Pooling
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 
 
 def column(*values):

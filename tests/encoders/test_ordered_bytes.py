@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibayes.encoders.ordered_bytes import OrderedBytes
+from calibayes.encoders.leaves import OrderedBytes
+from calibayes.tables import summary
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import column, summary_of
 from tests.seeds import generator
 
 
@@ -101,7 +102,7 @@ def test_empty_and_constant_columns():
 
 
 def test_bins_are_found_in_all_rows_whatever_the_number_of_distinct_values(monkeypatch):
-    monkeypatch.setattr(column, "MOST_DISTINCT", 100)
+    monkeypatch.setattr(summary, "MOST_DISTINCT", 100)
     x = generator(2).normal(size=1000)
     rare = np.where(np.arange(1000) == 5, 1.0, np.nan)
     frame = pd.DataFrame({"x": x, "rare": rare, "text": np.where(np.arange(1000) % 3, "a", "b")})

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from calibayes.encoders import Dense, PrincipalComponents
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 
 
 def fitted(table):

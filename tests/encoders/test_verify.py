@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from calibayes import encoders
-from calibayes.encoders.dense_parts import AsinhScaled, Indicators
+from calibayes.encoders.dense import AsinhScaled, Indicators
 from calibayes.encoders.numbers import Counts
 from calibayes.encoders.schema import Column, Schema
-from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.kernels.tree_growth import GrowthSettings
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 from tests.verification import verify_all
 
 N = 60

@@ -23,11 +23,13 @@ from calibayes import (
     TrainingOptions,
     TreeAugmentedNB,
 )
+from calibayes.backends.dask import collections
+from calibayes.backends.dask import engine as dask_waiting
+from calibayes.backends.dask.blocks import dealt
+from calibayes.backends.dask.frame import DaskStream
 from calibayes.core.block import Block
-from calibayes.engines import Dask, Serial, dask_client, dask_waiting
-from calibayes.engines.dask_blocks import dealt
+from calibayes.engines import Dask, Serial
 from calibayes.tables import sources
-from calibayes.tables.streams.dask_frame import DaskStream
 from tests.engines.cluster import KillingEngine, distributed, first_time
 
 dd = pytest.importorskip("dask.dataframe")
@@ -307,7 +309,7 @@ def test_a_scheduler_can_be_given_by_its_address(client):
     with local:
         engine = Dask(local.scheduler_address)
         assert bits(fitted(NaiveBayes, engine)) == bits(fitted(NaiveBayes, Dask()))
-        dask_client.client_of(engine.client).close()
+        collections.client_of(engine.client).close()
     assert distributed.get_client() is client
 
 

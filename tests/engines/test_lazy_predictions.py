@@ -18,8 +18,8 @@ from calibayes import (
     NaiveBayes,
     TradeOffCV,
 )
-from calibayes.estimators.interface.streams.lazy_predictions import METHODS
-from calibayes.tables.dask_collections import dask_kind
+from calibayes.backends.dask.collections import dask_kind
+from calibayes.backends.dask.predictions import METHODS
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

@@ -11,15 +11,13 @@ from sklearn.base import clone
 import calibayes as cb
 from calibayes.dependence import Dependence
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.ensemble.kernel_member import KernelPath
-from calibayes.estimators.ensemble.member import NO_PATH
-from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
-from calibayes.estimators.generative.temperature import LOG_TEMPERATURES
-from calibayes.estimators.presets.kinds import OfKind
-from calibayes.estimators.presets.tree_columns import Positions
+from calibayes.ensemble.member import NO_PATH
+from calibayes.ensemble.path_members import KernelPath, ShrinkagePath
+from calibayes.estimators.column_kinds import OfKind
+from calibayes.estimators.tree_augmented import Positions
+from calibayes.model.temperature import LOG_TEMPERATURES
 from calibayes.tables.conversion import ColumnConversion
-from calibayes.tables.date_columns import Dates
-from calibayes.tables.date_text import DateFormat
+from calibayes.tables.dates import DateFormat, Dates
 from tests.contract.test_scikit_learn import ESTIMATORS, GENERATIVE
 from tests.verification import verify_all
 

@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from calibayes.cli import app
-from calibayes.experiments import Settings, reproduce, select_experiments
-from calibayes.experiments.result_cache import ResultCache
-from calibayes.experiments.tables_and_figures.training_error_table import UNEXPLAINED
+from calibayes.reproduction.catalog import select_experiments
+from calibayes.reproduction.error_tables import UNEXPLAINED
+from calibayes.reproduction.experiment import ResultCache, Settings
+from calibayes.reproduction.run import reproduce
 
 INTERRUPTIBLE = """
 import signal

@@ -7,23 +7,22 @@ from sklearn.naive_bayes import GaussianNB
 
 from calibayes import LogDensityFeatures
 from calibayes.dependence import HSIC
-from calibayes.experiments import Settings, select_experiments
-from calibayes.experiments.procedures.balanced_folds import BalancedFolds, balanced_error
-from calibayes.experiments.procedures.data_entry import Cleaning, DataEntry
-from calibayes.experiments.procedures.kernel_density_bayes import KernelDensityBayes, SpanningTrees
-from calibayes.experiments.procedures.random_networks import (
+from calibayes.reproduction.catalog import select_experiments
+from calibayes.reproduction.claims import not_significantly_worse
+from calibayes.reproduction.experiment import Settings, task_key
+from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry, balanced_error
+from calibayes.reproduction.result_tables import published_table
+from calibayes.reproduction.simulations import (
     COLUMNS,
     ROOTS,
     Forests,
+    KernelDensityBayes,
     Networks,
     NetworkTrials,
+    SpanningTrees,
     sample,
 )
-from calibayes.experiments.published_tables import published_table
-from calibayes.experiments.signed_ranks import not_significantly_worse
-from calibayes.experiments.tables_and_figures.fold_table import FoldTable
-from calibayes.experiments.tables_and_figures.network_table import NetworkTable
-from calibayes.experiments.task import task_key
+from calibayes.reproduction.slb_tables import FoldTable, NetworkTable
 
 
 def test_every_table_has_its_published_rows():

@@ -10,24 +10,25 @@ import numpy as np
 import pytest
 
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from calibayes.experiments import PAPERS, NumberPair, Report, Settings, TableRow, select_experiments
-from calibayes.experiments.paper_claims import Claim, best, better, no_worse
-from calibayes.experiments.papers.generative_models_notes import EXAMPLE
-from calibayes.experiments.picture_numbers import BoxNumbers, read_numbers
-from calibayes.experiments.procedures.data_entry import Above, Cleaning, DataEntry
-from calibayes.experiments.procedures.held_out import HeldOutSplit
-from calibayes.experiments.procedures.projection import fit_projection
-from calibayes.experiments.procedures.simulation import SimulatedTrials, TwoGaussians, UniformChain
-from calibayes.experiments.procedures.training_curve import TrainingCurve
-from calibayes.experiments.published_tables import published_table
-from calibayes.experiments.report import Figure
-from calibayes.experiments.report_files import format_pair, to_csv, to_markdown, write_report
-from calibayes.experiments.reproduction_page import agreement_counts, agreement_summary, write_page
-from calibayes.experiments.result_cache import ResultCache
-from calibayes.experiments.tables_and_figures.training_error_table import reach
-from calibayes.experiments.task import task_key
-from calibayes.experiments.task_runner import run_tasks
 from calibayes.plots import panels
+from calibayes.reproduction.catalog import PAPERS, select_experiments
+from calibayes.reproduction.claims import Claim, best, better, no_worse
+from calibayes.reproduction.error_tables import reach
+from calibayes.reproduction.experiment import ResultCache, Settings, run_tasks, task_key
+from calibayes.reproduction.pages import (
+    agreement_counts,
+    agreement_summary,
+    format_pair,
+    to_csv,
+    to_markdown,
+    write_page,
+    write_report,
+)
+from calibayes.reproduction.papers.generative_models_notes import EXAMPLE
+from calibayes.reproduction.picture_numbers import BoxNumbers, read_numbers
+from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, HeldOutSplit, TrainingCurve
+from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow, published_table
+from calibayes.reproduction.simulations import SimulatedTrials, TwoGaussians, UniformChain, fit_projection
 from calibayes.rules import RC
 
 IRIS = DataEntry("iris", "iris")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.export.calendar import CALENDAR
+from calibayes.export.columns import CALENDAR
 from calibayes.export.evaluate import evaluate
 from calibayes.export.expressions import (
     MISSING,
@@ -19,10 +19,10 @@ from calibayes.export.expressions import (
     TimeColumn,
     Where,
     log_sum_exp,
+    once_in_order,
     softmax,
 )
-from calibayes.export.families import log_densities
-from calibayes.export.traversal import once_in_order
+from calibayes.export.family_densities import log_densities
 from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
 from tests.cases import FAMILIES
 

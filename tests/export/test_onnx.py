@@ -26,10 +26,8 @@ from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
 from calibayes.export.model import model_expressions
 from calibayes.export.onnx import feeds, to_onnx
-from calibayes.export.onnx.graph import Graph
-from calibayes.export.onnx.inputs import Inputs, UsedColumns
-from calibayes.export.onnx.nodes import RENDERERS
-from calibayes.export.onnx.rendering import Rendering
+from calibayes.export.onnx.inputs import Graph, Inputs, UsedColumns
+from calibayes.export.onnx.nodes import RENDERERS, Rendering
 from tests.export.cases import CASES, case
 from tests.golden.stored_cases import CASES as STORED
 from tests.golden.stored_cases import path_of, stored

@@ -25,7 +25,7 @@ from calibayes import (
 )
 from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
-from calibayes.export.families.gaussian import MOST_ELIMINATED, WideCovarianceWarning
+from calibayes.export.family_densities import MOST_ELIMINATED, WideCovarianceWarning
 from calibayes.export.model import model_expressions
 from calibayes.export.sql import dialects, to_sql
 from calibayes.export.sql.statement import output_names, select_statement

@@ -28,10 +28,16 @@ from calibayes.families import (
     Tree,
     TreeCovariance,
 )
-from calibayes.families.gaussian.shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
-from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
-from calibayes.families.tree.structures import cells_of_pairs
-from calibayes.kernels.levels.pairs import column_pairs
+from calibayes.families.covariances import (
+    FixedCovariance,
+    Ridge,
+    TowardsIdentity,
+    TowardsSphere,
+    VarianceSmoothing,
+    WeightedTied,
+)
+from calibayes.families.tree_structures import cells_of_pairs
+from calibayes.kernels.level_pairs import column_pairs
 from tests.cases import CLASSES, FAMILIES, K, gaussian, gaussian_tree
 
 LAYOUT = Layout(CLASSES, ("x0", "x1"))

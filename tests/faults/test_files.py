@@ -12,11 +12,9 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 
 from calibayes.datasets import load, load_file
-from calibayes.experiments import NumberPair, Report, TableRow
-from calibayes.experiments.report import Figure
-from calibayes.experiments.report_files import write_report
-from calibayes.experiments.reproduction_page import write_page
-from calibayes.experiments.result_cache import ResultCache
+from calibayes.reproduction.experiment import ResultCache
+from calibayes.reproduction.pages import write_page, write_report
+from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
 from tests.faults.file_operations import Interrupted, failing
 
 MOST = 200

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.storage.container import DIGITS, NAMES, START, TYPES
+from calibayes.files.container import DIGITS, NAMES, START, TYPES
 
 ZEROS = "0" * 64
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.files.container import TYPES
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES
-from calibayes.storage.container import TYPES
 from tests.files.forging import Parts
 
 EXTREMES: tuple[Any, ...] = (

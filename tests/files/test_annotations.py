@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from calibayes.core.protocols import Rule
+from calibayes.files.value_objects import fits
 from calibayes.rules import ML
-from calibayes.storage.annotations import fits
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import safetensors
 import safetensors.numpy
 
 import calibayes as cb
-from calibayes.storage import container
+from calibayes.files import container
 from tests.files.cases import counts
 
 X, y = counts()

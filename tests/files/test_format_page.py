@@ -15,16 +15,15 @@ from sklearn.datasets import load_iris
 import calibayes
 from calibayes.datasets import load_penguins
 from calibayes.encoders import Dense, Grid, Levels
-from calibayes.encoders.dense_parts import AsinhScaled, Indicators
+from calibayes.encoders.dense import AsinhScaled, Indicators
 from calibayes.families import KernelDensity
-from calibayes.files import model_file
-from calibayes.files.objects import READS, WRITES
-from calibayes.files.pandas_values import pandas_writes
-from calibayes.storage import codec, container, strict_json
-from calibayes.storage.codec import Reader, Writer
-from calibayes.storage.document import FORMAT_VERSION
+from calibayes.files import codec, container, model_file
+from calibayes.files import container as strict_json
+from calibayes.files.codec import Reader, Writer
+from calibayes.files.container import FORMAT_VERSION
+from calibayes.files.objects import READS, WRITES, pandas_writes
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 from tests.files import plain_reader
 from tests.files.headers import document_of, header_of
 from tests.files.plain_reader import read

@@ -8,8 +8,7 @@ import pytest
 
 from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES
-from calibayes.storage.annotations import field_types, fits
-from calibayes.storage.value_objects import field_names
+from calibayes.files.value_objects import field_names, field_types, fits
 from tests.contract.test_scikit_learn import ESTIMATORS as PUBLIC
 
 OF_TRAINING = {

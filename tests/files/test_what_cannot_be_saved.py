@@ -86,7 +86,7 @@ def test_no_estimator(tmp_path):
 
 def test_a_document_that_could_not_be_read(tmp_path, monkeypatch):
     """The limits of `load` hold for `save`, too."""
-    monkeypatch.setattr("calibayes.storage.strict_json.MOST_VALUES", 100)
+    monkeypatch.setattr("calibayes.files.container.MOST_VALUES", 100)
     with pytest.raises(cb.ModelFileError, match="the header of this model is too large"):
         cb.save(cb.GaussianNB().fit(X, y), tmp_path / "model")
 

@@ -7,16 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.kernels.levels import distinct_sample, ordered_cells
-from calibayes.kernels.levels.column_totals import (
-    CellTotals,
-    LabeledRows,
-    cell_totals,
-    code_totals,
-    united_cells,
-)
-from calibayes.kernels.levels.ordered_cells import CellTree, ordered_bits
-from calibayes.kernels.numbers.known_moments import known_moments
+from calibayes.kernels import cut_points, ordered_cells
+from calibayes.kernels.level_counts import CellTotals, LabeledRows, cell_totals, code_totals, united_cells
+from calibayes.kernels.moments import known_moments
+from calibayes.kernels.ordered_cells import CellTree, ordered_bits
 
 
 def number_columns(rng: np.random.Generator, n: int) -> Iterator[Any]:
@@ -105,7 +99,7 @@ CELL_CASES = {
     "united_cells": (united_cells, united_arguments),
     "code_totals": (code_totals, code_arguments),
     "known_moments": (known_moments, moment_arguments),
-    "distinct_sample": (distinct_sample.distinct_sample, distinct_sample_arguments),
+    "distinct_sample": (cut_points.distinct_sample, distinct_sample_arguments),
     "distinct_positions": (ordered_cells.distinct_positions, distinct_arguments),
     "cell_counts": (ordered_cells.cell_counts, cell_arguments),
     "cell_weights": (ordered_cells.cell_weights, cell_weight_arguments),

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.levels import bin_codes, counts, flags, grid
-from calibayes.kernels.numbers import events, gaussian, left_out, moments
-from calibayes.kernels.posterior import fused, logspace
+from calibayes.kernels import (
+    cut_points,
+    event_counts,
+    gaussian_density,
+    grids,
+    joint_density,
+    level_counts,
+    moments,
+)
+from calibayes.kernels import posterior as fused
+from calibayes.kernels import posterior as logspace
 from tests.kernels.cell_cases import CELL_CASES
 from tests.kernels.tree_cases import TREE_CASES
 
@@ -35,7 +42,7 @@ def level_codes(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[Any,
         levels = rng.integers(1, most + 1, size=d)
         levels[MANY_LEVELS:] = np.minimum(levels[MANY_LEVELS:], 9)
         plain = rng.integers(0, levels, size=(n, d))
-        first = counts.offsets(tuple(levels.tolist()))
+        first = level_counts.offsets(tuple(levels.tolist()))
         for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
             if most - 1 <= np.iinfo(kind).max:
                 yield plain.astype(kind), first
@@ -186,7 +193,7 @@ def left_out_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
     mean, inverse = rng.standard_normal((k, d)), rng.uniform(0.1, 9.0, size=(k, d))
     for x in (plain, plain.astype(np.float32), np.asfortranarray(plain), np.repeat(plain, 2, axis=0)[::2]):
         for scale in (1e-3, 0.05):
-            tables = left_out.ClassTables(
+            tables = gaussian_density.ClassTables(
                 mean, rng.uniform(0.0, scale, (k, d)), inverse, np.full((k, d), 0.4)
             )
             yield x, tables, codes, np.zeros(n)
@@ -253,7 +260,7 @@ def grid_positions(rng: np.random.Generator, n: int, d: int) -> Iterator[tuple[A
     plain = rng.uniform(-3.0, 22.0, size=(n, d))
     at_points = np.floor(plain)
     with_missing = np.where(rng.random((n, d)) < 0.1, np.nan, plain)
-    first = counts.offsets(tuple((points + grid.TAILS).tolist()))
+    first = level_counts.offsets(tuple((points + grids.TAILS).tolist()))
     for x in (
         plain,
         at_points,
@@ -293,7 +300,7 @@ def kernel_sum_around_arguments(
     rng: np.random.Generator, n: int, d: int, k: int
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of few columns around few and many centers, in several memory layouts, and at centers themselves."""
-    d = min(d, joint_kernel.FEW_COLUMNS)
+    d = min(d, joint_density.FEW_COLUMNS)
     for m in (d, 300):
         centers = rng.normal(size=(m, d))
         factor = np.stack([*(-2.0 * centers.T), np.ones(m), np.sum(centers * centers, axis=1)])
@@ -306,27 +313,27 @@ def kernel_sum_around_arguments(
 
 CASES = {
     **{name: Case(*case) for name, case in (TREE_CASES | CELL_CASES).items()},
-    "kernel_sums_around": Case(joint_kernel.kernel_sums_around, kernel_sum_around_arguments),
-    "kernel_sums": Case(joint_kernel.kernel_sums, kernel_sum_arguments),
-    "position_counts": Case(grid.position_counts, position_count_arguments),
-    "position_scores": Case(grid.position_scores, position_score_arguments),
-    "flag_counts": Case(flags.flag_counts, flag_count_arguments),
-    "flag_scores": Case(flags.flag_scores, flag_score_arguments),
-    "scores": Case(events.scores, score_arguments),
-    "totals": Case(events.totals, total_arguments),
-    "log_factorials": Case(events.log_factorials, factorial_arguments),
-    "diagonal_log_density": Case(gaussian.diagonal_log_density, diagonal_arguments),
-    "left_out_shares": Case(left_out.left_out_shares, left_out_arguments),
+    "kernel_sums_around": Case(joint_density.kernel_sums_around, kernel_sum_around_arguments),
+    "kernel_sums": Case(joint_density.kernel_sums, kernel_sum_arguments),
+    "position_counts": Case(grids.position_counts, position_count_arguments),
+    "position_scores": Case(grids.position_scores, position_score_arguments),
+    "flag_counts": Case(level_counts.flag_counts, flag_count_arguments),
+    "flag_scores": Case(level_counts.flag_scores, flag_score_arguments),
+    "scores": Case(event_counts.scores, score_arguments),
+    "totals": Case(event_counts.totals, total_arguments),
+    "log_factorials": Case(event_counts.log_factorials, factorial_arguments),
+    "diagonal_log_density": Case(gaussian_density.diagonal_log_density, diagonal_arguments),
+    "left_out_shares": Case(gaussian_density.left_out_shares, left_out_arguments),
     "power_sums": Case(moments.power_sums, power_sum_arguments),
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
-    "weighted_counts": Case(counts.weighted_counts, count_arguments),
-    "bin_codes": Case(bin_codes.bin_codes, bin_arguments),
-    "bin_columns": Case(bin_codes.bin_columns, bin_column_arguments),
-    "look_up": Case(counts.look_up, look_up_arguments),
+    "weighted_counts": Case(level_counts.weighted_counts, count_arguments),
+    "bin_codes": Case(cut_points.bin_codes, bin_arguments),
+    "bin_columns": Case(cut_points.bin_columns, bin_column_arguments),
+    "look_up": Case(level_counts.look_up, look_up_arguments),
     "fused_pass": Case(fused.fused_pass, fused_pass_arguments),
     "log_normalize": Case(logspace.log_normalize, joint_arguments),
     "first_largest": Case(logspace.first_largest, joint_arguments),
     "assess": Case(logspace.assess, assess_arguments),
-    "largest_codes": Case(counts.largest_codes, code_arguments),
-    "narrow_into": Case(counts.narrow_into, narrow_arguments),
+    "largest_codes": Case(level_counts.largest_codes, code_arguments),
+    "narrow_into": Case(level_counts.narrow_into, narrow_arguments),
 }

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from calibayes import CategoricalNB
+from calibayes.kernels import level_counts
+from calibayes.kernels import posterior as fused
 from calibayes.kernels.dispatch import native_kernels, numpy_only
-from calibayes.kernels.levels import counts
-from calibayes.kernels.posterior import fused
 
 
 @pytest.mark.skipif(native_kernels.module is None, reason="the native kernels are not built or disabled")
 def test_native_versions_decline_unsupported_arguments() -> None:
-    module, first = native_kernels.module, counts.offsets((2, 2))
+    module, first = native_kernels.module, level_counts.offsets((2, 2))
     flags = np.array([[True, False]])
-    assert counts.weighted_counts.native(module, flags, np.ones((1, 1)), first) is NotImplemented
-    assert counts.look_up.native(module, [[0, 1]], np.ones((1, 4)), first) is NotImplemented
+    assert level_counts.weighted_counts.native(module, flags, np.ones((1, 1)), first) is NotImplemented
+    assert level_counts.look_up.native(module, [[0, 1]], np.ones((1, 4)), first) is NotImplemented
     for k, d, levels in ((17, 2, 2), (2, 513, 50)):
-        rows, starts = np.zeros((1, d), dtype=np.int8), counts.offsets((levels,) * d)
+        rows, starts = np.zeros((1, d), dtype=np.int8), level_counts.offsets((levels,) * d)
         other_arguments = np.zeros(k), np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 0.0, 0.0
         result = fused.fused_pass.native(module, rows, np.zeros((k, levels * d)), starts, *other_arguments)
         assert result is NotImplemented

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibayes.kernels import level_counts
 from calibayes.kernels.dispatch import TWINS, native_kernels, numpy_only, use_instruction_set
-from calibayes.kernels.levels import counts
 from tests.kernels.native_cases import CASES, Case
 from tests.seeds import generator
 
@@ -75,11 +75,11 @@ def test_native_and_numpy_versions_agree(name: str, shape: tuple[int, int, int])
 def test_instruction_sets_agree_to_rounding() -> None:
     rng = generator(0)
     rows, weights = rng.integers(0, 5, size=(999, 33)).astype(np.uint8), rng.standard_normal((999, 7))
-    first = counts.offsets((5,) * 33)
+    first = level_counts.offsets((5,) * 33)
     results = []
     for instruction_set in INSTRUCTION_SETS:
         with use_instruction_set(instruction_set):
-            results.append(counts.weighted_counts(rows, weights, first))
+            results.append(level_counts.weighted_counts(rows, weights, first))
     for other in results[1:]:
         np.testing.assert_allclose(other, results[0], rtol=1e-13, atol=1e-12)
 
@@ -136,4 +136,4 @@ def test_malformed_sparse_rows_are_refused_or_harmless() -> None:
 @needs_native
 def test_codes_that_are_no_level_are_skipped() -> None:
     codes = np.array([[-1, 127], [-128, 5], [3, 2]], dtype=np.int8)
-    assert counts.look_up(codes, np.ones((1, 4)), np.array([0, 2, 4])).tolist() == [[0.0], [0.0], [0.0]]
+    assert level_counts.look_up(codes, np.ones((1, 4)), np.array([0, 2, 4])).tolist() == [[0.0], [0.0], [0.0]]

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibayes.kernels.density.joint_kernel import KernelRows
-from calibayes.kernels.density.normal_scores import NormalScores, learn_normal_scores
-from calibayes.kernels.density.product_kernel import ProductKernel
+from calibayes.kernels.joint_density import KernelRows, NormalScores, ProductKernel, learn_normal_scores
 from tests.seeds import generator
 
 ROWS = KernelRows(generator(0).normal(size=(6, 2)), np.ones(6), (0, 2, 6))

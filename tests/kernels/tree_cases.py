@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.kernels.partitions import forest, nodes, residuals, tree
-from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.partitions.residuals import HALF
+from calibayes.kernels import forests, tree_nodes
+from calibayes.kernels.byte_columns import ByteColumns, byte_columns
+from calibayes.kernels.tree_nodes import HALF
 
 
 def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[ByteColumns, Any, Any]]:
@@ -25,11 +25,11 @@ def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tu
             yield columns, np.flatnonzero(rng.random(n) < share).astype(np.int32), packed
 
 
-def split_options(rng: np.random.Generator, d: int, k: int) -> nodes.SplitOptions:
+def split_options(rng: np.random.Generator, d: int, k: int) -> tree_nodes.SplitOptions:
     """Most columns, in any order, and with directions if one of two classes is packed."""
     direction = rng.integers(-1, 2, size=d) if k == 1 else np.zeros(d)
     allowed = rng.permutation(np.flatnonzero(rng.random(d) < 0.9)).astype(np.int32)
-    return nodes.SplitOptions(allowed, direction.astype(np.int8), 2.0 ** rng.uniform(-9, 22), 2.0**19)
+    return tree_nodes.SplitOptions(allowed, direction.astype(np.int8), 2.0 ** rng.uniform(-9, 22), 2.0**19)
 
 
 def best_split_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -37,17 +37,17 @@ def best_split_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> It
     for classes in (k, 1):
         for columns, rows, packed in tree_tables(rng, n, d, classes):
             sums, options = (
-                nodes.node_sums.numpy(columns, rows, packed),
+                tree_nodes.node_sums.numpy(columns, rows, packed),
                 split_options(rng, columns.d, classes),
             )
             yield sums, columns.first, options
-            yield sums, columns.first, options, nodes.Bounds(*sorted(rng.normal(size=2)))
+            yield sums, columns.first, options, tree_nodes.Bounds(*sorted(rng.normal(size=2)))
 
 
 def divide_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for columns, rows, _ in tree_tables(rng, n, d, k):
         for most in (1, 5, 255):
-            split = nodes.Split(1.0, int(rng.integers(columns.d)), most, bool(rng.random() < 0.5))
+            split = tree_nodes.Split(1.0, int(rng.integers(columns.d)), most, bool(rng.random() < 0.5))
             yield columns, rows, split
 
 
@@ -60,9 +60,9 @@ def grow_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator
 def leaf_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     """No tree, one leaf, and trees of up to 8 leaves."""
     for args in grow_arguments(rng, n, d, 2):
-        grown = tree.grow_tree.numpy(*args[:-1], 8).tree
-        for trees in ([], [forest.ONE_LEAF], [grown, forest.ONE_LEAF, grown]):
-            yield args[0], forest.forest_of(trees)
+        grown = forests.grow_tree.numpy(*args[:-1], 8).tree
+        for trees in ([], [forests.ONE_LEAF], [grown, forests.ONE_LEAF, grown]):
+            yield args[0], forests.forest_of(trees)
 
 
 def posterior_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -76,7 +76,7 @@ def posterior_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tu
 
 def residual_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for labels, posterior, weight in posterior_arguments(rng, n, k):
-        yield labels, posterior, weight, residuals.scale_of(weight), rng.random(n)
+        yield labels, posterior, weight, tree_nodes.scale_of(weight), rng.random(n)
 
 
 def leaf_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -86,12 +86,12 @@ def leaf_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
 
 
 TREE_CASES = {
-    "node_sums": (nodes.node_sums, tree_tables),
-    "best_split": (nodes.best_split, best_split_arguments),
-    "divide": (nodes.divide, divide_arguments),
-    "grow_tree": (tree.grow_tree, grow_arguments),
-    "leaf_codes": (forest.leaf_codes, leaf_arguments),
-    "packed_residuals": (residuals.packed_residuals, residual_arguments),
-    "leaf_sums": (residuals.leaf_sums, leaf_sum_arguments),
+    "node_sums": (tree_nodes.node_sums, tree_tables),
+    "best_split": (tree_nodes.best_split, best_split_arguments),
+    "divide": (tree_nodes.divide, divide_arguments),
+    "grow_tree": (forests.grow_tree, grow_arguments),
+    "leaf_codes": (forests.leaf_codes, leaf_arguments),
+    "packed_residuals": (tree_nodes.packed_residuals, residual_arguments),
+    "leaf_sums": (tree_nodes.leaf_sums, leaf_sum_arguments),
 }
 """The kernel and its arguments."""

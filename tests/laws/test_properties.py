@@ -13,10 +13,10 @@ import calibayes as cb
 from calibayes.core.named_arrays import add, combine, scale, subtract
 from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.levels import Levels
-from calibayes.kernels.posterior import simplex
-from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.kernels import posterior as simplex
+from calibayes.kernels.posterior import log_normalize
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 from tests.seeds import SEED
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)

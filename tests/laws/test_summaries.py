@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from calibayes import encoders
+from calibayes.encoders.leaves import OrderedBytes
 from calibayes.encoders.numbers import Counts
-from calibayes.encoders.ordered_bytes import OrderedBytes
-from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.kernels.tree_growth import GrowthSettings
+from calibayes.tables import summary
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import column, sample, summary_of
 from tests.seeds import generator
 from tests.tables.summaries.survey import parts, streamed
 
@@ -99,7 +100,7 @@ def assert_same(left, right, name=""):
 @pytest.mark.parametrize("most", [2**16, 20], ids=["exact", "beyond the cap"])
 @pytest.mark.parametrize("name", ENCODERS)
 def test_any_partition_gives_the_encoder_of_all_rows(name, most, weights, labels, monkeypatch):
-    monkeypatch.setattr(column, "MOST_DISTINCT", most)
+    monkeypatch.setattr(summary, "MOST_DISTINCT", most)
     encoder, frame = ENCODERS[name]
     if most < 2**16 and name == "Levels of numbers":
         pytest.skip("distinct numbers beyond the cap cannot be levels, see test_sums.py")
@@ -114,7 +115,7 @@ def test_any_partition_gives_the_encoder_of_all_rows(name, most, weights, labels
 
 @pytest.mark.parametrize("name", ["Dense", "PrincipalComponents", "Clusters", "Numbers"])
 def test_encoders_of_a_sample_do_not_depend_on_the_partition(name, monkeypatch):
-    monkeypatch.setattr(sample.in_sample, "__defaults__", (200,))
+    monkeypatch.setattr(summary.in_sample, "__defaults__", (200,))
     encoder, frame = ENCODERS[name]
     table, weight, codes = read_frame(frame), WEIGHTS["whole"], LABELS["all"]
     expected = encoder.fit(summary_of(table, weight, codes), range(len(table.names)))
@@ -133,7 +134,7 @@ def test_the_order_of_the_rows_does_not_matter_to_encoders_of_single_columns(nam
         | encoders.Numbers,
     ):
         pytest.skip("learns from rows in their order, or sums numbers")
-    monkeypatch.setattr(column, "MOST_DISTINCT", 100)
+    monkeypatch.setattr(summary, "MOST_DISTINCT", 100)
     encoder, frame = ENCODERS[name]
     order = generator(1).permutation(N)
     weight, codes = WEIGHTS["any"], LABELS["some"]

@@ -10,8 +10,8 @@ from scipy import sparse
 from calibayes.core.fingerprint import fingerprint
 from calibayes.core.named_arrays import map_leaves
 from calibayes.engines import Serial, Threads
-from calibayes.estimators.generative import checkpoint_file
-from calibayes.estimators.generative.checkpoint_file import FitSnapshot, TrainingSnapshot
+from calibayes.files import checkpoint as checkpoint_file
+from calibayes.files.checkpoint import FitSnapshot, TrainingSnapshot
 from calibayes.learn import learn, mini_batches
 from calibayes.learn.checkpoint import training_fingerprints
 from calibayes.rules import RC, Schedule

@@ -9,14 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.core.named_arrays import map_leaves
 from calibayes.engines import Serial, Threads
-from calibayes.learn import (
-    Never,
-    NoGain,
-    Run,
-    learn,
-    mini_batches,
-    problem_of,
-)
+from calibayes.learn import Never, NoGain, Run, learn, mini_batches, problem_of
 from calibayes.rules import RC
 from calibayes.tables.sources import ArraySource, ConsecutiveRows
 from tests.cases import FAMILIES, LIKELIEST, RULES

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from calibayes import GaussianNB, MixtureDiscriminantAnalysis, TradeOffCV, TreeAugmentedNB, plots
-from calibayes.estimators.presets.tree import Edge
+from calibayes.estimators.tree_augmented import Edge
 from calibayes.plots import (
     CostDisplay,
     CoverageDisplay,
@@ -29,7 +29,7 @@ from calibayes.plots import (
     plot_overall,
     plot_reasons,
 )
-from calibayes.plots.display import Display
+from calibayes.plots.figures import Display
 from tests.plots.display_cases import CASES, COLUMNS, OTHER, WEIRD, model, rows
 
 
@@ -143,7 +143,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
         return real(name, *given, **named)
 
     real = builtins.__import__
-    monkeypatch.setattr("calibayes.plots.axes.import_module", lambda name: refuse(name))
+    monkeypatch.setattr("calibayes.plots.figures.import_module", lambda name: refuse(name))
     with pytest.raises(ImportError, match=r"pip install 'calibayes\[plots\]'"):
         made(CASES["reliability"])
 

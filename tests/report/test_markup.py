@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibayes.report.page.markup import element, readable, together, trusted
-from calibayes.report.page.wording import count, fixed, named, number, percent, shortened
+from calibayes.report.markup import (
+    count,
+    element,
+    fixed,
+    named,
+    number,
+    percent,
+    readable,
+    shortened,
+    together,
+    trusted,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -16,22 +16,21 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import calibayes as cb
+from calibayes.analysis.held_out import HeldOut
 from calibayes.checks import Findings
 from calibayes.compare import BASELINES, MODELS
 from calibayes.datasets import load_penguins
-from calibayes.estimators.interface.trust.held_out import HeldOut
 from calibayes.report import report_on_model, report_on_table
-from calibayes.report.facts.python import NotExpressible, code_of
-from calibayes.report.facts.quality import quality_facts
-from calibayes.report.facts.ranking import chosen_pairs
-from calibayes.report.facts.reasons import chosen_rows
-from calibayes.report.facts.rows import labeled_rows
-from calibayes.report.facts.table import table_facts
-from calibayes.report.facts.values import Facts
-from calibayes.report.page.markup import readable
-from calibayes.report.page.script import SCRIPT
-from calibayes.report.page.style import STYLE
-from calibayes.report.sections.page import SECTIONS, page_of
+from calibayes.report.markup import readable
+from calibayes.report.page import SCRIPT, STYLE
+from calibayes.report.python_code import NotExpressible, code_of
+from calibayes.report.quality_facts import quality_facts
+from calibayes.report.ranking_facts import chosen_pairs
+from calibayes.report.reason_facts import chosen_rows
+from calibayes.report.row_facts import labeled_rows
+from calibayes.report.sections import SECTIONS, page_of
+from calibayes.report.table_facts import table_facts
+from calibayes.report.values import Facts
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.report.test_markup import HOSTILE, read
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from calibayes.tables.date_text import formats_of
 from calibayes.tables.dates import (
     DATE,
     calendar_levels,
     dates_of,
     days_of,
+    formats_of,
     local_dates,
     time_zone,
     varying_parts,

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from calibayes.encoders import Dense
 from calibayes.tables.distinct import distinct_values
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array, read_frame
-from calibayes.tables.summaries import summary_of
 from calibayes.tables.table import numeric_matrix
 from calibayes.tables.text import counted, text_table
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
-from calibayes.tables.date_columns import Dates, Durations
-from calibayes.tables.date_text import FORMATS, formats_of
+from calibayes.tables.dates import FORMATS, Dates, Durations, formats_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import read_array, read_frame
 from tests.verification import verify_all

@@ -11,9 +11,7 @@ Examples
 True
 """
 
-from calibayes.checks.check import Check, Evidence, NotChecked
-from calibayes.checks.findings import Finding, Findings
-from calibayes.checks.registry import CHECKS
-from calibayes.checks.run import run_checks
+from calibayes.checks.check import Check, Evidence, Finding, Findings, NotChecked
+from calibayes.checks.run import CHECKS, run_checks
 
 __all__ = ["CHECKS", "Check", "Evidence", "Finding", "Findings", "NotChecked", "run_checks"]

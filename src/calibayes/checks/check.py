@@ -3,12 +3,84 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from calibayes.checks.findings import Finding
 from calibayes.checks.subject import Subject
+from calibayes.tables.text import counted, listed
 from calibayes.versions import DOCUMENTATION
+
+# -- The results of the checks: problems found, checks that passed, and checks that were not run -------------
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A probable problem of a table or a model.
+
+    Attributes
+    ----------
+    code : str
+        Code of the check, such as "CB004".
+    title : str
+        The problem in a few words.
+    message : str
+        One to three sentences with the evidence in numbers.
+    columns : tuple of str
+        Names of the columns concerned; empty if it is about rows, classes or a model.
+    evidence : mapping
+        Name -> number or text.
+    page : str
+        URL of the documentation: how the problem is measured and what to do.
+    """
+
+    code: str
+    title: str
+    message: str
+    columns: tuple[str, ...]
+    evidence: Mapping[str, float | str]
+    page: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.title}. {self.message} ({self.page})"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of all checks.
+
+    Attributes
+    ----------
+    found : tuple of Finding
+    passed : tuple of str
+        Codes of the checks that found nothing.
+    skipped : mapping
+        Code -> reason why the check was not run.
+    silenced : tuple of str
+        Codes that were given as ``ignore``.
+    scope : str
+        Which rows and columns were examined.
+    """
+
+    found: tuple[Finding, ...]
+    passed: tuple[str, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    silenced: tuple[str, ...] = ()
+    scope: str = ""
+
+    def __str__(self) -> str:
+        counts = [
+            counted(len(self.found), "finding"),
+            f"{len(self.passed)} passed",
+            f"{len(self.skipped)} skipped",
+        ]
+        counts += [f"{len(self.silenced)} silenced"] if self.silenced else []
+        total = len(self.found) + len(self.passed) + len(self.skipped) + len(self.silenced)
+        head = f"{counted(total, 'check')} of {self.scope}: {', '.join(counts)}"
+        skipped = [f"{code} skipped: {why}" for code, why in self.skipped.items()]
+        return "\n".join([head, *map(str, self.found), *skipped])
+
+
+# -- The class Check: a code, a title, the inputs that it needs, and a function that examines a table or a model
 
 MODEL, RESULTS = "model", "results"
 """Inputs that a check may need besides the table: a fitted model, the fold results of a comparison."""
@@ -79,3 +151,25 @@ class Check:
 
 def _available(name: str) -> str:
     return f"has_{name}"
+
+
+# -- Formatting of names and numbers in the messages of the checks -------------------------------------------
+
+
+def quoted(names: Sequence[str], most: int = 5) -> str:
+    """Quoted names, at most ``most`` of them, followed by the number of further names.
+
+    >>> quoted(["a", "b", "c"], most=2)
+    "'a', 'b', ... and 1 more"
+    """
+    return listed([repr(name) for name in names], most)
+
+
+def percent(share: float) -> str:
+    """A share in percent, with one decimal below 10 % and above 99 %.
+
+    >>> percent(0.256), percent(0.0123), percent(0.998), percent(1.0)
+    ('26 %', '1.2 %', '99.8 %', '100 %')
+    """
+    digits = 1 if share < 0.0995 or 0.99 < share < 0.9995 else 0
+    return f"{100 * share:.{digits}f} %"

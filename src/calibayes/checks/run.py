@@ -7,11 +7,36 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.checks.check import NotChecked
-from calibayes.checks.findings import Finding, Findings
-from calibayes.checks.registry import CHECKS
+from calibayes.checks import column_checks, model_checks, row_checks
+from calibayes.checks.check import Check, Finding, Findings, NotChecked
 from calibayes.checks.subject import Subject, subject_of
-from calibayes.compare.cross_validation import FoldResult
+from calibayes.compare import FoldResult
+
+# All checks, in the order of their codes. To add one, write a `Check` in `column_checks`, `row_checks` or `model_checks`, and
+# list it here.
+
+CHECKS: tuple[Check, ...] = (
+    model_checks.OVERFITTING,
+    model_checks.CALIBRATION_GAIN,
+    column_checks.CLASS_IN_ONE_COLUMN,
+    column_checks.IDENTIFIERS,
+    row_checks.ACROSS,
+    row_checks.ROW_ORDER,
+    row_checks.WITHIN,
+    column_checks.CONSTANT_COLUMNS,
+    row_checks.RARE_CLASSES,
+    column_checks.MOSTLY_MISSING,
+    column_checks.INFORMATIVE_GAPS,
+    model_checks.HELD_OUT_PROBABILITIES,
+    model_checks.NO_GAIN,
+    column_checks.EQUAL_COLUMNS,
+    column_checks.RARE_LEVELS,
+    column_checks.MISSING_CODES,
+    column_checks.NUMBERS_AS_TEXT,
+)
+
+
+# -- Run the checks on a table, a fitted model and the results of a comparison -------------------------------
 
 
 def run_checks(

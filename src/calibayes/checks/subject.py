@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.analysis.held_out import HeldOut
 from calibayes.checks.columns import Column, column_count, read_columns
-from calibayes.compare.cross_validation import FoldResult
+from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.labels import read_target
-from calibayes.estimators.interface.splits import shuffled_folds
-from calibayes.estimators.interface.trust.held_out import HeldOut
+from calibayes.model.labels import read_target
+from calibayes.model.splits import shuffled_folds
 from calibayes.tables.text import counted
 
 MOST_ROWS = 50_000

@@ -2,20 +2,128 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import signal
 import sys
+import threading
 import traceback
+import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import Any
 
+import numpy as np
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as RichTable
+from rich.text import Text
 from typer.core import TyperGroup
 
-from calibayes.cli.interruption import noting_interruptions
-from calibayes.cli.printing import print_error, print_text
+# -- Ctrl-C, noted when it arrives: a KeyboardInterrupt alone is lost where a library ignores exceptions, as in a callback
+
+_interrupted = threading.Event()
+
+
+@contextmanager
+def noting_interruptions() -> Iterator[None]:
+    """Note Ctrl-C while the block runs, and raise KeyboardInterrupt as usual. Other handlers of the signal are kept."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    _interrupted.clear()
+    signal.signal(signal.SIGINT, _note_and_raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _interrupted.clear()
+
+
+def raise_noted_interruption() -> None:
+    """Raises KeyboardInterrupt if Ctrl-C was pressed since the command began."""
+    if _interrupted.is_set():
+        raise KeyboardInterrupt
+
+
+def _note_and_raise(number: int, frame: Any) -> None:
+    _interrupted.set()
+    signal.default_int_handler(number, frame)
+
+
+# -- Print messages that contain text of files, such as column names, and tables of any width ----------------
+
+WIDEST = 10_000
+"""More characters than any table needs."""
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could change the terminal (escape sequences), or its direction."""
+    return "".join(
+        character
+        for character in text
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+    )
+
+
+def print_text(console: Console, text: str, style: str | None = None) -> None:
+    """Print a message as it is, without control characters; long lines are left to the terminal to wrap."""
+    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_error(console: Console, message: str) -> None:
+    """Print an error message."""
+    console.print("error:", style="red", end=" ")
+    print_text(console, message)
+
+
+def print_json(content: Any) -> None:
+    """Print JSON for programs on standard output, in ASCII; numbers that are not finite are null."""
+    text = json.dumps(_finite(content), indent=2)
+    print(text.replace("\x7f", "\\u007f"))
+
+
+def _finite(content: Any) -> Any:
+    """Content for JSON: NumPy's values as Python's, numbers that are not finite as None."""
+    if isinstance(content, np.generic | np.ndarray):
+        content = content.tolist()
+    if isinstance(content, Mapping):
+        return {str(name): _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content if isinstance(content, bool | int | float | str | None) else str(content)
+
+
+def print_table(console: Console, table: RichTable) -> None:
+    """Print a table: wrapped in a terminal, else (in a file or pipe) as wide as it needs."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    options = console.options.update(width=WIDEST)
+    wide = Console(
+        file=console.file, width=max(console.width, Measurement.get(console, options, table).maximum)
+    )
+    wide.print(table)
+
+
+def result_table(*names: str) -> RichTable:
+    """A table without rows; the first column is text, the others are numbers."""
+    table = RichTable(box=SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    for number, name in enumerate(names):
+        table.add_column(Text(printable(name)), justify="right" if number else "left", overflow="fold")
+    return table
+
+
+# -- The group of all commands: what every command does with errors, warnings, interruptions and ``--debug``
 
 DONE, INTERNAL_ERROR, WRONG_USE, INTERRUPTED, CLOSED_OUTPUT = 0, 1, 2, 130, 141
 EXIT_CODES = {
@@ -148,3 +256,43 @@ def examples(*lines: str) -> str:
 def note(text: str) -> None:
     """Print a note on the standard error stream."""
     print_text(errors, f"note: {one_line(text)}")
+
+
+# -- Progress on the standard error stream, after a second, if it is a terminal ------------------------------
+
+DELAY = 1.0
+"""Seconds after which progress is shown."""
+progress_console = Console(stderr=True)
+
+
+class Work:
+    """What is being done."""
+
+    def __init__(self, progress: Progress, text: str, total: float | None) -> None:
+        self._progress, self._task = progress, progress.add_task(text, total=total)
+
+    def update(self, text: str, done: float | None = None) -> None:
+        """Show another text, and how much of the total is done."""
+        self._progress.update(self._task, description=text, completed=done)
+
+
+@contextmanager
+def working(text: str, total: float | None = None) -> Iterator[Work]:
+    """Show what is being done, and how long it has taken, from the first second on."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = (BarColumn(),) if total is not None else ()
+    progress = Progress(*columns, *bar, console=progress_console, transient=True)
+    timer = Timer(DELAY, progress.start if progress_console.is_terminal else _nothing)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield Work(progress, text, total)
+    finally:
+        timer.cancel()
+        timer.join()
+        if progress.live.is_started:
+            progress.stop()
+
+
+def _nothing() -> None:
+    pass

@@ -8,19 +8,7 @@ import typer
 from rich.console import Console
 
 from calibayes._version import __version__
-from calibayes.cli import (
-    compare,
-    datasets,
-    evaluate,
-    explain,
-    fit,
-    info,
-    inspect_file,
-    predict,
-    report,
-    reproduce,
-    sample,
-)
+from calibayes.cli import information, predicting, reporting, training
 from calibayes.cli.application import DEBUG_OPTION, DEBUG_VARIABLE, Commands, examples
 
 console = Console()
@@ -62,14 +50,14 @@ def main(
     """Generative classifiers with discriminative training."""
 
 
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare_command)
-app.command("fit", epilog=fit.EXAMPLES)(fit.fit_command)
-app.command("predict", epilog=predict.EXAMPLES)(predict.predict_command)
-app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.evaluate_command)
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain_command)
-app.command("sample", epilog=sample.EXAMPLES)(sample.sample_command)
-app.command("report", epilog=report.EXAMPLES)(report.report_command)
-app.command("inspect", epilog=inspect_file.EXAMPLES)(inspect_file.inspect_command)
-app.command("datasets", epilog=datasets.EXAMPLES)(datasets.datasets_command)
-app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce_command)
-app.command("info", epilog=info.EXAMPLES)(info.info_command)
+app.command("compare", epilog=training.COMPARE_EXAMPLES)(training.compare_command)
+app.command("fit", epilog=training.FIT_EXAMPLES)(training.fit_command)
+app.command("predict", epilog=predicting.PREDICT_EXAMPLES)(predicting.predict_command)
+app.command("evaluate", epilog=predicting.EVALUATE_EXAMPLES)(predicting.evaluate_command)
+app.command("explain", epilog=predicting.EXPLAIN_EXAMPLES)(predicting.explain_command)
+app.command("sample", epilog=information.SAMPLE_EXAMPLES)(information.sample_command)
+app.command("report", epilog=reporting.REPORT_EXAMPLES)(reporting.report_command)
+app.command("inspect", epilog=information.INSPECT_FILE_EXAMPLES)(information.inspect_command)
+app.command("datasets", epilog=information.DATASETS_EXAMPLES)(information.datasets_command)
+app.command("reproduce", epilog=reporting.REPRODUCE_EXAMPLES)(reporting.reproduce_command)
+app.command("info", epilog=information.INFO_EXAMPLES)(information.info_command)

@@ -1,9 +1,367 @@
 """Compare models and training rules by cross-validation on the same folds."""
 
-from calibayes.compare.baselines import BASELINES
-from calibayes.compare.cross_validation import FoldResult, compare, run_fold, stratified_folds
-from calibayes.compare.models import MODELS, RULES, model_rule_pairs
-from calibayes.compare.ranking import MeanResult, describe_best, rank_results
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from calibayes.core.abilities import Conjugate
+from calibayes.core.protocols import AdaptsFamilies, Array
+from calibayes.datasets import Dataset
+from calibayes.encoders.clusters import Clusters
+from calibayes.ensemble.bayes import BayesClassifier
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.tabular import KernelNB, NaiveBayes
+from calibayes.estimators.tree_augmented import TreeAugmentedNB
+from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
+from calibayes.families.class_centers import Shape
+from calibayes.model.binding import categorical, numeric, positions
+from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.recipe import TrainingOptions
+from calibayes.model.splits import shuffled_folds
+from calibayes.rules import rule_named
+from calibayes.tables.read import read_frame
+from calibayes.tables.table import Table
+from calibayes.tables.text import counted
+
+# -- Classifiers of scikit-learn that the models are compared with: ordinary preprocessing, nothing tuned ----
+
+MOST_CATEGORIES = 255
+"""scikit-learn's gradient boosting treats columns with fewer levels as categorical."""
+
+
+def columns_by_type(frame: Any) -> tuple[list[str], list[str]]:
+    """Names of the numeric columns of a pandas data frame, and of all others; columns without a value are left out."""
+    known = [name for name in frame.columns if frame[name].notna().any()]
+    numbers = [name for name in known if frame[name].dtype.kind in "iuf"]
+    return numbers, [name for name in known if name not in numbers]
+
+
+def logistic_regression(frame: Any) -> Any:
+    """Numbers imputed by the median (with an indicator column) and standardized; everything else one-hot encoded."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers, others = columns_by_type(frame)
+    imputer = SimpleImputer(strategy="median", add_indicator=True)
+    columns = make_column_transformer(
+        (make_pipeline(imputer, StandardScaler()), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
+    return make_pipeline(columns, LogisticRegression(max_iter=1000))
+
+
+def gradient_boosting(frame: Any) -> Any:
+    """Numbers as they are; everything else as categories of the trees."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    numbers, others = columns_by_type(frame)
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    columns = make_column_transformer((codes, others), ("passthrough", numbers))
+    categories = [j for j, name in enumerate(others) if frame[name].nunique() < MOST_CATEGORIES]
+    return make_pipeline(
+        columns, HistGradientBoostingClassifier(categorical_features=categories, random_state=0)
+    )
+
+
+BASELINES: Mapping[str, Callable[[Any], Any]] = {
+    "sklearn-LogReg": logistic_regression,
+    "sklearn-HistGB": gradient_boosting,
+}
+"""Name -> function that creates a classifier for the columns of a data frame of training rows. Their imports are slow and made on use."""
+
+NO_RULE = "-"
+"""The rule of a baseline in results."""
+
+DESCRIPTION = (
+    "sklearn-LogReg and sklearn-HistGB are scikit-learn's LogisticRegression (imputed, standardized, one-hot encoded "
+    "columns) and HistGradientBoostingClassifier, not tuned."
+)
+"""What the names mean, for a line below a table."""
+
+
+# -- The models and rules that are compared, and which of them can be combined on a table --------------------
+
+RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
+
+
+def _gaussian(shape: Shape) -> Callable[[], GenerativeEstimator]:
+    """A Gaussian with this covariance shape over the numeric columns, independent categorical columns otherwise."""
+    numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return lambda: GenerativeClassifier(families=[numbers, levels])
+
+
+def _mixture() -> GenerativeEstimator:
+    """MixtureDiscriminantAnalysis (three components per class, tied covariance) plus independent categorical columns."""
+    numbers = ("numbers", Mixture(Gaussian(Tied(), prior="auto")), numeric, Clusters(3))
+    levels = ("levels", Categorical(alpha=1.0), categorical)
+    return GenerativeClassifier(families=[numbers, levels], training=TrainingOptions(start="likelihood"))
+
+
+MODELS: Mapping[str, Callable[[], Any]] = {
+    "KernelNB": KernelNB,
+    "BinnedNB": lambda: NaiveBayes(discretize="kmeans"),
+    "TreeAugmentedNB": TreeAugmentedNB,
+    "GaussianNB": _gaussian(Diagonal()),
+    "Logistic": _gaussian(TiedDiagonal()),
+    "LDA": _gaussian(Tied()),
+    "QDA": _gaussian(Full()),
+    "Mixture": _mixture,
+    "BayesClassifier": BayesClassifier,
+}
+"""Name -> function that creates the model. The models differ in how they treat numeric columns: kernel densities (the
+default of `NaiveBayes`), five k-means bins as in the papers, bins in a dependence tree, a Gaussian with one of four
+covariance shapes, a mixture of three Gaussians. BayesClassifier is an ensemble."""
+
+ENSEMBLES = ("BayesClassifier",)
+"""Models whose members have rules of their own; listed under "rc", which trains most members."""
+
+
+def model_rule_pairs(frame: Any, models: Sequence[str], rules: Sequence[str]) -> list[tuple[str, str]]:
+    """The (model, rule) combinations that are valid and distinct on a data frame; baselines have no rule.
+
+    Without numeric columns all models except the tree and the ensemble are the same, and only KernelNB is kept. A rule
+    is valid if every family of the model has the abilities that it needs. "map" is dropped where every family already
+    has a prior, because it would equal "ml".
+    """
+    table = read_frame(frame)
+    ours = [model for model in models if model not in BASELINES]
+    usable = [model for model in ours if isinstance(MODELS[model], type) or numeric(table)]
+    pairs = [(model, rule) for model in usable for rule in rules if _is_valid(model, rule, table)]
+    return pairs + [(model, NO_RULE) for model in models if model in BASELINES]
+
+
+def _is_valid(model: str, rule_name: str, table: Table) -> bool:
+    if model in ENSEMBLES:
+        return rule_name == "rc"
+    rule = rule_named(rule_name)
+    specifications = MODELS[model]().specifications()
+    families = [family for _, family, selection, *_ in specifications if positions(selection, table)]
+    able = all(isinstance(family, ability) for family in families for ability in rule.needs)
+    if not able or not isinstance(rule, AdaptsFamilies) or Conjugate not in rule.needs:
+        return able
+    return any(rule.adapt(family) is not family for family in families)
+
+
+# -- Train and score every model and rule on the same cross-validation folds ---------------------------------
+
+MANY_CLASSES = 20
+"""A numeric target with more distinct values, some of them rarer than the number of folds, is taken for a quantity."""
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """Scores of one model with one rule on one fold.
+
+    Attributes
+    ----------
+    model, rule : str
+        The rule of a baseline is "-".
+    error, log_loss : float
+        On the held-out rows.
+    training_error, soft_error : float
+        On the training rows; the soft error is the mean of 1 - p(true class).
+    updates : int
+        Number of updates of the rule, summed over the members of an ensemble; 0 for a baseline.
+    seconds : float
+        Duration of the fit.
+    notes : tuple of str
+        Warnings of the fit.
+    """
+
+    model: str
+    rule: str
+    error: float
+    log_loss: float
+    training_error: float
+    soft_error: float
+    updates: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def stratified_folds(target: Array, count: int, seed: int) -> list[tuple[Array, Array]]:
+    """Training and held-out rows of ``count`` stratified folds.
+
+    Raises ValueError if the target has one class, a class with fewer than ``count`` rows, or looks continuous.
+    """
+    classes, sizes = np.unique(target.astype(str), return_counts=True)
+    if target.dtype.kind == "f" and len(classes) > MANY_CLASSES and sizes.min() < count:
+        raise ValueError(
+            f"the target has {len(classes)} distinct numbers and looks like a quantity; choose a target column of classes"
+        )
+    if len(classes) < 2:
+        raise ValueError(f"the target has only one class, {str(classes[0])!r}; at least two are needed")
+    if sizes.min() < count:
+        rarest = str(classes[np.argmin(sizes)])
+        raise ValueError(
+            f"class {rarest!r} has {counted(int(sizes.min()), 'row')}, fewer than the {count} folds; use fewer folds"
+        )
+    fold = shuffled_folds(np.searchsorted(classes, target.astype(str)), count, seed)
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(count)]
+
+
+def compare(
+    data: Dataset,
+    pairs: Sequence[tuple[str, str]],
+    splits: Sequence[tuple[Array, Array]],
+    jobs: int | None = None,
+) -> Iterator[FoldResult]:
+    """Yield the result of each (model, rule) pair on each split."""
+    for model, rule in pairs:
+        for split in splits:
+            yield run_fold(data, model, rule, split, jobs)
+
+
+def run_fold(
+    data: Dataset, model: str, rule: str, split: tuple[Array, Array], jobs: int | None = None
+) -> FoldResult:
+    """Train on the training rows of a split and score on the held-out rows."""
+    training, held_out = (np.sort(rows) for rows in split)
+    target, frame = np.asarray(data.target), data.data.iloc[training]
+    estimator = _estimator(frame, model, rule, jobs)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, _threads(model, jobs):
+        warnings.simplefilter("always")
+        estimator.fit(frame, target[training])
+    seconds = time.perf_counter() - start
+    training_scores, held_out_scores = (
+        _scores(estimator, data.data.iloc[rows], target[rows]) for rows in (training, held_out)
+    )
+    members = getattr(estimator, "models_", {model: estimator}).values()
+    histories = [member.history_["error"] for member in members if hasattr(member, "history_")]
+    return FoldResult(
+        model,
+        rule,
+        error=held_out_scores["error"],
+        log_loss=held_out_scores["log_loss"],
+        training_error=training_scores["error"],
+        soft_error=training_scores["soft_error"],
+        updates=sum(len(errors) - 1 for errors in histories),
+        seconds=seconds,
+        notes=tuple(str(warning.message) for warning in caught),
+    )
+
+
+def _estimator(frame: Any, model: str, rule: str, jobs: int | None) -> Any:
+    """The untrained model for a data frame of training rows, with its rule and number of threads."""
+    if model in BASELINES:
+        return BASELINES[model](frame)
+    rule_parameter = {} if model in ENSEMBLES else {"rule": rule}
+    return MODELS[model]().set_params(n_jobs=jobs, **rule_parameter)
+
+
+def _threads(model: str, jobs: int | None) -> AbstractContextManager[Any]:
+    """So many threads for a baseline, which has no parameter for it."""
+    return threadpool_limits(jobs) if model in BASELINES else nullcontext()
+
+
+def _scores(estimator: Any, frame: Any, target: Array) -> Mapping[str, float]:
+    """Error, soft error and log loss on these rows."""
+    log_posterior = _log_posterior(estimator, frame)
+    truth = np.asarray(np.searchsorted(estimator.classes_, target))
+    true_class = log_posterior[np.arange(len(truth)), truth]
+    return {
+        "error": float(np.mean(np.argmax(log_posterior, axis=1) != truth)),
+        "soft_error": float(np.mean(-np.expm1(true_class))),
+        "log_loss": float(-np.mean(true_class)),
+    }
+
+
+def _log_posterior(estimator: Any, frame: Any) -> Array:
+    """log p(class | x), (n, k); where a classifier has probabilities only, zeros are replaced as in sklearn's log_loss."""
+    if hasattr(estimator, "predict_log_proba"):
+        return np.asarray(estimator.predict_log_proba(frame))
+    return np.log(np.maximum(estimator.predict_proba(frame), np.finfo(np.float64).eps))
+
+
+# -- Average the fold results of each model and rule, and rank them by held-out error ------------------------
+
+
+@dataclass(frozen=True)
+class MeanResult:
+    """Means over the folds of one model with one rule, and standard deviations of the held-out scores."""
+
+    model: str
+    rule: str
+    error: float
+    error_spread: float
+    log_loss: float
+    log_loss_spread: float
+    training_error: float
+    soft_error: float
+    updates: float
+    seconds: float
+
+
+def rank_results(results: Sequence[FoldResult]) -> list[MeanResult]:
+    """Mean results by increasing held-out error, ties by log loss."""
+    groups: dict[tuple[str, str], list[FoldResult]] = {}
+    for result in results:
+        groups.setdefault((result.model, result.rule), []).append(result)
+    means = [_mean_result(model, rule, group) for (model, rule), group in groups.items()]
+    return sorted(means, key=lambda result: (round(result.error, 12), result.log_loss))
+
+
+def _mean_result(model: str, rule: str, group: Sequence[FoldResult]) -> MeanResult:
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(result, name) for result in group]))
+
+    def spread(name: str) -> float:
+        return float(np.std([getattr(result, name) for result in group]))
+
+    return MeanResult(
+        model,
+        rule,
+        mean("error"),
+        spread("error"),
+        mean("log_loss"),
+        spread("log_loss"),
+        mean("training_error"),
+        mean("soft_error"),
+        mean("updates"),
+        mean("seconds"),
+    )
+
+
+def describe_best(ranking: Sequence[MeanResult]) -> str:
+    """The best result, compared with maximum likelihood of the same model, and with the best of scikit-learn or of ours."""
+    best = ranking[0]
+    sentence = f"Best on held-out rows: {_named(best)}"
+    others = [result for result in ranking if (result.rule == NO_RULE) != (best.rule == NO_RULE)]
+    whose = "this package" if best.rule == NO_RULE else "scikit-learn"
+    other = f" Best of {whose}: {_named(others[0])}." if others else ""
+    return f"{sentence}{_likelihood_clause(best, ranking)}.{other}"
+
+
+def _named(result: MeanResult) -> str:
+    trained = "" if result.rule == NO_RULE else f" trained by {result.rule}"
+    return f"{result.model}{trained} ({result.error:.1%} error, log loss {result.log_loss:.3f})"
+
+
+def _likelihood_clause(best: MeanResult, ranking: Sequence[MeanResult]) -> str:
+    """The same model trained by maximum likelihood, if that is another result."""
+    found = [result for result in ranking if result.model == best.model and result.rule == "ml"]
+    if not found or best.rule == "ml":
+        return ""
+    error = "the same error" if found[0].error == best.error else f"{found[0].error:.1%} error"
+    return f"; the same model trained by maximum likelihood: {error}, log loss {found[0].log_loss:.3f}"
+
+
+# -- Compare models and training rules by cross-validation on the same folds ---------------------------------
 
 __all__ = [
     "BASELINES",

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
+import io
+import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from calibayes.core.replaced_file import replaced_file
+from calibayes.datasets.sources import OpenML
 
 Opener = Callable[[Request], Any]
 """Opens a request and returns a readable response, as urllib's ``urlopen`` does."""
@@ -113,3 +121,103 @@ def file_checksum(path: Path, algorithm: str = "sha256") -> str:
     """Checksum of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+# -- Read dense attribute-relation files (ARFF), the file format of OpenML: a header of attributes, then rows
+
+ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.*)", re.IGNORECASE)
+
+
+def read_arff(lines: Iterable[str]) -> tuple[list[str], list[list[str]]]:
+    """Attribute names, and rows of values as text; a missing value is the empty string.
+
+    Raises ValueError if the file is sparse or a row has another number of values than there are attributes.
+    """
+    names: list[str] = []
+    remaining = iter(lines)
+    for line in remaining:
+        text = line.strip()
+        if text.lower().startswith("@data"):
+            break
+        if match := ATTRIBUTE.match(text):
+            names.append(match.group(1).strip("'\"").replace("\\'", "'"))
+    body = (line for line in remaining if line.strip() and not line.startswith("%"))
+    reader = csv.reader(body, quotechar="'", escapechar="\\", skipinitialspace=True)
+    rows = [[_value(text) for text in row] for row in reader]
+    if not names or not rows or any(len(row) != len(names) for row in rows):
+        raise ValueError(
+            "not a dense ARFF file: every row must have one value for each of the "
+            f"{len(names)} attributes in the header"
+        )
+    return names, rows
+
+
+def _value(text: str) -> str:
+    bare = text.strip().strip('"')
+    return "" if bare == "?" else bare
+
+
+# -- Download data sets from OpenML and cache them as ``NAME.csv.gz`` with the target as the last column -----
+
+CHECKSUMS = "checksums.json"
+"""File with the SHA-256 checksums of the cached files, written at download and verified at every use."""
+
+
+def cached_file(name: str, folder: Path) -> Path | None:
+    """The file of an earlier download, or None. Raises ValueError if it was changed since."""
+    path = folder / f"{name}.csv.gz"
+    if not path.exists():
+        return None
+    expected = _checksums(folder).get(name)
+    if expected is not None and file_checksum(path) != expected:
+        raise ValueError(
+            f"{path} was changed after its download (its SHA-256 checksum differs); delete it to download it again"
+        )
+    return path
+
+
+def download_dataset(name: str, source: OpenML, folder: Path, opener: Opener = open_url) -> Path:
+    """Download a data set, verify its checksum, convert it and cache it; returns the cached file."""
+    description = json.loads(fetch(source.description, opener))["data_set_description"]
+    md5 = source.md5 or description.get("md5_checksum")
+    arff = download(description["url"], folder / f"{name}.arff", md5, opener)
+    target = source.target or description["default_target_attribute"]
+    path = folder / f"{name}.csv.gz"
+    converted = _convert(arff, folder / f"{name}.csv.gz.new", target, _ignored_columns(description))
+    _write_checksum(name, converted)  # before the file is in place: an older checksum would refuse it
+    os.replace(converted, path)
+    arff.unlink()
+    return path
+
+
+def _ignored_columns(description: dict[str, object]) -> set[str]:
+    """Row identifiers and other columns that are no features, by OpenML's description."""
+    entries = [description.get("row_id_attribute"), description.get("ignore_attribute")]
+    lists = [value if isinstance(value, list) else [value] for value in entries if value]
+    return {str(name) for names in lists for name in names}
+
+
+def _convert(arff: Path, path: Path, target: str, ignored: set[str]) -> Path:
+    with arff.open(encoding="utf-8", errors="replace", newline="") as file:
+        names, rows = read_arff(file)
+    if target not in names:
+        raise ValueError(f"{arff.name} has no column {target!r}; its columns are {', '.join(names)}")
+    features = [j for j, name in enumerate(names) if name != target and name not in ignored]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(names[j] for j in features), "target"])
+    label = names.index(target)
+    writer.writerows([[*(row[j] for j in features), row[label]] for row in rows])
+    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+    return path
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    path = folder / CHECKSUMS
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def _write_checksum(name: str, path: Path) -> None:
+    checksums = {**_checksums(path.parent), name: file_checksum(path)}
+    with replaced_file(path.parent / CHECKSUMS) as file:
+        file.write((json.dumps(checksums, indent=1, sort_keys=True) + "\n").encode())

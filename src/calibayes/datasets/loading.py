@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calibayes.datasets.bundled import BUNDLED
 from calibayes.datasets.dataset import Dataset, load_file, result_of
-from calibayes.datasets.download import Opener, open_url
-from calibayes.datasets.openml import cached_file, download_dataset
+from calibayes.datasets.download import Opener, cached_file, download_dataset, open_url
 from calibayes.datasets.sources import SOURCES
 
 if TYPE_CHECKING:

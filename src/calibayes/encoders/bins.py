@@ -15,11 +15,9 @@ from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
-from calibayes.kernels.levels import description_length
-from calibayes.kernels.levels.bin_codes import bin_codes, bin_columns
-from calibayes.kernels.numbers import kmeans
-from calibayes.tables.summaries.column import MOST_DISTINCT, ColumnSummary
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.kernels import cut_points
+from calibayes.kernels.cut_points import bin_codes, bin_columns
+from calibayes.tables.summary import MOST_DISTINCT, ColumnSummary, TableSummary
 from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
 from calibayes.tables.text import counted
 
@@ -167,7 +165,7 @@ class KMeansBins(BoundedBins):
 
     def edges_of_many(self, column: ColumnSummary) -> Array:
         even = np.linspace(column.low[0], column.high[-1], self.most + 1)
-        centers = kmeans.centers(column.values, column.weight, midpoints(even))
+        centers = cut_points.kmeans_centers(column.values, column.weight, midpoints(even))
         return midpoints(np.unique(centers))
 
 
@@ -236,7 +234,7 @@ class MDLBins(Bins):
         if not len(labeled):
             return np.zeros(0)
         edges = (column.low[labeled[1:]] + column.high[labeled[:-1]]) / 2
-        return np.asarray(edges[description_length.cuts(counts[labeled]) - 1])
+        return np.asarray(edges[cut_points.cuts(counts[labeled]) - 1])
 
     def remarks(self) -> list[str]:
         endings = ["" if len(edges) > 2 else ": it does not separate the classes" for edges in self.edges]

@@ -13,7 +13,7 @@ from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 
 

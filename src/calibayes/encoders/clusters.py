@@ -13,9 +13,9 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_finite
 from calibayes.encoders.encoder import FixedLayout
 from calibayes.encoders.numbers import Numbers
-from calibayes.kernels.numbers import clusters
+from calibayes.kernels import cut_points
 from calibayes.tables.row_hashes import order_hashes
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
@@ -153,7 +153,7 @@ def _centers(scaled: Array, rows: Array, weight: Array, count: int, seed: int) -
     one_class, once = np.zeros(len(first), dtype=np.intp), np.ones(len(first), dtype=np.uint64)
     ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rows[first].T]
     order = np.argsort(order_hashes(ranks.__getitem__, len(ranks), one_class, once, 0), kind="stable")
-    return clusters.centers(distinct[order], weights[order], min(count, len(distinct)), seed)
+    return cut_points.cluster_centers(distinct[order], weights[order], min(count, len(distinct)), seed)
 
 
 def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array) -> None:

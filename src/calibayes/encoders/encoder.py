@@ -14,7 +14,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 
 NewCodes: TypeAlias = Sequence[Array] | None

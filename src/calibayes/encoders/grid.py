@@ -11,9 +11,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import FixedLayout
-from calibayes.kernels.levels.grid import TAILS, log_volumes
-from calibayes.tables.summaries.column import ColumnSummary
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.kernels.grids import TAILS, log_volumes
+from calibayes.tables.summary import ColumnSummary, TableSummary
 from calibayes.tables.table import Table, numeric_matrix
 from calibayes.tables.text import counted
 

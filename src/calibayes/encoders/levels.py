@@ -12,14 +12,54 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
-from calibayes.encoders.pooling import Pooling
-from calibayes.kernels.levels.counts import as_codes, code_type
+from calibayes.kernels.level_counts import as_codes, code_type
+from calibayes.tables.conversion import verify_distinct
 from calibayes.tables.distinct import distinct_values
-from calibayes.tables.distinct_verification import verify_distinct
-from calibayes.tables.summaries.level_weights import integer_matrix
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.memory_summary import integer_matrix
+from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
+
+# -- The rule by which rare levels of a column are pooled into one level -------------------------------------
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Which levels of a column are pooled into one level, "other".
+
+    Parameters
+    ----------
+    rare : float, default=0
+        Levels with a smaller total weight (fewer rows) than this are pooled.
+    most : int, optional
+        Number of most frequent levels that are not pooled; of levels with equal weight the first in sorted order stay.
+    """
+
+    rare: float = 0.0
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.rare >= 0 or (self.most is not None and self.most < 1):
+            raise ValueError(
+                "to pool levels, rare must be at least 0 and most at least 1 (or None), "
+                f"got rare={self.rare}, most={self.most}"
+            )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any level may be pooled."""
+        return self.rare > 0 or self.most is not None
+
+    def unpooled(self, weights: Array) -> Array:
+        """Which levels, of these total weights (levels,), are not pooled, (levels,) booleans."""
+        if not self.is_active:
+            return np.ones(len(weights), dtype=bool)
+        is_frequent = np.zeros(len(weights), dtype=bool)
+        is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
+        return is_frequent & reaches(weights, self.rare)
+
+
+# -- Columns of any type as codes of levels (categories) -----------------------------------------------------
 
 MOST_UNUSED = 1000
 """Largest number of integers below the maximum of a column that do not occur and still become levels."""

@@ -18,8 +18,7 @@ from calibayes.core.verify import (
 )
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
-from calibayes.tables.summaries.summary import TableSummary
-from calibayes.tables.summaries.weights import reaches
+from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent
-from calibayes.kernels.numbers.sparse import columns_where, is_sparse
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.kernels.event_counts import columns_where, is_sparse
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table, numeric_columns, numeric_matrix
 
 

@@ -12,8 +12,8 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_finite, require_number
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining, verify_nested
-from calibayes.kernels.numbers import missing
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.kernels import gaussian_density
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 
 LEAST_NOISE = 1e-3
@@ -117,7 +117,7 @@ class PrincipalComponents(FixedLayout):
         """The components of rows (n, inner columns), with missing values imputed from the known ones."""
         if np.isnan(np.min(centered, initial=np.inf)):
             scale = self.variances if self.whiten else np.sqrt(self.variances)
-            centered = missing.impute_from_factors(centered, self.directions * scale, self.noise)
+            centered = gaussian_density.impute_from_factors(centered, self.directions * scale, self.noise)
         return np.asarray(centered @ self.directions)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from calibayes.core.verify import require
 from calibayes.encoders.encoder import Encoder, HasRemarks
 from calibayes.tables.conversion import IDENTIFIER
-from calibayes.tables.summaries.summary import TableSummary
+from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table, holds_booleans
 from calibayes.tables.text import text_table
 

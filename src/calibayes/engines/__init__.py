@@ -3,7 +3,7 @@
 `Dask` adds the sums of blocks in another order, which changes results by rounding alone.
 """
 
-from calibayes.engines.dask import Dask
+from calibayes.backends.dask.engine import Dask
 from calibayes.engines.local import (
     Serial,
     Threads,

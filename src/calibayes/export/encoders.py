@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes.core.protocols import Array
 from calibayes.encoders.bins import Bins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.clusters import Clusters
-from calibayes.encoders.dense import Dense
-from calibayes.encoders.dense_parts import FARTHEST, AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.dense import FARTHEST, AsinhScaled, Dense, Indicators, MissingIndicator
+from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.grid import Grid
-from calibayes.encoders.leaves import Leaves
+from calibayes.encoders.leaves import Leaves, OrderedBytes
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.missing_as_level import MissingAsLevel
 from calibayes.encoders.numbers import Counts, Flags, Numbers
@@ -25,6 +26,7 @@ from calibayes.export.expressions import (
     Bin,
     Condition,
     Constant,
+    Entry,
     Expression,
     Filled,
     Function,
@@ -32,7 +34,47 @@ from calibayes.export.expressions import (
     Once,
     Where,
 )
-from calibayes.export.forests import byte_columns, leaves
+from calibayes.kernels.forests import Forest, Tree
+
+# -- Decision trees over columns of bytes: the leaf of a row in each tree, by nested comparisons -------------
+
+Encode = Callable[[Encoder, Sequence[TableColumn]], tuple[list[Expression], list[Condition]]]
+"""The encoded columns of a table, and conditions under which `predict_proba` would raise an error."""
+
+
+def byte_columns(
+    encoder: OrderedBytes, table: Sequence[TableColumn], encode: Encode
+) -> tuple[list[Expression], list[Condition]]:
+    """The byte of each column; missing where it is 0, for a missing value or a level that did not occur in training."""
+    columns: list[Expression] = [MISSING] * len(encoder.indices)
+    if not encoder.places:
+        return columns, []
+    codes, refused = encode(encoder.inner, table)
+    for place, order, code in zip(encoder.places, encoder.orders, codes, strict=True):
+        columns[place] = Once(Entry(_without_zero(order), code))
+    return columns, refused
+
+
+def _without_zero(order: Array) -> tuple[float, ...]:
+    return tuple(np.where(order > 0, order.astype(np.float64), np.nan).tolist())
+
+
+def leaves(forest: Forest, columns: Sequence[Expression]) -> list[Expression]:
+    """The number of the leaf of a row in each tree."""
+    return [Once(_leaf(tree, 0, columns)) for tree in forest.trees()]
+
+
+def _leaf(tree: Tree, node: int, columns: Sequence[Expression]) -> Expression:
+    """The leaf of a row in the subtree of a node. A comparison with a missing byte is false: "otherwise" is its branch."""
+    left, right = (int(child) for child in tree.children[node])
+    if tree.column[node] < 0:
+        return Constant(float(left))
+    byte, most = columns[tree.column[node]], Constant(float(tree.most[node]))
+    below, above = _leaf(tree, left, columns), _leaf(tree, right, columns)
+    return Where(most < byte, above, below) if tree.missing_left[node] else Where(byte <= most, below, above)
+
+
+# -- Encoders as expressions: the number or the code of a level that a cell of the table is encoded as -------
 
 
 class Encoded(NamedTuple):

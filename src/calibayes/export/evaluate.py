@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.export import expressions as ex
-from calibayes.export.traversal import once_in_order
+from calibayes.export.expressions import once_in_order
 from calibayes.tables.dates import DATE, DURATION, local_dates
 
 FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {

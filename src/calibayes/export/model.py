@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array
-from calibayes.estimators.ensemble.fitted import FREQUENCIES, FittedEnsemble
-from calibayes.estimators.generative.fitted import Fitted
-from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
+from calibayes.ensemble.fitted_ensemble import FREQUENCIES, FittedEnsemble
+from calibayes.estimators.joint_kernel import JointKernelClassifier
 from calibayes.export.columns import TableColumn, table_columns
-from calibayes.export.encoders import encoded, is_incomplete
+from calibayes.export.encoders import byte_columns, encoded, is_incomplete, leaves
 from calibayes.export.expressions import (
     Condition,
     Constant,
@@ -28,10 +27,9 @@ from calibayes.export.expressions import (
     stored,
     total,
 )
-from calibayes.export.families import log_densities
-from calibayes.export.families.counts import sums_of_entries
-from calibayes.export.forests import byte_columns, leaves
+from calibayes.export.family_densities import log_densities, sums_of_entries
 from calibayes.families.model import PRIOR
+from calibayes.model.fitted import Fitted
 
 ADVICE = (
     "Export a model of another kind: naive Bayes, TreeAugmentedNB, AODE, discriminant analysis, a PosteriorMixture of such "

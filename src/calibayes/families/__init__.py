@@ -25,18 +25,13 @@ A kernel density, and the class prior of a joint model:
 ['numbers']
 """
 
-from calibayes.families.counts.bernoulli import Bernoulli
-from calibayes.families.counts.categorical import Categorical
-from calibayes.families.counts.complement import Complement
-from calibayes.families.counts.multinomial import Multinomial
-from calibayes.families.counts.poisson import Poisson
-from calibayes.families.gaussian.gaussian import Gaussian
-from calibayes.families.gaussian.inflated import Inflated
-from calibayes.families.gaussian.mean_shrinkage import SoftThreshold
-from calibayes.families.gaussian.mixture import Mixture
-from calibayes.families.gaussian.shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
-from calibayes.families.gaussian.tree_covariance import TreeCovariance
-from calibayes.families.kernel.bandwidths import (
+from calibayes.families.bernoulli import Bernoulli
+from calibayes.families.categorical import Categorical
+from calibayes.families.class_centers import SoftThreshold
+from calibayes.families.covariances import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.families.gaussian import Gaussian, Inflated
+from calibayes.families.k_dependence import KDependence
+from calibayes.families.kernel_bandwidths import (
     FixedWidth,
     InCells,
     NormalReference,
@@ -44,14 +39,17 @@ from calibayes.families.kernel.bandwidths import (
     SheatherJones,
     Silverman,
 )
-from calibayes.families.kernel.density import KernelDensity
-from calibayes.families.kernel.pair import KernelPair
+from calibayes.families.kernel_density import KernelDensity
+from calibayes.families.kernel_pair import KernelPair
+from calibayes.families.mixture import Mixture
 from calibayes.families.model import ClassPrior, Product
+from calibayes.families.multinomial import Complement, Multinomial
+from calibayes.families.one_dependence import AveragedOneDependence
+from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
-from calibayes.families.tree.averaged_one_dependence import AveragedOneDependence
-from calibayes.families.tree.k_dependence import KDependence
-from calibayes.families.tree.structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
-from calibayes.families.tree.tree import Tree
+from calibayes.families.tree import Tree
+from calibayes.families.tree_covariance import TreeCovariance
+from calibayes.families.tree_structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
 
 __all__ = [
     "AllEdges",

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Layout
 from calibayes.core.verify import require, require_finite
-from calibayes.families.gaussian.shape import Shape
+from calibayes.families.class_centers import Shape
 
 
 @dataclass(frozen=True)

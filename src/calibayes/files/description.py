@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from calibayes.files import container
+from calibayes.files.codec import PLAIN_VALUES, SHORT_FORMS, Reader
+from calibayes.files.container import read_document
+from calibayes.files.errors import ModelFileError
 from calibayes.files.model_file import PARTS
-from calibayes.storage import container
-from calibayes.storage.annotations import fits
-from calibayes.storage.codec import SHORT_FORMS, Reader
-from calibayes.storage.document import read_document
-from calibayes.storage.errors import ModelFileError
-from calibayes.storage.values import PLAIN_VALUES
+from calibayes.files.value_objects import fits
 from calibayes.tables.text import counted, listed, shortened
 
 CONTENTS: Final[Mapping[str, Any]] = {

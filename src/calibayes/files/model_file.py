@@ -7,18 +7,44 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes._version import __version__
-from calibayes.files.contents import contents_of
-from calibayes.files.objects import READS, WRITES
-from calibayes.files.pandas_values import pandas_writes
+from calibayes.backends.device.input import numpy_classes
+from calibayes.files import container
+from calibayes.files.codec import INVALID, Reader, Writer, reason
+from calibayes.files.container import document_text, read_document
+from calibayes.files.errors import ModelFileError
+from calibayes.files.objects import READS, WRITES, pandas_writes
 from calibayes.files.registry import ESTIMATORS
-from calibayes.storage import container
-from calibayes.storage.codec import INVALID, Reader, Writer, reason
-from calibayes.storage.document import document_text, read_document
-from calibayes.storage.errors import ModelFileError
-from calibayes.storage.value_objects import UnknownClassError
+from calibayes.files.value_objects import UnknownClassError
+from calibayes.model.input import kept_row_count
+
+# -- What is in a model file, in short: written into the file, so that it can be told from the header alone
+
+
+def contents_of(model: Any) -> Mapping[str, Any]:
+    """Class, classes, columns, training table and kept rows of a fitted estimator, as plain values."""
+    table = model.training_table_
+    return {
+        "class": type(model).__name__,
+        "classes": tuple(_plain(label) for label in numpy_classes(model).tolist()),
+        "rows": table.rows,
+        "columns": table.columns,
+        "kinds": table.kinds,
+        "missing": table.missing,
+        "kept_rows": kept_row_count(model),
+    }
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON can hold it; dates as texts."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    return plain if type(plain) in (str, bool, int, float) else str(plain)
+
+
+# -- Save a model to one file, load it, and say what is in the file ------------------------------------------
 
 MOST_BYTES: Final = 2**33
 """Default limit of the size of a file."""

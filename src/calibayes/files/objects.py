@@ -3,22 +3,151 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from calibayes.engines import is_distributed
-from calibayes.estimators.interface.parameters import HOME, adopt
-from calibayes.estimators.interface.remembered import PROCESS_ONLY
-from calibayes.files import scikit_learn
-from calibayes.files.pandas_values import PANDAS_VALUES
+from calibayes.files.arrays import ARRAYS, TENSORS
+from calibayes.files.codec import (
+    PLAIN_VALUES,
+    SHORT_FORMS,
+    Codec,
+    Read,
+    Reader,
+    Write,
+    Writer,
+    of_parts,
+    only,
+    typed,
+    unknown_type,
+)
+from calibayes.files.errors import ModelFileError
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES, EstimatorEntry
-from calibayes.storage.arrays import ARRAYS, TENSORS
-from calibayes.storage.codec import SHORT_FORMS, Codec, Read, Reader, Write, Writer, only, typed, unknown_type
-from calibayes.storage.errors import ModelFileError
-from calibayes.storage.value_objects import check_types, looked_up, read_same, value_codec, verified
-from calibayes.storage.values import PLAIN_VALUES
+from calibayes.files.value_objects import check_types, looked_up, read_same, value_codec, verified
+from calibayes.model.parameters import HOME, adopt
+from calibayes.model.remembered import PROCESS_ONLY
+from calibayes.tables.dates import is_zone
+
+# -- Codecs of the values of pandas that can be levels of a column: intervals, dates, durations and periods
+#
+# pandas is imported when such a value is read. If it is not imported when a model is saved, the model has none of them.
+
+FREQUENCY: Final = re.compile(r"\d{0,4}[A-Za-z]{1,4}(-[A-Z]{3})?")
+"""Such as D, 2h or Q-DEC."""
+
+
+def _timestamp(date: Any, zone: Any) -> Any:
+    import pandas
+
+    typed(date, np.datetime64, "a date")
+    if zone is None:
+        return pandas.Timestamp(date)
+    if not isinstance(zone, str) or not is_zone(zone):
+        raise ValueError(f"{str(zone)[:80]!r} is no time zone of this machine")
+    return pandas.Timestamp(date, tz="UTC").tz_convert(zone)
+
+
+def _timestamp_parts(value: Any) -> Sequence[Any]:
+    zone = None if value.tzinfo is None else str(value.tzinfo)
+    return value.asm8 if zone is None else value.tz_convert("UTC").tz_localize(None).asm8, zone
+
+
+def _timedelta(duration: Any) -> Any:
+    import pandas
+
+    return pandas.Timedelta(typed(duration, np.timedelta64, "a duration"))
+
+
+def _period(ordinal: Any, frequency: Any) -> Any:
+    import pandas
+
+    if type(ordinal) is not int or not isinstance(frequency, str) or not FREQUENCY.fullmatch(frequency):
+        raise ValueError(f"no period: {ordinal!r}, {frequency!r}")
+    return pandas.Period(ordinal=ordinal, freq=frequency)
+
+
+def _interval(left: Any, right: Any, closed: Any) -> Any:
+    import pandas
+
+    return pandas.Interval(left, right, closed=closed)
+
+
+PANDAS_VALUES: Final[Mapping[str, Codec]] = {
+    "Interval": of_parts("$interval", lambda value: (value.left, value.right, value.closed), _interval),
+    "Timestamp": of_parts("$timestamp", _timestamp_parts, _timestamp),
+    "Timedelta": of_parts("$pandas_timedelta", lambda value: (value.asm8,), _timedelta),
+    "Period": of_parts("$period", lambda value: (value.ordinal, value.freqstr), _period),
+}
+"""Name of a type of pandas -> codec."""
+
+
+def pandas_writes() -> Mapping[Any, Write]:
+    """Type -> how its values are written, if pandas is imported."""
+    pandas = sys.modules.get("pandas")
+    return (
+        {}
+        if pandas is None
+        else {getattr(pandas, name): codec.write for name, codec in PANDAS_VALUES.items()}
+    )
+
+
+# -- What scikit-learn notes on an estimator by `set_output` and by the methods such as `set_fit_request` ----
+
+OUTPUT: Final = "_sklearn_output_config"
+REQUESTS: Final = "_metadata_request"
+METHODS: Final = (
+    *("fit", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function"),
+    *("score", "transform", "inverse_transform"),
+)
+FORMATS: Final = ("default", "pandas", "polars")
+
+
+def pop_settings(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Settings as plain texts and numbers, removed from the attributes of an estimator."""
+    output, requests = attributes.pop(OUTPUT, None), attributes.pop(REQUESTS, None)
+    settings: dict[str, Any] = {}
+    if output:
+        settings["output"] = dict(output)
+    if requests is not None:
+        settings["requests"] = {method: dict(getattr(requests, method).requests) for method in METHODS}
+    return settings
+
+
+def apply_settings(model: Any, settings: Mapping[str, Any]) -> None:
+    """Note settings on an estimator. Raises ValueError if they are invalid."""
+    if not isinstance(settings, dict) or settings.keys() - {"output", "requests"}:
+        raise ValueError("settings of scikit-learn are 'output' and 'requests'")
+    if "output" in settings:
+        _check(settings["output"], ("transform",), lambda format: format in FORMATS)
+        vars(model)[OUTPUT] = dict(settings["output"])
+    if "requests" in settings:
+        _check(settings["requests"], METHODS, lambda named: isinstance(named, dict))
+        vars(model)[REQUESTS] = _request(type(model).__name__, settings["requests"])
+
+
+def _check(given: Any, names: tuple[str, ...], is_valid: Any) -> None:
+    valid = isinstance(given, dict) and all(
+        name in names and is_valid(value) for name, value in given.items()
+    )
+    if not valid:
+        raise ValueError("invalid settings of scikit-learn")
+
+
+def _request(owner: str, requests: Mapping[str, Mapping[str, Any]]) -> MetadataRequest:
+    made = MetadataRequest(owner=owner)
+    for method, aliases in requests.items():
+        for name, alias in aliases.items():
+            getattr(made, method).add_request(param=name, alias=alias)
+    return made
+
+
+# -- Codecs of the library's own objects: values, estimators and functions, by their names in the registry ---
 
 
 def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
@@ -28,7 +157,7 @@ def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
         attributes = {name: value for name, value in vars(model).items() if name not in parameters}
         attributes.pop(HOME, None)  # the arrays of a model file are NumPy's
         attributes = {name: value for name, value in attributes.items() if name not in PROCESS_ONLY}
-        settings = scikit_learn.pop_settings(attributes)
+        settings = pop_settings(attributes)
         unknown = [name for name in attributes if name not in {**entry.attributes, **entry.optional}]
         if unknown:
             raise ModelFileError(f"{path}.{unknown[0]} cannot be saved: it is no attribute that fit sets")
@@ -65,7 +194,7 @@ def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     _check_attributes(attributes, entry)
     model = entry.cls(**parameters)
     adopt(model, {**vars(model), **attributes})
-    scikit_learn.apply_settings(model, node.get("scikit_learn", {}))
+    apply_settings(model, node.get("scikit_learn", {}))
     return verified(model) if attributes else model
 
 

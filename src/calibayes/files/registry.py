@@ -10,57 +10,60 @@ import numpy as np
 from sklearn import covariance, model_selection
 
 from calibayes import dependence, encoders, engines, families, learn, rules
+from calibayes.analysis.cell_scores import SurpriseReference
+from calibayes.analysis.column_cells import ColumnCells, DriftReference
+from calibayes.analysis.held_out import HeldOut
+from calibayes.analysis.prior_shift import PriorShift
+from calibayes.analysis.privacy import Privacy, PrivacyAccount
+from calibayes.analysis.receipts import ForgettingReceipt
 from calibayes.core.protocols import Layout
 from calibayes.encoders.by_column_type import numeric_columns
-from calibayes.encoders.dense_parts import AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.dense import AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.leaves import OrderedBytes
 from calibayes.encoders.numbers import Counts
-from calibayes.encoders.ordered_bytes import OrderedBytes
 from calibayes.encoders.schema import Column
-from calibayes.estimators.ensemble.bayes import BayesClassifier
-from calibayes.estimators.ensemble.fitted import FittedEnsemble
-from calibayes.estimators.ensemble.grown import GrownTrees
-from calibayes.estimators.ensemble.kernel_member import KernelPath
-from calibayes.estimators.ensemble.member import CalibrationPath
-from calibayes.estimators.ensemble.posterior_mixture import PosteriorMixture
-from calibayes.estimators.ensemble.shrinkage_member import ShrinkagePath
-from calibayes.estimators.generative.binding import ColumnBinding, categorical, every, numeric
-from calibayes.estimators.generative.fitted import Fitted
-from calibayes.estimators.generative.recipe import TrainingOptions
-from calibayes.estimators.interface.privacy.account import Privacy, PrivacyAccount
-from calibayes.estimators.interface.trust.cell_scores import SurpriseReference
-from calibayes.estimators.interface.trust.column_cells import ColumnCells, DriftReference
-from calibayes.estimators.interface.trust.forgetting_receipt import ForgettingReceipt
-from calibayes.estimators.interface.trust.held_out import HeldOut
-from calibayes.estimators.interface.trust.prior_shift import PriorShift
-from calibayes.estimators.joint_kernel.classifier import JointKernelClassifier
-from calibayes.estimators.joint_kernel.density import JointDensity
-from calibayes.estimators.log_density.classifier import LogUnivariateClassifier, SparseLogBivariateClassifier
-from calibayes.estimators.log_density.densities import LogDensities
-from calibayes.estimators.log_density.features import LogDensityFeatures
-from calibayes.estimators.presets import counts, discriminant_analysis, naive_bayes, tabular
-from calibayes.estimators.presets.aode import AODE
-from calibayes.estimators.presets.classifier import GenerativeClassifier
-from calibayes.estimators.presets.k_dependence import KDependenceBayes
-from calibayes.estimators.presets.kinds import OfKind
-from calibayes.estimators.presets.mixture import MixtureDiscriminantAnalysis
-from calibayes.estimators.presets.trade_off import TradeOffCV
-from calibayes.estimators.presets.tree import TreeAugmentedNB
-from calibayes.estimators.trees.classifier import CalibratedTrees
-from calibayes.families.gaussian.mean_shrinkage import AsEstimated
-from calibayes.families.gaussian.shapes import Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
-from calibayes.families.gaussian.shared_covariance import FixedCovariance, WeightedTied
+from calibayes.ensemble.bayes import BayesClassifier, PosteriorMixture
+from calibayes.ensemble.fitted_ensemble import FittedEnsemble
+from calibayes.ensemble.grown_trees import GrownTrees
+from calibayes.ensemble.member import CalibrationPath
+from calibayes.ensemble.path_members import KernelPath, ShrinkagePath
+from calibayes.estimators import count_models, discriminant_analysis, naive_bayes, tabular
+from calibayes.estimators.aode import AODE, KDependenceBayes
+from calibayes.estimators.calibrated_trees import CalibratedTrees
+from calibayes.estimators.column_kinds import OfKind
+from calibayes.estimators.generative import GenerativeClassifier
+from calibayes.estimators.joint_kernel import JointDensity, JointKernelClassifier
+from calibayes.estimators.log_densities import LogDensities
+from calibayes.estimators.log_density import (
+    LogDensityFeatures,
+    LogUnivariateClassifier,
+    SparseLogBivariateClassifier,
+)
+from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
+from calibayes.estimators.trade_off import TradeOffCV
+from calibayes.estimators.tree_augmented import TreeAugmentedNB
+from calibayes.families.class_centers import AsEstimated
+from calibayes.families.covariances import (
+    FixedCovariance,
+    Plain,
+    Ridge,
+    TowardsIdentity,
+    TowardsSphere,
+    VarianceSmoothing,
+    WeightedTied,
+)
 from calibayes.families.priors import ResolvedPrior
-from calibayes.kernels.density.joint_kernel import KernelRows
-from calibayes.kernels.density.normal_scores import NormalScores
-from calibayes.kernels.density.product_kernel import ProductKernel
-from calibayes.kernels.partitions.forest import Forest
-from calibayes.kernels.partitions.growth import GrowthSettings
+from calibayes.kernels.forests import Forest
+from calibayes.kernels.joint_density import KernelRows, NormalScores, ProductKernel
+from calibayes.kernels.tree_growth import GrowthSettings
+from calibayes.model.binding import ColumnBinding, categorical, every, numeric
+from calibayes.model.fitted import Fitted
+from calibayes.model.recipe import TrainingOptions
 from calibayes.tables.conversion import ColumnConversion
-from calibayes.tables.date_columns import Dates, Durations
-from calibayes.tables.date_text import DateFormat
+from calibayes.tables.dates import DateFormat, Dates, Durations
+from calibayes.tables.kept_sums import KeptSums
 from calibayes.tables.origin import FromArray, FromFrame
-from calibayes.tables.summaries.distinct_sums import DistinctSums
-from calibayes.tables.summaries.kept import KeptSums
+from calibayes.tables.summary_sums import DistinctSums
 from calibayes.tables.training_table import TrainingTable
 
 VALUES: Final[Mapping[str, type]] = {
@@ -166,9 +169,9 @@ _ENTRIES = (
             *(AODE, KDependenceBayes),
             *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB),
             *(
-                counts.ComplementNB,
-                counts.MultinomialNB,
-                counts.PoissonNB,
+                count_models.ComplementNB,
+                count_models.MultinomialNB,
+                count_models.PoissonNB,
                 tabular.KernelNB,
                 tabular.NaiveBayes,
             ),

@@ -13,7 +13,7 @@ Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are conti
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
 Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
-argument is one calls its device version, registered by `device_version` (see `calibayes.kernels.device`). A kernel
+argument is one calls its device version, registered by `device_version` (see `calibayes.backends.device`). A kernel
 without a native version that has a device version is marked by ``@portable``.
 """
 

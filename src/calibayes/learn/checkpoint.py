@@ -14,7 +14,7 @@ from calibayes.core.fingerprint import fingerprint
 from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Array, Engine, Model, Source, Trees
 from calibayes.core.verify import require, require_array
-from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.kernels.event_counts import is_sparse
 
 MOST_COUNTED = 2**53
 """Largest number of passes or statistics: whole numbers up to here are exact as floats."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
-from calibayes.kernels.posterior.logspace import (
+from calibayes.kernels.posterior import (
     NEGLIGIBLE,
     Assessment,
     assess,

@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule
 from calibayes.core.resolve import resolve
-from calibayes.kernels.posterior.logspace import label_weights
+from calibayes.kernels.posterior import label_weights
 from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.progress import Callback
 from calibayes.learn.run import Entry

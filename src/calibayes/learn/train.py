@@ -13,16 +13,9 @@ from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
 from calibayes.kernels.dispatch import hosted
-from calibayes.kernels.posterior.logspace import indicators, log_normalize
+from calibayes.kernels.posterior import indicators, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
-from calibayes.learn.loop import (
-    follow_path,
-    learn,
-    learn_recorded,
-    mini_batches,
-    problem_of,
-    sum_over_blocks,
-)
+from calibayes.learn.loop import follow_path, learn, learn_recorded, mini_batches, problem_of, sum_over_blocks
 from calibayes.learn.plan import (
     AnyOf,
     Data,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.analysis.explanation import Explanation
 from calibayes.core.protocols import Array
-from calibayes.estimators.interface.explanation import Explanation
-from calibayes.plots.display import MAIN, SECOND, Display, literal
+from calibayes.plots.figures import MAIN, SECOND, Display, literal
 
 FOR, AGAINST = MAIN, SECOND
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibayes.core.protocols import Array
-from calibayes.report.facts.gather import Progress
-from calibayes.report.facts.of_model import facts_of_model
-from calibayes.report.facts.of_table import TableOptions, facts_of_table
-from calibayes.report.report import Report
+from calibayes.report.facts import TableOptions, facts_of_model, facts_of_table
+from calibayes.report.gather import Progress
+from calibayes.report.html_report import Report
 
 
 def report_on_table(

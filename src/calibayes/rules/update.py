@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.abilities import Conjugate, Penalized
 from calibayes.core.named_arrays import add, combine
 from calibayes.core.protocols import Array, Family, Model, State, StepControl, Trees
-from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.kernels.posterior import log_normalize
 
 LONGEST = 1e6
 """Longest step that is accepted; longer ones overflow."""

@@ -5,7 +5,7 @@ What is done to a column is decided by the training rows and then the same for a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_length, require_positions
-from calibayes.tables.date_columns import ColumnWarning, Converter, Dates, Durations, learned_dates
+from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
+from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
 from calibayes.tables.distinct import distinct_values
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table, holds_booleans, missing_mask
@@ -231,3 +231,16 @@ def _are_numbers(values: Array) -> bool:
         return all(isinstance(value, str) and np.isfinite(float(value)) for value in values)
     except ValueError:
         return False
+
+
+# -- Checks of distinct values of a column that come from a model file ---------------------------------------
+
+
+def verify_distinct(name: str, values: Any) -> None:
+    """Raise ValueError unless values are known, distinct and ascending."""
+    require_array(name, values, (None,), COLUMN_KINDS)
+    are_scalars = values.dtype.kind != "O" or all(isinstance(value, Hashable) for value in values)
+    require(are_scalars, f"{name} contains values that cannot be levels")
+    require(not missing_mask(values).any(), f"{name} contains missing values")
+    require(values.dtype.kind != "f" or bool(np.isfinite(values).all()), f"{name} contains infinity")
+    require_ascending(name, values)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.date_text import formats_of
+from calibayes.tables.dates import formats_of
 from calibayes.tables.text import counted
 
 SEPARATORS = (",", ";", "\t", "|")

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.core.verify import require
+from calibayes.tables.distinct import distinct_values
+from calibayes.tables.table import Table, is_missing
 
 DATE, DURATION = np.dtype("M8[us]"), np.dtype("m8[us]")
 """The types of columns of dates (with a time zone: in UTC) and of durations."""
@@ -146,3 +152,365 @@ def time_zone(name: str) -> datetime.tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # no such zone, or no name of one
         return datetime.UTC
+
+
+# -- Dates written as text: recognize the format of a column, read it, and write dates in it -----------------
+
+TIME = (
+    r"(?:(?P<separator>[T ])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r"(?: ?(?P<half>[AaPp][Mm]))?(?: ?(?P<offset>Z|[+-]\d{2}:?\d{2}))?)?"
+)
+"""A time of day after a date, with or without seconds, AM or PM and an offset from UTC."""
+YEAR, MONTH, DAY_SECONDS = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
+MONTH_NAME = r"(?P<name>[A-Za-z]{3,9})"
+FULL_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+HOURS_AND_MINUTES, SECONDS = "{hour:02d}:{minute:02d}", ":{second:02d}"
+TIMES = ("", *(start + HOURS_AND_MINUTES + end for start in "T " for end in ("", SECONDS)))
+"""The times that a format may have, as format strings."""
+TRIED_FIRST = 8
+"""Number of distinct values that a format must fit before all others are tried."""
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A way to write dates.
+
+    Attributes
+    ----------
+    name : str
+        For people, such as "YYYY-MM-DD".
+    pattern : str
+        A regular expression of the date, without the time.
+    written : str
+        The date as a format string.
+    time : str
+        The time as a format string; empty if the dates of a column have none.
+    has_offset : bool
+        Whether the dates of a column have an offset from UTC.
+    """
+
+    name: str
+    pattern: str
+    written: str
+    time: str = ""
+    has_offset: bool = False
+
+    def verify(self) -> None:
+        """Raises ValueError unless it is one of `FORMATS` with a time that `like` adds: no other pattern is ever used."""
+        plain = replace(self, time="", has_offset=False)
+        require(plain in FORMATS, f"{self.name!r} is no known format of dates")
+        require(self.time in TIMES, f"{self.time!r} is no known format of times")
+        require(bool(self.time) or not self.has_offset, "dates without a time have no offset from UTC")
+
+    def read(self, text: str) -> Moment | None:
+        """The date of a text, or None if it is not written in this format."""
+        found = re.fullmatch(self.pattern + TIME, text.strip())
+        return None if found is None else _moment(found)
+
+    def write(self, date: datetime.datetime) -> str:
+        """A date, in UTC if the column has offsets, as text."""
+        fields = {name: getattr(date, name) for name in ("year", "month", "day", "hour", "minute", "second")}
+        text = (self.written + self.time).format(**fields, month_name=MONTHS[date.month - 1])
+        return f"{text}+00:00" if self.has_offset else text
+
+    def like(self, text: str) -> DateFormat:
+        """This format with the time as a text has it."""
+        found = re.fullmatch(self.pattern + TIME, text.strip())
+        if found is None or found["separator"] is None:
+            return self
+        time = found["separator"] + HOURS_AND_MINUTES + (SECONDS if found["second"] else "")
+        return replace(self, time=time, has_offset=found["offset"] is not None)
+
+
+class Moment(NamedTuple):
+    """A date that was read; if it had an offset, in UTC."""
+
+    date: datetime.datetime
+    has_offset: bool
+
+
+FORMATS = (
+    DateFormat("YYYY-MM-DD", rf"{YEAR}-{MONTH}-{DAY_SECONDS}", "{year:04d}-{month:02d}-{day:02d}"),
+    DateFormat("YYYY/MM/DD", rf"{YEAR}/{MONTH}/{DAY_SECONDS}", "{year:04d}/{month:02d}/{day:02d}"),
+    DateFormat("YYYY-MM", rf"{YEAR}-(?P<month>\d{{2}})", "{year:04d}-{month:02d}"),
+    DateFormat("DD.MM.YYYY", rf"{DAY_SECONDS}\.{MONTH}\.{YEAR}", "{day:02d}.{month:02d}.{year:04d}"),
+    DateFormat("DD/MM/YYYY", rf"{DAY_SECONDS}/{MONTH}/{YEAR}", "{day:02d}/{month:02d}/{year:04d}"),
+    DateFormat("MM/DD/YYYY", rf"{MONTH}/{DAY_SECONDS}/{YEAR}", "{month:02d}/{day:02d}/{year:04d}"),
+    DateFormat("DD-MM-YYYY", rf"{DAY_SECONDS}-{MONTH}-{YEAR}", "{day:02d}-{month:02d}-{year:04d}"),
+    DateFormat("MM-DD-YYYY", rf"{MONTH}-{DAY_SECONDS}-{YEAR}", "{month:02d}-{day:02d}-{year:04d}"),
+    DateFormat(
+        "DD Mon YYYY", rf"{DAY_SECONDS}[ -]{MONTH_NAME}[ -]{YEAR}", "{day:02d} {month_name} {year:04d}"
+    ),
+    DateFormat("Mon DD, YYYY", rf"{MONTH_NAME} {DAY_SECONDS},? {YEAR}", "{month_name} {day:02d}, {year:04d}"),
+)
+"""The formats that are recognized."""
+
+
+def formats_of(texts: Sequence[str]) -> list[DateFormat]:
+    """The formats in which all texts are dates: none, one, or two if the order of day and month is not evident.
+
+    >>> [form.name for form in formats_of(["01/02/2024", "01/31/2024"])]
+    ['MM/DD/YYYY']
+    >>> [form.name for form in formats_of(["01/02/2024", "03/04/2024"])]
+    ['DD/MM/YYYY', 'MM/DD/YYYY']
+    """
+    candidates = [form for form in FORMATS if _fits(form, texts[:TRIED_FIRST])]
+    return [form.like(texts[0]) for form in candidates if _fits(form, texts)]
+
+
+def _fits(form: DateFormat, texts: Iterable[str]) -> bool:
+    """Whether all texts are dates of a format, all of them with an offset from UTC or none."""
+    offsets = set()
+    for text in texts:
+        moment = form.read(text)
+        if moment is None:
+            return False
+        offsets.add(moment.has_offset)
+    return len(offsets) == 1
+
+
+def _moment(found: re.Match[str]) -> Moment | None:
+    """The date of a match, or None if there is no such day or time."""
+    fields = found.groupdict()
+    month = _month_number(fields["name"]) if fields.get("name") else int(fields["month"])
+    hour = _hour(int(fields["hour"] or 0), fields["half"])
+    microsecond = int((fields["fraction"] or "0").ljust(6, "0")[:6])
+    minute, second = int(fields["minute"] or 0), int(fields["second"] or 0)
+    try:
+        date = datetime.datetime(
+            int(fields["year"]), month, int(fields.get("day") or 1), hour, minute, second, microsecond
+        )
+        return Moment(date - _shift(fields["offset"]), fields["offset"] is not None)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _month_number(name: str) -> int:
+    """1 to 12 for the English name of a month or its first three letters; 0 for any other word."""
+    matches = [number for number, full in enumerate(FULL_NAMES, 1) if name.lower() in (full, full[:3])]
+    return matches[0] if matches else 0
+
+
+def _hour(hour: int, half: str | None) -> int:
+    """The hour of the day, from AM or PM; 24, which is none, for a wrong one."""
+    if half is None:
+        return hour
+    return hour % 12 + 12 * (half.lower() == "pm") if 1 <= hour <= 12 else 24
+
+
+def _shift(offset: str | None) -> datetime.timedelta:
+    if offset is None or offset == "Z":
+        return datetime.timedelta(0)
+    shift = datetime.timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
+    return -shift if offset[0] == "-" else shift
+
+
+# -- Columns of dates and of durations: as numbers, as levels of the calendar, and back ----------------------
+
+
+class ColumnWarning(UserWarning):
+    """A column is left out, or it has values that could not be read.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ColumnWarning)  # an error instead of a warning
+    """
+
+
+class Converter(Protocol):
+    """How a column becomes numbers and levels."""
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """Parts of the calendar that become columns of levels."""
+
+    @property
+    def remark(self) -> str:
+        """What was recognized, for a schema."""
+
+    def read(self, table: Table, j: int) -> Array:
+        """The column as dates or durations. Raises ValueError if it holds none."""
+
+    def numbers(self, column: Array) -> Array:
+        """Dates or durations as numbers."""
+
+    def levels(self, column: Array, part: str) -> Array:
+        """Dates as levels of a part of the calendar."""
+
+    def restored(self, numbers: Array) -> Array:
+        """Numbers as dates or durations."""
+
+    def as_read(self, column: Array, *, as_text: bool = True) -> Array:
+        """Dates or durations as the training column had them: with a time zone, or as text unless not ``as_text``."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Durations as seconds."""
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    remark: ClassVar[str] = "durations, in seconds"
+
+    def read(self, table: Table, j: int) -> Array:
+        column = table.column(j)
+        if column.dtype.kind == "m":
+            return column
+        _refuse_unless_missing(table, j, "durations")
+        return np.full(table.n, np.timedelta64("NaT", "us"), dtype=DURATION)
+
+    def numbers(self, column: Array) -> Array:
+        return seconds_of(column)
+
+    def levels(self, column: Array, part: str) -> Array:
+        raise ValueError("durations have no levels of the calendar")
+
+    def restored(self, numbers: Array) -> Array:
+        return durations_of(numbers)
+
+    def as_read(self, column: Array, *, as_text: bool = True) -> Array:
+        return column
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Dates as days since 1970-01-01, and as levels of the calendar in their time zone.
+
+    Attributes
+    ----------
+    zone : str or None
+        The time zone; with one, days are counted in UTC.
+    form : DateFormat or None
+        The format of dates that are written as text.
+    parts : tuple of str
+        Parts of the calendar that become columns of levels.
+    are_days : bool
+        Whether the dates have no time of day, so that restored ones are rounded to days.
+    """
+
+    zone: str | None = None
+    form: DateFormat | None = None
+    parts: tuple[str, ...] = ()
+    are_days: bool = False
+
+    @property
+    def remark(self) -> str:
+        source = "dates" if self.form is None else f"text read as dates ({self.form.name})"
+        return f"{source}, in days"
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require(self.zone is None or is_zone(self.zone), f"{self.zone!r} is no time zone of this machine")
+        if self.form is not None:
+            expected = "UTC" if self.form.has_offset else None
+            require(self.zone == expected, f"dates written as text have the time zone {self.zone!r}")
+        known = tuple(part for part in CALENDAR if part in self.parts)
+        require(self.parts == known, f"parts must be among {', '.join(CALENDAR)}, in this order")
+        require(not self.are_days or self.zone is None, "dates with a time zone are no days")
+
+    def fit(self, table: Table, j: int, *, calendar: bool) -> Dates:
+        """The same with what depends on the dates of a column: if ``calendar``, the parts of the calendar that vary."""
+        dates = self.read(table, j)
+        parts = varying_parts(local_dates(dates, self.zone)) if calendar else ()
+        known = dates[~np.isnat(dates)]
+        return replace(
+            self, parts=parts, are_days=self.zone is None and bool((known == known.astype("M8[D]")).all())
+        )
+
+    def read(self, table: Table, j: int) -> Array:
+        if table.dtype_kind(j) in "OUS":
+            return self._read_text(table, j)
+        if table.dtype_kind(j) != "M":
+            _refuse_unless_missing(table, j, "dates")
+            return np.full(table.n, np.datetime64("NaT", "us"), dtype=DATE)
+        column = table.column(j)
+        if not np.isnat(column).all():
+            self._refuse_other_zone(j in table.zones, table.names[j])
+        return column
+
+    def _read_text(self, table: Table, j: int) -> Array:
+        """Dates from text; what is not written in the format is missing, with a warning."""
+        form = FORMATS[0] if self.form is None else self.form
+        values, codes = distinct_values(table, j)
+        moments = [_moment_of_column(form, value) for value in values.tolist()]
+        for moment in moments:
+            if moment is not None:
+                self._refuse_other_zone(moment.has_offset, table.names[j])
+        unread = [value for value, moment in zip(values.tolist(), moments, strict=True) if moment is None]
+        if unread:
+            count = int(
+                np.isin(codes, [place for place, moment in enumerate(moments) if moment is None]).sum()
+            )
+            warn(
+                f"column {table.names[j]!r}: {count} of {table.n} cells, such as {unread[0]!r}, are no dates written as "
+                f"{form.name}: taken as missing",
+                ColumnWarning,
+            )
+        dates = [None if moment is None else moment.date for moment in moments]
+        return np.asarray(np.array([*dates, None], dtype=DATE)[codes])
+
+    def _refuse_other_zone(self, has_zone: bool, name: str) -> None:
+        if has_zone != (self.zone is not None):
+            old, new = ("a", "no") if self.zone is not None else ("no", "a")
+            raise ValueError(
+                f"the dates of column {name!r} had {old} time zone in training and now have {new} time zone"
+            )
+
+    def numbers(self, column: Array) -> Array:
+        return days_of(column)
+
+    def levels(self, column: Array, part: str) -> Array:
+        return calendar_levels(local_dates(column, self.zone), part)
+
+    def restored(self, numbers: Array) -> Array:
+        return dates_of(np.rint(numbers) if self.are_days else numbers)
+
+    def as_read(self, column: Array, *, as_text: bool = True) -> Array:
+        if self.form is not None and as_text:
+            return _each_known(self.form.write, column)
+        if self.zone is None:
+            return column
+        zone = time_zone(self.zone)
+        return _each_known(lambda date: date.replace(tzinfo=datetime.UTC).astimezone(zone), column)
+
+
+def learned_dates(table: Table, j: int) -> Dates | None:
+    """How a column of dates, or of text in which all known values are dates of one format, is read; else None."""
+    if table.dtype_kind(j) == "M":
+        zone = table.zones.get(j)
+        return Dates("UTC" if zone is not None and not is_zone(zone) else zone)
+    if table.dtype_kind(j) not in "OU":
+        return None
+    first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
+    if not isinstance(first, str):
+        return None
+    values = distinct_values(table, j)[0].tolist()
+    if not values or not all(isinstance(value, str) for value in values):
+        return None
+    forms = formats_of(values)
+    if len(forms) > 1:
+        warn(
+            f"column {table.names[j]!r} holds dates in which day and month cannot be told apart, such as "
+            f"{values[0]!r}: they are levels; convert the column to dates first",
+            ColumnWarning,
+        )
+    return Dates("UTC" if forms[0].has_offset else None, forms[0]) if len(forms) == 1 else None
+
+
+def _each_known(function: Callable[[datetime.datetime], Any], dates: Array) -> Array:
+    """A function of each date, as an object array; None where missing."""
+    return np.array([None if date is None else function(date) for date in dates.tolist()], dtype=object)
+
+
+def _moment_of_column(form: DateFormat, value: Any) -> Moment | None:
+    return form.read(value) if isinstance(value, str) else None
+
+
+def _refuse_unless_missing(table: Table, j: int, held: str) -> None:
+    """Raises ValueError if a column that held dates or durations in training holds something else now."""
+    if not table.missing_mask(j).all():
+        raise ValueError(f"column {table.names[j]!r} held {held} in training and now holds other values")

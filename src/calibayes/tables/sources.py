@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array
-from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.kernels.event_counts import is_sparse
 
 BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: small enough to stay in the processor's caches, large enough that the cost

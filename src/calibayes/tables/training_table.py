@@ -11,8 +11,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_length
-from calibayes.kernels.numbers import moments
-from calibayes.kernels.numbers.sparse import is_sparse
+from calibayes.kernels import moments
+from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted

@@ -13,10 +13,9 @@ In a test module::
         assert_posterior_or_clear_error(MyClassifier(), table)
 """
 
-from calibayes.testing.laws import FAMILY_LAWS, FamilyCase, Law, applicable_laws
-from calibayes.testing.random_tables.labeled_table import LabeledTable
-from calibayes.testing.random_tables.posterior_check import assert_posterior_or_clear_error
-from calibayes.testing.random_tables.tables import tables
+from calibayes.testing.all_laws import FAMILY_LAWS, applicable_laws
+from calibayes.testing.law import FamilyCase, Law
+from calibayes.testing.random_tables import LabeledTable, assert_posterior_or_clear_error, tables
 
 __all__ = [
     "FAMILY_LAWS",

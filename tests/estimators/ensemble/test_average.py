@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import calibayes as cb
 from calibayes import BayesClassifier, PosteriorMixture
-from calibayes.estimators.interface.marginals import PartNeedsAllColumns
+from calibayes.analysis.marginals import PartNeedsAllColumns
 from calibayes.families import Diagonal, Gaussian, NormalInverseWishart
 from tests.estimators.ensemble.tables import frame
 

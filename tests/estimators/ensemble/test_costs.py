@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from calibayes import BayesClassifier, SkippedMemberWarning
-from calibayes.estimators.ensemble import standard_members
-from calibayes.estimators.interface import splits
+from calibayes.ensemble import standard_members
+from calibayes.model import splits
 from tests.estimators.ensemble.tables import frame
 
 

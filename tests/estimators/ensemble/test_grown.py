@@ -10,12 +10,12 @@ from scipy.special import log_softmax, softmax
 
 import calibayes as cb
 from calibayes import BayesClassifier
-from calibayes.estimators.ensemble import bayes as ensemble_bayes
-from calibayes.estimators.ensemble import estimator as ensemble_estimator
-from calibayes.estimators.ensemble import fit as ensemble_fit
-from calibayes.estimators.ensemble import growing, standard_members
-from calibayes.estimators.interface.input import new_table
-from calibayes.kernels.partitions.growth import forest_scores
+from calibayes.ensemble import bayes as ensemble_bayes
+from calibayes.ensemble import estimator as ensemble_estimator
+from calibayes.ensemble import growing, standard_members
+from calibayes.ensemble import training as ensemble_fit
+from calibayes.kernels.tree_growth import forest_scores
+from calibayes.model.input import new_table
 
 MEMBERS = ["tied", "kernel", "trees"]
 

@@ -10,10 +10,10 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import KFold
 
 import calibayes as cb
-from calibayes.estimators.ensemble.out_of_fold import out_of_fold_record
-from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.trust import held_out
-from calibayes.kernels.posterior.logspace import held_out_scores
+from calibayes.analysis import held_out
+from calibayes.ensemble.training import out_of_fold_record
+from calibayes.kernels.posterior import held_out_scores
+from calibayes.model.input import Rows
 from tests.estimators.ensemble.tables import frame
 
 MODELS = [("lda", cb.LinearDiscriminantAnalysis(rule="ml")), ("nb", cb.GaussianNB(rule="ml"))]

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes import BayesClassifier, PosteriorMixture
-from calibayes.estimators.ensemble import fit
+from calibayes.ensemble import training
 from tests.estimators.ensemble.tables import frame
 
 
@@ -39,7 +39,7 @@ class TestTraining:
         def interrupt(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(fit, "mixture_weights", interrupt)
+        monkeypatch.setattr(training, "mixture_weights", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X.iloc[:50], y[:50])
         assert_array_equal(model.predict_proba(X), before)

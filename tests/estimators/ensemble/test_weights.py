@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_iris
 
 from calibayes import BayesClassifier
-from calibayes.estimators.ensemble import fit
+from calibayes.ensemble import training
 
 
 class TestWeights:
@@ -15,9 +15,9 @@ class TestWeights:
         rng = np.random.default_rng(0)
         true = np.log(rng.uniform(0.6, 0.9, 200))
         worse, even = true - 0.5, np.full(200, np.log(0.5))
-        weights = fit.sparse_weights(np.column_stack([true, worse, even]), np.ones(200))
+        weights = training.sparse_weights(np.column_stack([true, worse, even]), np.ones(200))
         assert weights[1] == 0.0
-        assert_allclose(weights[[0, 2]], fit.sparse_weights(np.column_stack([true, even]), np.ones(200)))
+        assert_allclose(weights[[0, 2]], training.sparse_weights(np.column_stack([true, even]), np.ones(200)))
         assert weights.sum() == pytest.approx(1.0)
 
     @pytest.mark.parametrize("unit", [1e-3, 1.0, 50.0])
@@ -29,10 +29,10 @@ class TestWeights:
             return -np.log(np.exp(log_true) @ shares).sum() - 0.5 * np.log(shares).sum()
 
         best = minimize_scalar(unlikely, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9}).x
-        found = fit.sparse_weights(log_true, np.full(30, unit), unit)
+        found = training.sparse_weights(log_true, np.full(30, unit), unit)
         assert_allclose(found, [best, 1.0 - best], atol=1e-4)
 
     def test_class_frequencies_always_have_some_weight(self):
-        sure = fit.sparse_weights(np.log(np.tile([0.999, 0.5], (50, 1))), np.ones(50))
+        sure = training.sparse_weights(np.log(np.tile([0.999, 0.5], (50, 1))), np.ones(50))
         assert 0.0 < sure[1] < 0.02
         assert BayesClassifier().fit(*load_iris(return_X_y=True)).weights_["class frequencies"] > 0

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from calibayes import BayesClassifier
 from calibayes.encoders import Numbers, PrincipalComponents
-from calibayes.estimators.ensemble.standard_members import TableSize
-from calibayes.estimators.generative.binding import every
-from calibayes.estimators.presets.classifier import GenerativeClassifier
+from calibayes.ensemble.standard_members import TableSize
+from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import Gaussian, Inflated, Tied
-from calibayes.families.gaussian.shapes import TowardsSphere
+from calibayes.families.covariances import TowardsSphere
+from calibayes.model.binding import every
 
 TRAINING, D = 120, 1200
 FOLDS = [(np.flatnonzero(np.arange(TRAINING) % 4 != fold), np.arange(fold, TRAINING, 4)) for fold in range(4)]

@@ -27,11 +27,11 @@ from calibayes import (
     TradeOffCV,
     TrainingOptions,
 )
-from calibayes.estimators.generative import checkpoint_file
 from calibayes.families import Gaussian
+from calibayes.files import checkpoint as checkpoint_file
+from calibayes.files import container
 from calibayes.learn import NoGain
 from calibayes.rules import RC
-from calibayes.storage import document
 from tests.estimators.generative.checkpoint_cases import CASES, fit, overlapping, penguins, result
 from tests.faults.file_operations import failing
 from tests.files.forging import put_together, taken_apart
@@ -262,7 +262,7 @@ def of_another_version(content):
 
 def of_a_newer_format(content):
     parts = taken_apart(content)
-    parts.document["format_version"] = document.FORMAT_VERSION + 1
+    parts.document["format_version"] = container.FORMAT_VERSION + 1
     return put_together(parts)
 
 

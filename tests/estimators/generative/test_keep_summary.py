@@ -13,7 +13,7 @@ import calibayes as cb
 from calibayes import families as f
 from calibayes.core.named_arrays import map_leaves
 from calibayes.encoders import InformedBins, Levels, MissingAsLevel, PrincipalComponents, QuantileBins
-from calibayes.tables.summaries import column
+from calibayes.tables import summary
 
 KEEP = cb.TrainingOptions(keep_summary=True)
 N, CLASSES = 300, ["a", "b", "c"]
@@ -188,7 +188,7 @@ def test_models_whose_encoders_do_not_depend_on_the_rows_keep_nothing():
 
 
 def test_too_many_distinct_numbers(monkeypatch):
-    monkeypatch.setattr(column, "MOST_DISTINCT", 100)
+    monkeypatch.setattr(summary, "MOST_DISTINCT", 100)
     X, y = rows()
     model = cb.NaiveBayes(rule="ml", discretize="quantile", kinds={"day": "identifier"}, training=KEEP)
     model.partial_fit(X[:60], y[:60], classes=CLASSES).partial_fit(X[60:90], y[60:90])

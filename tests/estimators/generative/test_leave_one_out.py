@@ -18,7 +18,7 @@ from calibayes import (
     QuadraticDiscriminantAnalysis,
     TrainingOptions,
 )
-from calibayes.estimators.interface.trust.held_out import labeled_table, refitted
+from calibayes.analysis.held_out import labeled_table, refitted
 from calibayes.families import Dirichlet, Gamma
 
 N = 24
@@ -101,7 +101,7 @@ def record_of(model, X, y, weight=None):
         *((name, "two") for name in CASES if name.startswith(("levels", "flags"))),
     ],
 )
-@pytest.mark.filterwarnings("ignore::calibayes.families.gaussian.singular.SingularCovarianceWarning")
+@pytest.mark.filterwarnings("ignore::calibayes.families.gaussian.SingularCovarianceWarning")
 def test_equal_to_a_fit_without_the_row(name, weights):
     model, X = CASES[name]
     y, weight = Y[: X.shape[0]], WEIGHTS[weights]
@@ -130,7 +130,7 @@ def test_no_parameters_are_computed_for_a_single_row(name, monkeypatch):
     def refuse(*_):
         raise AssertionError("the parameters are computed again")
 
-    monkeypatch.setattr("calibayes.estimators.generative.fewer_rows.leave_one_out._refitted_joint", refuse)
+    monkeypatch.setattr("calibayes.analysis.leave_one_out._refitted_joint", refuse)
     model, X = CASES[name]
     assert len(record_of(model, X, Y)[2].rows) == N - 1
 

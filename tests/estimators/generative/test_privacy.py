@@ -14,9 +14,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.generative.privacy import sums as private_sums
-from calibayes.estimators.interface.privacy.discrete_gaussian import discrete_gaussian
-from calibayes.estimators.interface.privacy.zero_concentrated import delta_of, rho_of
+from calibayes.analysis import private_training as private_sums
+from calibayes.analysis.privacy import delta_of, discrete_gaussian, rho_of
 from calibayes.families.model import PRIOR
 from calibayes.trust import Privacy, PrivacyAccount
 from tests.seeds import generator

@@ -14,8 +14,8 @@ from sklearn.utils import get_tags
 import calibayes as cb
 from calibayes.datasets import load_penguins
 from calibayes.encoders import Dense
-from calibayes.estimators.joint_kernel.density import Smoothing
-from calibayes.kernels.posterior.logspace import log_normalize
+from calibayes.estimators.joint_kernel import Smoothing
+from calibayes.kernels.posterior import log_normalize
 from calibayes.tables.read import read_frame
 from tests.contract.tables import table
 from tests.contract.test_scikit_learn import ADDITIVE
@@ -197,6 +197,6 @@ def test_signs_agree_with_leaving_out_a_cell_of_penguins():
 
 def test_progress_is_reported(capsys, monkeypatch):
     X, y = rows()
-    monkeypatch.setattr("calibayes.estimators.interface.decisions.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("calibayes.model.decisions.REPORT_SECONDS", 0.0)
     cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y).set_params(verbose=1).explain(X)
     assert "sets of columns 32/32" in capsys.readouterr().err

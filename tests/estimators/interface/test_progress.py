@@ -1,6 +1,6 @@
 """Progress reports of long work."""
 
-from calibayes.estimators.interface.progress import ProgressReporter
+from calibayes.model.progress import ProgressReporter
 
 
 class TestProgress:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.estimators.interface.marginals import JointColumns
-from calibayes.estimators.interface.progress import ProgressReporter
-from calibayes.estimators.interface.shapley import Sampling, sampling, shapley_values
+from calibayes.analysis.explanation import Sampling, sampling, shapley_values
+from calibayes.analysis.marginals import JointColumns
+from calibayes.model.progress import ProgressReporter
 
 ROWS = 6
 

@@ -18,10 +18,9 @@ from pyarrow import csv, dataset, feather, parquet
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.estimators.interface.streams import streamed_rows
-from calibayes.estimators.interface.streams.streamed_rows import SampledRowsWarning
 from calibayes.families.model import PRIOR
-from calibayes.tables.streams import chunk
+from calibayes.streams import chunks, streamed_rows
+from calibayes.streams.streamed_rows import SampledRowsWarning
 
 N = 700
 MIXED = ["size", "skewed", "count", "flag", "color", "day"]
@@ -139,8 +138,8 @@ def assert_same(actual: Any, expected: Any, tolerance: float = 1e-10) -> None:
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk, "CHUNK_ROWS", 128)
-    monkeypatch.setattr(chunk, "FEWEST_CHUNK_ROWS", 32)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 128)
+    monkeypatch.setattr(chunks, "FEWEST_CHUNK_ROWS", 32)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.estimators.interface.labels import distinct
+from calibayes.model.labels import distinct
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 
 from calibayes import JointKernelClassifier
-from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.splits import unit_weight
-from calibayes.estimators.joint_kernel.density import PRIOR_ROWS
-from calibayes.kernels.density import joint_kernel
-from calibayes.kernels.density.joint_kernel import STEPS, KernelRows, relevance
+from calibayes.estimators.joint_kernel import PRIOR_ROWS
+from calibayes.kernels import joint_density
+from calibayes.kernels.joint_density import STEPS, KernelRows, relevance
+from calibayes.model.input import Rows
+from calibayes.model.splits import unit_weight
 from calibayes.tables.read import read_array, read_frame
 
 
@@ -54,12 +54,12 @@ def cloud():
 class TestKernels:
     def test_class_sums_are_direct_sums_for_every_bandwidth(self, cloud):
         rows, kept = cloud
-        found = joint_kernel.class_sums(rows, kept, 3.0)
+        found = joint_density.class_sums(rows, kept, 3.0)
         for step in range(STEPS):
             expected = direct_sums(rows, kept, 3.0 / 2**step)
             unit = np.exp(-found.nearest * 2.0**step)[:, None]
             assert_allclose(found.sums[step] * unit, expected, rtol=1e-8, atol=1e-300)
-        some = joint_kernel.class_sums(rows, kept, 3.0, (1, 2, 7))
+        some = joint_density.class_sums(rows, kept, 3.0, (1, 2, 7))
         assert_allclose(some.sums, found.sums[[1, 2, 7]], rtol=1e-8, atol=1e-300)
 
     def test_missing_values_are_left_out_of_distances(self, cloud):
@@ -67,8 +67,8 @@ class TestKernels:
         gaps = rows.copy()
         gaps[:, 0] = np.nan
         gaps[0] = np.nan
-        found = joint_kernel.class_sums(gaps, kept, 0.7)
-        known = joint_kernel.class_sums(rows[1:, 1:], replace(kept, rows=kept.rows[:, 1:]), 0.7)
+        found = joint_density.class_sums(gaps, kept, 0.7)
+        known = joint_density.class_sums(rows[1:, 1:], replace(kept, rows=kept.rows[:, 1:]), 0.7)
         assert_allclose(found.sums[:, 1:], known.sums, rtol=1e-9)
         assert_allclose(found.nearest[1:], known.nearest, atol=1e-12)
         weights = [kept.weight[start:stop].sum() for start, stop in pairwise(kept.ends)]
@@ -78,25 +78,25 @@ class TestKernels:
     def test_posteriors_are_smoothed_towards_wider_kernels(self, cloud, step):
         rows, kept = cloud
         prior, prior_rows = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 0.3, 10.0])
-        found = joint_kernel.class_sums(rows, kept, 3.0)
-        along = list(joint_kernel.posteriors(found, prior, prior_rows))
+        found = joint_density.class_sums(rows, kept, 3.0)
+        along = list(joint_density.posteriors(found, prior, prior_rows))
         for place, value in enumerate(prior_rows):
             expected = direct_posterior(rows, kept, 3.0, prior, value, step)
             assert_allclose(along[step][place], expected, rtol=1e-7)
-        alone = joint_kernel.class_sums(rows, kept, 3.0, joint_kernel.steps_up_to(step))
-        assert_allclose(list(joint_kernel.posteriors(alone, prior, prior_rows))[-1], along[step], rtol=1e-8)
+        alone = joint_density.class_sums(rows, kept, 3.0, joint_density.steps_up_to(step))
+        assert_allclose(list(joint_density.posteriors(alone, prior, prior_rows))[-1], along[step], rtol=1e-8)
 
     def test_where_no_row_is_near_wider_kernels_decide(self):
         kept = KernelRows(np.array([[0.0], [1.0]]), np.ones(2), (0, 1, 2))
-        found = joint_kernel.class_sums(np.array([[1e3]]), kept, 1.0)
-        wide, *_, narrow = joint_kernel.posteriors(found, np.array([0.9, 0.1]), np.array([1.0]))
+        found = joint_density.class_sums(np.array([[1e3]]), kept, 1.0)
+        wide, *_, narrow = joint_density.posteriors(found, np.array([0.9, 0.1]), np.array([1.0]))
         assert_allclose(wide[0, 0], [0.9, 0.1])
         assert_allclose(narrow[0, 0], [0.9, 0.1])
 
     def test_a_row_is_left_out_of_its_own_sums(self, cloud):
         _, kept = cloud
         positions = np.array([3, 9, 69])
-        found = joint_kernel.class_sums(kept.rows[positions], kept, 3.0, left_out=positions)
+        found = joint_density.class_sums(kept.rows[positions], kept, 3.0, left_out=positions)
         unit = np.exp(-found.nearest * 2.0**4)[:, None]
         expected = direct_sums(kept.rows[positions], kept, 3.0 / 16, positions)
         assert_allclose(found.sums[4] * unit, expected, rtol=1e-8)
@@ -104,15 +104,15 @@ class TestKernels:
     def test_a_pickled_model_does_not_contain_its_rows_twice(self, cloud):
         rows, kept = cloud
         before = len(pickle.dumps(kept))
-        joint_kernel.class_sums(np.where(np.arange(3) == 1, np.nan, rows), kept, 1.0)
+        joint_density.class_sums(np.where(np.arange(3) == 1, np.nan, rows), kept, 1.0)
         assert len(pickle.dumps(kept)) == before
 
     def test_densities_integrate_to_one(self):
         kept = KernelRows(np.array([[-1.0], [0.3], [2.0]]), np.array([5.0, 3.0, 2.0]), (0, 3))
         grid = np.linspace(-9.0, 9.0, 20001)[:, None]
-        found = joint_kernel.log_densities(grid, kept, (0.25, 0.5))
+        found = joint_density.log_densities(grid, kept, (0.25, 0.5))
         assert np.trapezoid(np.exp(found), grid[:, 0]) == pytest.approx(1.0, abs=1e-6)
-        parts = [joint_kernel.log_densities(grid, kept, (square,)) for square in (0.25, 0.5)]
+        parts = [joint_density.log_densities(grid, kept, (square,)) for square in (0.25, 0.5)]
         assert_allclose(np.exp(found), np.exp(parts).mean(axis=0))
 
     def test_relevance_is_mutual_information_with_the_class(self):
@@ -286,7 +286,7 @@ class TestEstimator:
         X, y = load_iris(return_X_y=True, as_frame=True)
         model = JointKernelClassifier().fit(X, y)
         at_once, reasons = model.predict_proba(X), model.explain(X).log_odds
-        monkeypatch.setattr("calibayes.estimators.joint_kernel.density.MOST_SUMS", 100)
+        monkeypatch.setattr("calibayes.estimators.joint_kernel.MOST_SUMS", 100)
         assert_allclose(model.predict_proba(X), at_once, rtol=1e-9)
         assert_allclose(model.explain(X).log_odds, reasons, rtol=1e-6, atol=1e-9)
 

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
-from calibayes.estimators.log_density.densities import LabeledNumbers as Labeled
-from calibayes.estimators.log_density.densities import learn_log_densities
-from calibayes.kernels.density.direct_plug_in import plug_in_bandwidths
-from calibayes.kernels.density.normal_scores import learn_normal_scores
-from calibayes.kernels.density.product_kernel import ProductKernel
+from calibayes.estimators.log_densities import LabeledNumbers as Labeled
+from calibayes.estimators.log_densities import learn_log_densities
+from calibayes.kernels.grids import plug_in_bandwidths
+from calibayes.kernels.joint_density import ProductKernel, learn_normal_scores
 
 
 def quiet(*_):
@@ -36,7 +35,7 @@ def direct(kernel, row, pair=None, skip=None):
 @pytest.mark.parametrize("block", [1, 2**20])
 @pytest.mark.parametrize("left_out", [False, True])
 def test_densities_are_sums_over_rows(left_out, block, monkeypatch):
-    monkeypatch.setattr("calibayes.kernels.density.product_kernel.CELLS_PER_BLOCK", block)
+    monkeypatch.setattr("calibayes.kernels.joint_density.CELLS_PER_BLOCK", block)
     data = rows()._replace(weights=np.random.default_rng(1).integers(1, 4, 40).astype(float))
     densities, positions = learn_log_densities(data, floor=1e-300, kept_rows=None, seed=0)
     densities = densities.with_pairs(np.array([0, 1, 1]), np.array([[0, 1, 2], [3, 2, 3]]))

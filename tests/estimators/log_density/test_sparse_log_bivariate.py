@@ -18,8 +18,7 @@ from calibayes import (
     measure_dependence,
 )
 from calibayes.dependence import BestFraction, SignificantPairs, TopFraction
-from calibayes.estimators.log_density.losses import LOSSES
-from calibayes.estimators.log_density.reduction import reduce_features
+from calibayes.estimators.linear_model import LOSSES, reduce_features
 from calibayes.plots import boxes, plot_dependence
 
 QUICK = {"C": 0.1, "selection": TopFraction(0.5)}

@@ -10,7 +10,8 @@ from sklearn.model_selection import StratifiedKFold
 import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_penguins
-from calibayes.estimators.presets import aode, k_dependence, tree_columns
+from calibayes.estimators import aode, tree_augmented
+from calibayes.estimators import aode as k_dependence
 from calibayes.families import AllEdges, SignificantEdges
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -160,7 +161,7 @@ def wide(n=200, d=40):
 @pytest.mark.parametrize(
     ("estimator", "module", "name"),
     [
-        (cb.KDependenceBayes(max_parents=1), tree_columns, "MOST_IN_TREE"),
+        (cb.KDependenceBayes(max_parents=1), tree_augmented, "MOST_IN_TREE"),
         (cb.KDependenceBayes(), k_dependence, "MOST_IN_NETWORK"),
         (cb.AODE(), aode, "MOST_AVERAGED"),
     ],
@@ -171,7 +172,7 @@ def test_of_many_columns_those_that_depend_on_the_class_are_joined(monkeypatch, 
     every = clone(estimator).fit(X, y)
     assert "without parent" not in str(every.schema_)
     monkeypatch.setattr(module, name, (8, 4))
-    monkeypatch.setattr(tree_columns, "LARGEST_TABLES", 100_000)
+    monkeypatch.setattr(tree_augmented, "LARGEST_TABLES", 100_000)
     model = clone(estimator).fit(X, y)
     alone = {line.split()[0] for line in str(model.schema_).splitlines() if "without parent" in line}
     assert len(alone) >= 32

@@ -16,8 +16,8 @@ import calibayes as cb
 from calibayes.datasets import load_penguins
 from calibayes.encoders import Dense
 from calibayes.families import NormalInverseWishart
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import summary_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

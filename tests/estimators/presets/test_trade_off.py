@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import calibayes as cb
-from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.interface.parameters import seed_of
-from calibayes.estimators.interface.splits import held_out_masks
+from calibayes.model.input import Rows
+from calibayes.model.parameters import seed_of
+from calibayes.model.splits import held_out_masks
 from calibayes.tables.read import read_array
 from tests.contract.tables import table
 

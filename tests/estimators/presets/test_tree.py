@@ -11,11 +11,18 @@ import calibayes as cb
 from calibayes.core.named_arrays import map_leaves
 from calibayes.datasets import load_penguins
 from calibayes.encoders import AdaptiveBins, ByColumnType, Levels
-from calibayes.estimators.presets import tree_columns
-from calibayes.families import AllEdges, InCells, InformativeEdges, SignificantEdges, Tree, TreeCovariance
-from calibayes.families.tree import structures
+from calibayes.estimators import tree_augmented
+from calibayes.families import (
+    AllEdges,
+    InCells,
+    InformativeEdges,
+    SignificantEdges,
+    Tree,
+    TreeCovariance,
+    tree_structures,
+)
 from calibayes.plots import plot_tree
-from calibayes.tables.summaries import summary_of
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -272,9 +279,9 @@ class TestBadInput:
         assert model.score(X, y) > 0.6
 
     def test_too_many_pairs_are_refused_by_the_family_and_reduced_by_the_estimator(self, monkeypatch):
-        for module in (structures, tree_columns):
+        for module in (tree_structures, tree_augmented):
             monkeypatch.setattr(module, "LARGEST_TABLES", 2**22)
-        monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (100, 60, 20))
+        monkeypatch.setattr(tree_augmented, "MOST_IN_TREE", (100, 60, 20))
         rng = np.random.default_rng(0)
         X, y = rng.integers(0, 30, size=(500, 120)).astype(str).astype(object), np.arange(500) % 2
         tree = [("tree", Tree(), slice(None), Levels())]

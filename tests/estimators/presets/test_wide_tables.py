@@ -11,9 +11,9 @@ from sklearn.metrics import log_loss
 import calibayes as cb
 from calibayes import TrainingOptions
 from calibayes.encoders import Levels
-from calibayes.estimators.interface.input import Rows
-from calibayes.estimators.presets import tree_columns
-from calibayes.families.tree import structures
+from calibayes.estimators import tree_augmented
+from calibayes.families import tree_structures
+from calibayes.model.input import Rows
 from calibayes.tables.read import read_frame
 
 NAIVE = [cb.NaiveBayes, cb.KernelNB, cb.GaussianNB]
@@ -62,8 +62,8 @@ class TestTemperature:
 class TestTree:
     @pytest.mark.parametrize("kind", ["numbers", "letters"])
     def test_keeps_the_columns_that_depend_on_the_class(self, monkeypatch, kind):
-        monkeypatch.setattr(tree_columns, "LARGEST_TABLES", 10_000)
-        monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (16, 8))
+        monkeypatch.setattr(tree_augmented, "LARGEST_TABLES", 10_000)
+        monkeypatch.setattr(tree_augmented, "MOST_IN_TREE", (16, 8))
         X, y, X_new, y_new = table(n=400, d=60, informative=4)
         X[:, 1], X_new[:, 1] = X[:, 0] + 0.1 * X[:, 1], X_new[:, 0] + 0.1 * X_new[:, 1]
         X, X_new = (pd.DataFrame(x).add_prefix("x") for x in (X, X_new))
@@ -82,7 +82,7 @@ class TestTree:
     def test_is_unchanged_where_all_pairs_fit(self, monkeypatch):
         X, y, X_new, _ = table(n=100, d=30)
         before = cb.TreeAugmentedNB().fit(X, y).predict_proba(X_new)
-        monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (16, 8))
+        monkeypatch.setattr(tree_augmented, "MOST_IN_TREE", (16, 8))
         assert_array_equal(cb.TreeAugmentedNB().fit(X, y).predict_proba(X_new), before)
 
     def test_has_few_columns_if_there_are_more_columns_than_rows(self):
@@ -91,16 +91,16 @@ class TestTree:
         assert str(model.schema_).count("without parent") >= 600 - 256
 
     def test_columns_of_equal_relevance_are_chosen_together(self, monkeypatch):
-        monkeypatch.setattr(tree_columns, "LARGEST_TABLES", 0)
-        monkeypatch.setattr(tree_columns, "MOST_IN_TREE", (3,))
+        monkeypatch.setattr(tree_augmented, "LARGEST_TABLES", 0)
+        monkeypatch.setattr(tree_augmented, "MOST_IN_TREE", (3,))
         codes = np.arange(40) % 2
         related, unrelated = codes.astype(str), np.repeat(["0", "1"], 20)
         frame = pd.DataFrame({"a": related, "b": unrelated, "c": unrelated, "d": unrelated, "e": related})
         rows = Rows(read_frame(frame), codes, np.ones(40), np.arange(40))
-        assert tree_columns.tree_columns(range(5), Levels(), rows, 2, 10_000) == [0, 4]
+        assert tree_augmented.tree_columns(range(5), Levels(), rows, 2, 10_000) == [0, 4]
 
     def test_the_tables_of_pairs_stay_within_the_limit(self, monkeypatch):
-        for module in (tree_columns, structures):
+        for module in (tree_augmented, tree_structures):
             monkeypatch.setattr(module, "LARGEST_TABLES", 2**20)
         X, y, X_new, y_new = table(n=60, d=600)
         tracemalloc.start()

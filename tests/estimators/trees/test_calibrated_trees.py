@@ -13,10 +13,10 @@ from sklearn.model_selection import StratifiedKFold
 
 import calibayes as cb
 from calibayes.datasets import load_penguins
-from calibayes.estimators.interface.input import new_table
+from calibayes.kernels import forests
 from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.partitions import tree
-from calibayes.kernels.partitions.growth import forest_scores
+from calibayes.kernels.tree_growth import forest_scores
+from calibayes.model.input import new_table
 from tests.estimators.trees.data import interaction, rising
 
 ABILITIES = ("sample", "score_samples", "fill", "outlier_threshold")
@@ -120,7 +120,7 @@ def test_only_ratios_of_weights_matter(unit):
 def test_same_bits_for_any_number_of_jobs_and_the_same_trees_in_numpy(monkeypatch):
     X, y = interaction(300)
     expected = quick(max_trees=8).fit(X, y)
-    monkeypatch.setattr(tree, "MANY_CELLS", 0)
+    monkeypatch.setattr(forests, "MANY_CELLS", 0)
     for jobs in (2, 3):
         model = quick(max_trees=8, n_jobs=jobs).fit(X, y)
         assert model.predict_log_proba(X).tobytes() == expected.predict_log_proba(X).tobytes()

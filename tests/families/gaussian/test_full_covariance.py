@@ -11,8 +11,8 @@ from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis,
 from calibayes.core.protocols import Layout
 from calibayes.engines import Serial
 from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tied, TiedDiagonal, TiedSpherical
-from calibayes.kernels.numbers import gaussian, moments
-from calibayes.kernels.posterior.logspace import NEGLIGIBLE, without_negligible
+from calibayes.kernels import gaussian_density, moments
+from calibayes.kernels.posterior import NEGLIGIBLE, without_negligible
 from calibayes.rules import RC
 from calibayes.tables.sources import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
 
@@ -34,14 +34,14 @@ class TestDensity:
     @pytest.mark.parametrize("n", [1, moments.FEWEST_ROWS, 3 * moments.CELLS // 70 + 1])
     def test_a_covariance_for_each_class_agrees_with_scipy(self, n):
         x, mean, covariance = rows(n, 70), rows(3, 70, seed=1), covariances(3, 70)
-        found = gaussian.full_gaussian(x, mean, covariance, *gaussian.whiteners(covariance))
+        found = gaussian_density.full_gaussian(x, mean, covariance, *gaussian_density.whiteners(covariance))
         expected = [stats.multivariate_normal(m, c).logpdf(x) for m, c in zip(mean, covariance, strict=True)]
         assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
 
     @pytest.mark.parametrize("n", [1, 3 * moments.CELLS // 40 + 1])
     def test_a_shared_covariance_agrees_with_scipy(self, n):
         x, mean, covariance = 1e3 + rows(n, 40), 1e3 + rows(3, 40, seed=1), covariances(1, 40)
-        found = gaussian.full_gaussian(x, mean, covariance, *gaussian.whiteners(covariance))
+        found = gaussian_density.full_gaussian(x, mean, covariance, *gaussian_density.whiteners(covariance))
         expected = [stats.multivariate_normal(m, covariance[0]).logpdf(x) for m in mean]
         assert_allclose(found, np.stack(expected, axis=-1).reshape(n, 3), rtol=1e-10)
 
@@ -49,15 +49,15 @@ class TestDensity:
         covariance = covariances(1, 5)
         mean = rows(2, 5) + np.array([[0.0], [1e5]])
         assert (
-            gaussian.distances_shared(
-                mean, mean, gaussian.whiteners(covariance)[0][0], np.diag(covariance[0])
+            gaussian_density.distances_shared(
+                mean, mean, gaussian_density.whiteners(covariance)[0][0], np.diag(covariance[0])
             )
             >= 0
         ).all()
 
     def test_a_matrix_that_is_not_positive_definite_has_no_factor(self):
         with pytest.raises(np.linalg.LinAlgError):
-            gaussian.whiteners(-np.eye(3)[None])
+            gaussian_density.whiteners(-np.eye(3)[None])
 
 
 class TestSinglePrecision:
@@ -69,9 +69,9 @@ class TestSinglePrecision:
         n, d, k = 500, 96, 3
         x, mean = rows(n, d).astype(np.float32), 0.3 * rows(k, d, seed=1)
         covariance = covariances(1 if shared else k, d, condition)
-        arguments = (mean, covariance, *gaussian.whiteners(covariance))
-        single = gaussian.full_gaussian(x, *arguments)
-        double = gaussian.full_gaussian(x.astype(np.float64), *arguments)
+        arguments = (mean, covariance, *gaussian_density.whiteners(covariance))
+        single = gaussian_density.full_gaussian(x, *arguments)
+        double = gaussian_density.full_gaussian(x.astype(np.float64), *arguments)
         assert not np.array_equal(single, double)
         assert (np.abs(single - double) <= _rounding(x, mean, arguments[2], shared)).all()
 
@@ -79,9 +79,10 @@ class TestSinglePrecision:
     def test_an_ill_conditioned_covariance_is_computed_in_double(self, shared):
         x, mean = rows(50, 20).astype(np.float32), rows(2, 20, seed=1)
         covariance = covariances(1 if shared else 2, 20, condition=1e16)
-        arguments = (mean, covariance, *gaussian.whiteners(covariance))
+        arguments = (mean, covariance, *gaussian_density.whiteners(covariance))
         assert_array_equal(
-            gaussian.full_gaussian(x, *arguments), gaussian.full_gaussian(x.astype(np.float64), *arguments)
+            gaussian_density.full_gaussian(x, *arguments),
+            gaussian_density.full_gaussian(x.astype(np.float64), *arguments),
         )
 
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])

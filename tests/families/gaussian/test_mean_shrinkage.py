@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestCentroid
 
 from calibayes.core.protocols import Layout
 from calibayes.families import Gaussian, Inflated, SoftThreshold, Tied, TiedDiagonal
-from calibayes.families.gaussian.shapes import Ridge
+from calibayes.families.covariances import Ridge
 
 
 def fitted(family, x, y):

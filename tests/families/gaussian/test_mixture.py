@@ -13,12 +13,12 @@ from sklearn.model_selection import train_test_split
 from calibayes import GenerativeClassifier, LinearDiscriminantAnalysis, MixtureDiscriminantAnalysis, every
 from calibayes.datasets import load_file
 from calibayes.encoders import Clusters
-from calibayes.experiments.papers.gdt_2004 import TABLE
-from calibayes.experiments.procedures.data_entry import Cleaning
-from calibayes.experiments.procedures.subsample_trials import SubsampleTrials
-from calibayes.experiments.published_tables import published_table
 from calibayes.families import Diagonal, Full, Gaussian, Mixture, Spherical
 from calibayes.learn import LastState, NoGain
+from calibayes.reproduction.papers.gdt_2004 import TABLE
+from calibayes.reproduction.procedures import Cleaning
+from calibayes.reproduction.result_tables import published_table
+from calibayes.reproduction.simulations import SubsampleTrials
 from calibayes.rules import GDT
 
 COUNTS = (2, 3)

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from calibayes.core.protocols import Layout
 from calibayes.families import Gaussian, OneTree, PerClass, TreeCovariance
-from calibayes.families.tree.structures import topological_order
+from calibayes.families.tree_structures import topological_order
 from calibayes.testing import FamilyCase
 from tests.families.tree.test_tree import K, all_trees, edges_of
 

@@ -16,10 +16,10 @@ from calibayes.families import (
     SheatherJones,
     Silverman,
 )
-from calibayes.kernels.levels import bandwidths
-from calibayes.kernels.levels.counts import smooth
+from calibayes.kernels import grids
+from calibayes.kernels.level_counts import smooth
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
-from calibayes.tables.summaries import summary_of
 
 
 def learned(family, rows, encoder):
@@ -222,8 +222,8 @@ def test_the_interquartile_range_of_counts_with_gaps(cells):
     count[list(cells)] = 1000.0
     rows = np.concatenate([cell + (np.arange(1000) + 0.5) / 1000 for cell in cells])
     expected = np.subtract(*np.quantile(rows, [0.75, 0.25], method="inverted_cdf"))
-    assert bandwidths.interquartile_ranges(count[None])[0] == pytest.approx(expected, abs=2e-3)
+    assert grids.interquartile_ranges(count[None])[0] == pytest.approx(expected, abs=2e-3)
 
 
 def test_even_counts_have_no_bandwidth_or_a_finite_one():
-    assert not np.isinf(bandwidths.improved_sheather_jones(np.full(64, 5.0)))
+    assert not np.isinf(grids.improved_sheather_jones(np.full(64, 5.0)))

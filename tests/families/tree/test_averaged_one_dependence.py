@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.core.protocols import Layout
 from calibayes.families import AveragedOneDependence
-from calibayes.families.tree import averaged_one_dependence as module
+from calibayes.families import one_dependence as module
 from tests.cases import FAMILIES
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 1)

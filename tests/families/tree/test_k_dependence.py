@@ -8,11 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.core.protocols import Layout
-from calibayes.families import InformativeEdges, KDependence, SignificantEdges
-from calibayes.families.counts.pseudo_counts import LEAST_SHARE
-from calibayes.families.tree import triple_counts
-from calibayes.families.tree.triple_counts import cells_of_triples
-from calibayes.kernels.levels import networks, triples
+from calibayes.families import InformativeEdges, KDependence, SignificantEdges, k_dependence
+from calibayes.families.counts import LEAST_SHARE
+from calibayes.families.k_dependence import cells_of_triples
+from calibayes.kernels import level_pairs, networks
 from tests.cases import FAMILIES
 
 K, N, LEVELS = 2, 400, (2, 3, 4, 2, 3)
@@ -188,8 +187,8 @@ def test_triples_are_counted_one_by_one(levels):
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(-1, r, 3000) for r in levels], axis=1).astype(np.int8)
     weights = rng.normal(size=(len(codes), 2))
-    counted = triples.column_triples(levels, 2000)
-    found = triples.weighted_triples(codes, weights, levels, counted)
+    counted = level_pairs.column_triples(levels, 2000)
+    found = level_pairs.weighted_triples(codes, weights, levels, counted)
     small = [c for c in combinations(range(len(levels)), 3) if np.prod([levels[j] for j in c]) <= 2000]
     assert [tuple(columns) for columns in counted.columns.tolist()] == small
     assert cells_of_triples(levels, 2000) == found.shape[1]
@@ -199,7 +198,7 @@ def test_triples_are_counted_one_by_one(levels):
         known = (codes[:, list(order)] >= 0).all(axis=1)
         for c in range(2):
             np.add.at(table[c], tuple(codes[known][:, j] for j in order), weights[known, c])
-        assert_allclose(triples.triple_table(found, counted, levels, order), table, atol=1e-10)
+        assert_allclose(level_pairs.triple_table(found, counted, levels, order), table, atol=1e-10)
 
 
 def test_the_largest_triples_are_left_out_if_all_need_too_much_memory(monkeypatch):
@@ -208,7 +207,7 @@ def test_the_largest_triples_are_left_out_if_all_need_too_much_memory(monkeypatc
     assert sorted(np.diff(family.triples.first).tolist()) == sorted(sizes)
     few = sum(size for size in sizes if size <= 18)
     for most, largest in ((2 * few, 18), (2 * few - 1, 16), (0, 0)):
-        monkeypatch.setattr(triple_counts, "LARGEST_TRIPLES", most)
+        monkeypatch.setattr(k_dependence, "LARGEST_TRIPLES", most)
         family = bound()
         assert sorted(np.diff(family.triples.first)) == sorted(size for size in sizes if size <= largest)
         codes, labels = rows()

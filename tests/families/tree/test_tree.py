@@ -16,9 +16,9 @@ from calibayes.families import (
     PerClass,
     SignificantEdges,
     Tree,
+    tree_structures,
 )
-from calibayes.families.tree import structures
-from calibayes.kernels.levels import pairs
+from calibayes.kernels import level_pairs
 
 K, N, LEVELS = 2, 300, (2, 3, 4, 2, 3)
 D = len(LEVELS)
@@ -132,12 +132,12 @@ def test_back_off_adds_pseudo_rows_of_the_class():
 
 
 @pytest.mark.parametrize("levels", [(2, 3, 4, 2, 3), (30, 2, 9, 5, 40)])
-@pytest.mark.parametrize("count", [pairs.count_by_products, pairs.count_by_bins])
+@pytest.mark.parametrize("count", [level_pairs.count_by_products, level_pairs.count_by_bins])
 def test_pairs_are_counted_one_by_one(levels, count):
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(-1, r, 3000) for r in levels], axis=1)
     weight = rng.normal(size=len(codes))
-    kept = pairs.column_pairs(levels, 300)
+    kept = level_pairs.column_pairs(levels, 300)
     found = count(codes, weight, levels, kept)
     assert len(kept.left) == 10 if max(levels) < 10 else len(kept.left) < 10
     for number, (i, j) in enumerate(zip(kept.left, kept.right, strict=True)):
@@ -149,9 +149,9 @@ def test_pairs_are_counted_one_by_one(levels, count):
 
 def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
     codes, _ = rows()
-    kept = pairs.column_pairs(LEVELS, 100)
-    tables = pairs.weighted_pairs(codes, np.ones((N, 1)), LEVELS, kept)
-    information = pairs.pair_information(tables, kept, LEVELS)
+    kept = level_pairs.column_pairs(LEVELS, 100)
+    tables = level_pairs.weighted_pairs(codes, np.ones((N, 1)), LEVELS, kept)
+    information = level_pairs.pair_information(tables, kept, LEVELS)
     for number, (i, j) in enumerate(zip(kept.left, kept.right, strict=True)):
         nats = mutual_info_classif(codes[:, [i]], codes[:, j], discrete_features=True)
         assert information.gain[0, number] / N == pytest.approx(nats[0], abs=1e-10)
@@ -159,7 +159,7 @@ def test_information_is_that_of_scikit_learn_and_its_test_that_of_scipy():
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         assert 2 * information.gain[0, number] == pytest.approx(test.statistic, abs=1e-8)
         assert information.freedom[0, number] == test.dof
-        alone = pairs.PairInformation(*(part[0, [number]] for part in information))
+        alone = level_pairs.PairInformation(*(part[0, [number]] for part in information))
         assert SignificantEdges(0.01).allowed(alone)[0] == (test.pvalue <= 0.01)
 
 
@@ -233,13 +233,13 @@ def test_the_density_of_binned_numbers_is_in_their_units():
 
 
 def test_graphs_have_32_bit_indices_which_every_scipy_accepts(monkeypatch):
-    spanning_tree, types = structures.csgraph.minimum_spanning_tree, []
+    spanning_tree, types = tree_structures.csgraph.minimum_spanning_tree, []
 
     def noted(graph):
         types.extend([graph.indices.dtype, graph.indptr.dtype])
         return spanning_tree(graph)
 
-    monkeypatch.setattr(structures.csgraph, "minimum_spanning_tree", noted)
+    monkeypatch.setattr(tree_structures.csgraph, "minimum_spanning_tree", noted)
     codes, labels = rows()
     prepared(bound(), codes, np.eye(K)[labels])
     assert set(types) == {np.dtype(np.int32)}

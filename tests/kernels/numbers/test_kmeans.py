@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.kernels.numbers import kmeans
+from calibayes.kernels import cut_points
 from tests.seeds import generator
 
 
@@ -16,4 +16,4 @@ def test_kmeans_agrees_with_scikit_learn():
     start = (even[1:] + even[:-1]) / 2
     theirs = KMeans(5, init=start[:, None], n_init=1).fit(column[:, None]).cluster_centers_[:, 0]
     values = np.sort(column)
-    assert_allclose(kmeans.centers(values, np.ones(400), start), np.sort(theirs), rtol=1e-8)
+    assert_allclose(cut_points.kmeans_centers(values, np.ones(400), start), np.sort(theirs), rtol=1e-8)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibayes.kernels.levels.bandwidths import interquartile_ranges
-from calibayes.kernels.numbers import quantiles
+from calibayes.kernels import cut_points
+from calibayes.kernels.grids import interquartile_ranges
 from tests.seeds import generator
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -25,7 +25,7 @@ def copies() -> np.ndarray:
 
 def test_quantiles_are_the_linear_ones_of_repeated_rows(columns: np.ndarray, copies: np.ndarray) -> None:
     expected = np.quantile(np.repeat(columns, copies, axis=0), SHARES, axis=0)
-    result = quantiles.quantiles(columns, copies.astype(float), np.array(SHARES))
+    result = cut_points.quantiles(columns, copies.astype(float), np.array(SHARES))
     np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
@@ -38,12 +38,12 @@ def test_inverse_cdf_quantiles_are_the_averaged_ones_of_repeated_rows(
         for unit in (1.0, 1e-3):
             weight = unit * copies
             np.testing.assert_allclose(
-                quantiles.inverse_cdf_quantiles(column, weight, SHARES[1:-1]), expected
+                cut_points.inverse_cdf_quantiles(column, weight, SHARES[1:-1]), expected
             )
 
 
 def test_histogram_quantiles_interpolate_within_bins() -> None:
-    result = quantiles.histogram_quantiles(np.array([2.0, 0.0, 6.0]), (0.125, 0.25, 0.625, 1.0))
+    result = cut_points.histogram_quantiles(np.array([2.0, 0.0, 6.0]), (0.125, 0.25, 0.625, 1.0))
     np.testing.assert_allclose(result, [0.5, 1.0, 2.5, 3.0])
     assert interquartile_ranges(np.array([[2.0, 0.0, 6.0], [0.0, 8.0, 0.0]])).tolist() == pytest.approx(
         [2 + 4 / 6 - 1.0, 0.5]
@@ -51,8 +51,8 @@ def test_histogram_quantiles_interpolate_within_bins() -> None:
 
 
 def test_robust_deviation_estimates_the_deviation_of_a_normal_sample() -> None:
-    assert pytest.approx(norm.ppf(0.75) - norm.ppf(0.25), rel=1e-15) == quantiles.NORMAL_IQR
+    assert pytest.approx(norm.ppf(0.75) - norm.ppf(0.25), rel=1e-15) == cut_points.NORMAL_IQR
     normal = norm.ppf((np.arange(20_000) + 0.5) / 20_000)[:, None]
     contaminated = np.where(np.arange(20_000)[:, None] < 100, 1e3 * normal, normal)
     for column in (normal, contaminated):
-        assert quantiles.robust_deviation(column, np.ones(20_000)) == pytest.approx(1.0, abs=0.02)
+        assert cut_points.robust_deviation(column, np.ones(20_000)) == pytest.approx(1.0, abs=0.02)

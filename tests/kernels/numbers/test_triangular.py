@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.kernels.numbers import gaussian
+from calibayes.kernels import gaussian_density
 from tests.seeds import generator
 
 
@@ -38,7 +38,7 @@ class TestTriangular:
         wide, factor = rows(n, d + 5).astype(dtype), rows(d, d, seed=1).astype(dtype)
         x, edges = wide[:, 2 : 2 + d], (wide[:, :2].copy(), wide[:, 2 + d :].copy())
         expected = x @ np.tril(factor).T
-        gaussian.multiply_triangular(x, factor)
+        gaussian_density.multiply_triangular(x, factor)
         assert_allclose(
             x,
             expected,
@@ -60,15 +60,18 @@ class TestTriangular:
     )
     def test_arrays_that_blas_cannot_read_are_refused(self, x, factor):
         with pytest.raises(ValueError, match=r"cannot multiply|row by row"):
-            gaussian.multiply_triangular(x, factor)
+            gaussian_density.multiply_triangular(x, factor)
 
     def test_other_threads_run_meanwhile(self):
         """If the lock were held, other threads would wait until the product is done."""
         x, factor = np.zeros((6000, 800)), np.tri(800)
-        assert min(_longest_wait(lambda: gaussian.multiply_triangular(x, factor)) for _ in range(3)) < 0.5
+        assert (
+            min(_longest_wait(lambda: gaussian_density.multiply_triangular(x, factor)) for _ in range(3))
+            < 0.5
+        )
 
     def test_squares_of_float32_are_added_in_float64(self):
         x = np.full((3, 10_000), 1.0 + 2.0**-12, dtype=np.float32)
-        found = gaussian.row_squares(x)
+        found = gaussian_density.row_squares(x)
         assert found.dtype == np.float64
         assert_allclose(found, np.sum(x.astype(np.float64) ** 2, axis=1), rtol=3e-6)

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.partitions.nodes import Split, SplitOptions
-from calibayes.kernels.partitions.residuals import HALF
+from calibayes.kernels.byte_columns import ByteColumns, byte_columns
+from calibayes.kernels.tree_nodes import HALF, Split, SplitOptions
 
 NO_BOUNDS = (-np.inf, np.inf)
 

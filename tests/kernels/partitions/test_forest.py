@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.dispatch import native_kernels, numpy_only, use_instruction_set
-from calibayes.kernels.partitions.forest import MOST_LEAVES, ONE_LEAF, forest_of, leaf_codes
-from calibayes.kernels.partitions.tree import Tree, grow_tree
+from calibayes.kernels.forests import MOST_LEAVES, ONE_LEAF, Tree, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.threads import thread_limit
 from tests.kernels.partitions.oracle import options, random_rows
 from tests.seeds import generator

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from calibayes.kernels import forests as tree
+from calibayes.kernels.byte_columns import ByteColumns, byte_columns
 from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.partitions import tree
-from calibayes.kernels.partitions.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.partitions.forest import forest_of, leaf_codes
-from calibayes.kernels.partitions.growth import (
+from calibayes.kernels.forests import forest_of, leaf_codes
+from calibayes.kernels.threads import thread_limit
+from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
     Fold,
     GrowthSettings,
@@ -19,7 +20,6 @@ from calibayes.kernels.partitions.growth import (
     forest_scores,
     grow_forests,
 )
-from calibayes.kernels.threads import thread_limit
 from tests.seeds import generator
 
 

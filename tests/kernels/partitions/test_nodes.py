@@ -3,11 +3,19 @@
 import numpy as np
 import pytest
 
+from calibayes.kernels.byte_columns import byte_columns
 from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.partitions.byte_columns import byte_columns
-from calibayes.kernels.partitions.nodes import NO_SPLIT, Bounds, Split, best_split, divide, node_sums
-from calibayes.kernels.partitions.residuals import residual, variance
 from calibayes.kernels.threads import thread_limit
+from calibayes.kernels.tree_nodes import (
+    NO_SPLIT,
+    Bounds,
+    Split,
+    best_split,
+    divide,
+    node_sums,
+    residual,
+    variance,
+)
 from tests.kernels.partitions.oracle import best_of, every_split, gain, is_on_left, options, random_rows
 from tests.seeds import generator
 

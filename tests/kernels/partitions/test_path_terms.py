@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.kernels.partitions.forest import ONE_LEAF, forest_of, leaf_codes
-from calibayes.kernels.partitions.path_terms import path_terms
-from calibayes.kernels.partitions.tree import grow_tree
+from calibayes.kernels.forests import ONE_LEAF, forest_of, grow_tree, leaf_codes, path_terms
 from tests.kernels.partitions.oracle import is_on_left, options, random_rows
 from tests.seeds import generator
 

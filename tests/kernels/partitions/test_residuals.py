@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.kernels.partitions.residuals import (
+from calibayes.kernels.tree_nodes import (
     LARGEST_SUM,
     packed_residuals,
     residual,

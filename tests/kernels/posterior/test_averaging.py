@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.kernels.posterior.averaging import (
-    log_loss,
-    mix,
-    mixture_weights,
-)
+from calibayes.kernels.posterior import log_loss, mix, mixture_weights
 from tests.seeds import generator
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.kernels.posterior import logspace, simplex
+from calibayes.kernels import posterior as logspace
+from calibayes.kernels import posterior as simplex
 from tests.seeds import generator
 
 

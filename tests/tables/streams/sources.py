@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather, ipc
 
+from calibayes.streams import chunks as chunk_module
+from calibayes.streams.chunks import as_types, column_types
+from calibayes.streams.open import open_stream
 from calibayes.tables.distinct import distinct_values
-from calibayes.tables.streams import chunk as chunk_module
-from calibayes.tables.streams.open import open_stream
-from calibayes.tables.streams.types import as_types, column_types
 from calibayes.tables.table import is_missing
 
 

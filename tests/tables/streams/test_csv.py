@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from calibayes.streams import csv_files
+from calibayes.streams import csv_files as csv_look
+from calibayes.streams.open import open_stream
 from calibayes.tables.read import read_file
-from calibayes.tables.streams.files import csv as csv_files
-from calibayes.tables.streams.files import csv_look
-from calibayes.tables.streams.open import open_stream
 from tests.tables.streams.sources import chunks_of, small_chunks, whole_table
 
 FILES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibayes.tables.streams.dask_frame import DaskStream
+from calibayes.backends.dask.frame import DaskStream
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

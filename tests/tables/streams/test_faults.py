@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.tables.streams.arrow import sequential
-from calibayes.tables.streams.files import parquet as parquet_files
-from calibayes.tables.streams.open import open_stream
+from calibayes.streams import arrow_readers
+from calibayes.streams import parquet as parquet_files
+from calibayes.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
     chunks_of,
@@ -290,7 +290,7 @@ def test_a_pause_in_the_middle_leaves_no_open_reader():
         finally:
             closed.append(True)
 
-    source = sequential.SequentialSource(lambda columns: batches(), 10, "the reader")
+    source = arrow_readers.SequentialSource(lambda columns: batches(), 10, "the reader")
     tables = source.tables(["integer"])
     next(tables)
     tables.close()

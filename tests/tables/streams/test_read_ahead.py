@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from calibayes.tables.streams.read_ahead import read_ahead
+from calibayes.streams.chunks import read_ahead
 
 
 def loaders(number, log=None, delay=0.0):

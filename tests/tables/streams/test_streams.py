@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from calibayes.streams import ipc as ipc_files
+from calibayes.streams.open import is_streamed, open_stream
 from calibayes.tables.read import read_frame
-from calibayes.tables.streams.files import ipc as ipc_files
-from calibayes.tables.streams.open import is_streamed, open_stream
 from calibayes.testing import tables
 from tests.tables.streams.sources import (
     arrow_file,

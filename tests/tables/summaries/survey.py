@@ -3,15 +3,8 @@
 import numpy as np
 
 from calibayes.core.named_arrays import total
-from calibayes.tables.summaries import (
-    Sample,
-    Streamed,
-    column_sums,
-    first_plan,
-    in_sample,
-    next_plan,
-    totals_after,
-)
+from calibayes.tables.summary import Sample, in_sample
+from calibayes.tables.summary_sums import Streamed, column_sums, first_plan, next_plan, totals_after
 
 
 def parts(n, count, rng):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.levels.ordered_cells import cell_counts, cell_numbers, ordered_bits, root_tree
-from calibayes.tables.summaries.cells import MOST_SHARE, PARTS, PASSES, divided
+from calibayes.kernels.ordered_cells import cell_counts, cell_numbers, ordered_bits, root_tree
+from calibayes.tables.memory_summary import MOST_SHARE, PARTS, PASSES, divided
 from tests.seeds import generator
 
 N = 6000

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from calibayes.encoders import KMeansBins
+from calibayes.tables import memory_summary
+from calibayes.tables import summary as column
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array, read_frame
-from calibayes.tables.summaries import column, in_memory, summary_of
 from tests.seeds import generator
 
 N = 400
@@ -30,7 +32,7 @@ def by_hand(name):
 @pytest.mark.parametrize("kept", [0, N])
 @pytest.mark.parametrize(("name", "j"), [("x", 0), ("text", 1)])
 def test_cells_are_distinct_values_with_their_rows_and_weights(name, j, kept, monkeypatch):
-    monkeypatch.setattr(in_memory, "KEPT_ROWS", kept)
+    monkeypatch.setattr(memory_summary, "KEPT_ROWS", kept)
     summary = summary_of(read_frame(FRAME), WEIGHT, CODES)
     values, weights = by_hand(name)
     found = summary.column(j)

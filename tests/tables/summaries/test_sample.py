@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibayes.tables.summaries import SAMPLE_ROWS, in_sample
+from calibayes.tables.summary import SAMPLE_ROWS, in_sample
 
 
 def test_a_small_table_is_its_own_sample():

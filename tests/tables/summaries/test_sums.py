@@ -7,18 +7,12 @@ import pandas as pd
 import pytest
 
 from calibayes.encoders import Levels, Numbers
+from calibayes.tables import summary as column
+from calibayes.tables import summary_sums
+from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.summaries import (
-    column,
-    column_sums,
-    distinct_sums,
-    exceeding,
-    first_plan,
-    summable,
-    summary_of,
-)
-from calibayes.tables.summaries.cell_sums import CellSums
-from calibayes.tables.summaries.distinct_sums import DistinctSums
+from calibayes.tables.summary import summable
+from calibayes.tables.summary_sums import CellSums, DistinctSums, column_sums, first_plan
 from tests.seeds import generator
 from tests.tables.summaries.survey import parts, streamed, totals_of
 
@@ -70,7 +64,7 @@ def test_sums_can_be_sent_to_another_process_and_are_small():
 
 def test_a_process_remembers_the_columns_with_too_many_distinct_numbers(monkeypatch):
     monkeypatch.setattr(column, "MOST_DISTINCT", 100)
-    monkeypatch.setattr(exceeding, "MOST_SURVEYS", 2)
+    monkeypatch.setattr(summary_sums, "MOST_SURVEYS", 2)
     plan, table = first_plan([0, 1], 0, np.ones(1)), read_frame(frame())
     kinds = []
     for first in range(0, 300, 60):
@@ -138,7 +132,7 @@ def test_variances_are_accurate_far_from_zero_with_gaps_and_in_any_order(most, m
 
 
 def test_values_other_than_numbers_are_counted_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(distinct_sums, "MOST_LEVELS", 50)
+    monkeypatch.setattr(summary_sums, "MOST_LEVELS", 50)
     table = read_frame(pd.DataFrame({"word": [f"w{i % 70}" for i in range(200)]}))
     with pytest.raises(ValueError, match="'word' has more than 50 distinct values"):
         totals_of(table, np.ones(200), None, [(0, 40), (40, 200)], 0)

@@ -6,15 +6,98 @@ selected and concatenated many times faster than columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Any
 
 import numpy as np
 
+from calibayes.core.protocols import Array
 from calibayes.export import expressions as ex
-from calibayes.export.onnx.graph import ML, Graph
+from calibayes.tables.read import is_frame, object_array, read_array, read_frame
+from calibayes.tables.table import Table, is_missing
+
+# -- An ONNX graph that is built operation by operation ------------------------------------------------------
+
+OPSET, ML_OPSET, IR_VERSION = 18, 4, 9
+"""Versions of the operators of ONNX and of its machine-learning domain, and of the file format."""
+ML = "ai.onnx.ml"
+MISSING_MARKER = "missing"
+"""Key of the metadata of a model: the text that stands for a missing value."""
+
+
+def onnx_module() -> Any:
+    """The package onnx. Raises ImportError, with what to install, if it is not installed."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx: pip install 'calibayes[onnx]'") from error
+    return onnx
+
+
+class Graph:
+    """Operations and constants in the order in which they were added. Tensors are referred to by their names."""
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self.onnx = onnx_module()
+        self.taken = set(taken)
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.stored: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no input or tensor has: ``wanted``, with underscores added if necessary."""
+        while wanted in self.taken:
+            wanted += "_"
+        self.taken.add(wanted)
+        return wanted
+
+    def constant(self, values: Any) -> str:
+        """A constant tensor; equal ones are stored once."""
+        array = np.asarray(values)
+        if array.dtype.kind in "OU":
+            return self._stored(array.astype(object))
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self.stored:
+            self.stored[key] = self._stored(array)
+        return self.stored[key]
+
+    def _stored(self, array: Array) -> str:
+        name = self.free_name(f"constant_{len(self.initializers)}")
+        self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add an operation; returns the name of its result."""
+        name = self.free_name(f"t{len(self.nodes)}") if output is None else output
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def model(
+        self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], notes: Mapping[str, str]
+    ) -> Any:
+        """The model, checked by onnx; ``notes`` are its metadata."""
+        from calibayes._version import __version__
+
+        helper = self.onnx.helper
+        graph = helper.make_graph(self.nodes, name, list(inputs), list(outputs), self.initializers)
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="calibayes",
+            producer_version=__version__,
+        )
+        helper.set_model_props(model, dict(notes))
+        self.onnx.checker.check_model(model)
+        return model
+
+
+# -- The inputs of a graph: one matrix of numbers, or one input for each column ------------------------------
+#
+# Inside of the graph a column of the table is a row of a matrix: rows of a matrix are contiguous in memory, so that they are
+# selected and concatenated many times faster than columns.
 
 MATRIX = "X"
 """The name of the input of a model that was fitted to an array of numbers."""
@@ -149,3 +232,82 @@ def look_up(graph: Graph, tensor: str, keys: Any, values: Sequence[float], defau
     }
     made = {name: graph.onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()}
     return graph.add("LabelEncoder", tensor, domain=ML, **made)
+
+
+# -- Rows of a table as the inputs of an exported model ------------------------------------------------------
+
+
+def feeds(model: Any, X: Any) -> dict[str, Array]:
+    """The inputs of a model of `to_onnx` for the rows of a table: name -> array, the argument of onnxruntime's ``run``.
+
+    Numbers become float64, as do booleans (0 and 1), dates (microseconds since 1970) and durations (microseconds); missing
+    ones are NaN. Text becomes strings, missing text the marker that was given to `to_onnx`.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        The result of `to_onnx`.
+    X : data frame, array or sparse array of shape (n, d)
+        All columns that the model reads.
+
+    Raises
+    ------
+    ValueError
+        If ``X`` has no column of the name of an input, or not as many columns as the input ``X``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.export.onnx import feeds, to_onnx
+    >>> X = pd.DataFrame({"size": [1.0, 2.0, 5.0, 7.0], "color": ["red", "red", None, "blue"]})
+    >>> exported = to_onnx(NaiveBayes(rule="ml").fit(X, [0, 0, 1, 1]))
+    >>> {name: array[:, 0].tolist() for name, array in feeds(exported, X).items()}
+    {'size': [1.0, 2.0, 5.0, 7.0], 'color': ['red', 'red', '', 'blue']}
+    """
+    table, marker = _table(X), _marker(model)
+    first = model.graph.input[0]
+    width = first.type.tensor_type.shape.dim[1].dim_value
+    if width > 1 or (first.name == MATRIX and MATRIX not in table.names):
+        return {first.name: _matrix(table, width)}
+    return {value.name: _column(table, value, marker)[:, None] for value in model.graph.input}
+
+
+def _matrix(table: Table, width: int) -> Array:
+    """All columns as one matrix. Raises ValueError if there are not as many as the model reads."""
+    if len(table.names) != width:
+        raise ValueError(f"the model reads a matrix of {width} columns, but the table has {len(table.names)}")
+    return np.stack([_numbers(table, j) for j in range(width)], axis=1)
+
+
+def _table(X: Any) -> Table:
+    if is_frame(X):
+        return read_frame(X)
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    return read_array(object_array(dense) if isinstance(dense, list) else np.asarray(dense))
+
+
+def _marker(model: Any) -> str:
+    """The text that stands for a missing value, from the metadata of the model."""
+    notes: dict[str, str] = {entry.key: entry.value for entry in model.metadata_props}
+    return notes.get(MISSING_MARKER, "")
+
+
+def _column(table: Table, value: Any, marker: str) -> Array:
+    if value.name not in table.names:
+        raise ValueError(f"the table has no column {value.name!r}; its columns are {', '.join(table.names)}")
+    j = table.names.index(value.name)
+    if value.type.tensor_type.elem_type != onnx_module().TensorProto.STRING:
+        return _numbers(table, j)
+    cells = [marker if is_missing(cell) else str(cell) for cell in table.column(j).tolist()]
+    return np.array(cells, dtype=object)
+
+
+def _numbers(table: Table, j: int) -> Array:
+    """A column as float64, NaN where missing. Raises ValueError if it has text that is not a number."""
+    column = table.column(j)
+    if column.dtype.kind in "mM":
+        return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
+    if column.dtype.kind != "O":
+        return column.astype(np.float64)
+    return np.array([np.nan if is_missing(cell) else float(cell) for cell in column.tolist()])

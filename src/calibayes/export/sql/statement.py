@@ -9,11 +9,20 @@ from typing import Any
 
 from sqlglot import ErrorLevel, exp
 
-from calibayes.export.expressions import Expression, IsBeyond, IsMissing, Node, Once, TextCode
+from calibayes.export.expressions import (
+    Expression,
+    IsBeyond,
+    IsMissing,
+    Node,
+    Once,
+    TextCode,
+    cells_within,
+    is_read_from_table,
+    once_in_order,
+    once_within,
+)
 from calibayes.export.model import model_expressions
-from calibayes.export.sql.dialects import FENCED, MATERIALIZED, checked_dialect
-from calibayes.export.sql.render import TABLE, Renderer
-from calibayes.export.traversal import cells_within, is_read_from_table, once_in_order, once_within
+from calibayes.export.sql.render import FENCED, MATERIALIZED, TABLE, Renderer, checked_dialect
 
 MOST_COLUMNS = {"postgres": 1600, "sqlite": 2000}
 """Largest number of columns of an inner query, where a dialect has a limit that models reach."""

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from calibayes import GaussianNB, NaiveBayes
+from calibayes.analysis.fairness import best_points, points_of
+from calibayes.analysis.grouped_rows import wilson_interval
 from calibayes.datasets import load_penguins
-from calibayes.estimators.interface.trust.grouped_rows import wilson_interval
-from calibayes.estimators.interface.trust.threshold_search import best_points, points_of
 from calibayes.trust import UncertainRatesWarning, fair_thresholds
 
 COSTS = np.array([[0.0, 1.0], [3.0, 0.0]])

@@ -9,8 +9,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import calibayes as cb
-from calibayes.estimators.interface.remembered import TRAINING
-from calibayes.estimators.interface.trust import held_out
+from calibayes.analysis import held_out
+from calibayes.model.remembered import TRAINING
 
 MODELS = {
     "calibrated": cb.NaiveBayes(),

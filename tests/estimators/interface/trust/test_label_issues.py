@@ -6,9 +6,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from calibayes import CategoricalNB, GaussianNB, JointKernelClassifier, NaiveBayes, datasets
-from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.marginals import PartNeedsAllColumns
-from calibayes.estimators.interface.trust.held_out import cross_fitted
+from calibayes.analysis.held_out import cross_fitted
+from calibayes.analysis.marginals import PartNeedsAllColumns
+from calibayes.model.decisions import Decisions
 
 COLUMNS = ["row", "label", "suggested", "probability", "score", "issue", "gain", "reason"]
 
@@ -95,11 +95,11 @@ def test_a_model_that_memorizes_rows_does_not_see_the_row_it_judges():
 
 
 def test_every_row_is_in_a_fold_where_there_is_no_leave_one_out(monkeypatch):
-    held_out = "calibayes.estimators.interface.trust.held_out"
+    held_out = "calibayes.analysis.held_out"
     monkeypatch.setattr(f"{held_out}.MANY_ROWS", 100)
     given = []
     monkeypatch.setattr(
-        "calibayes.estimators.interface.trust.label_issues.cross_fitted",
+        "calibayes.analysis.label_issues.cross_fitted",
         lambda *arguments: given.append(arguments[2]) or cross_fitted(*arguments),
     )
     X, y = load_iris(return_X_y=True)

@@ -9,12 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
-from calibayes.estimators.interface.decisions import Decisions
-from calibayes.estimators.interface.trust.prediction_sets import (
-    ProbabilityScore,
-    conformal_quantile,
-    thresholds,
-)
+from calibayes.analysis.prediction_sets import ProbabilityScore, conformal_quantile, thresholds
+from calibayes.model.decisions import Decisions
 from calibayes.trust import AdaptiveScore, HeldOut
 from tests.contract.test_scikit_learn import ESTIMATORS
 

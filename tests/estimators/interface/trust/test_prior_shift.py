@@ -11,16 +11,18 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 import calibayes as cb
-from calibayes.estimators.interface.trust import prior_shift
-from calibayes.estimators.interface.trust.class_frequencies import estimated_frequencies, likelihood_ratios
-from calibayes.estimators.interface.trust.held_out import HeldOut
-from calibayes.estimators.interface.trust.posterior_calibration import fitted_calibration, resampled_changes
-from calibayes.estimators.interface.trust.shift_tests import (
+from calibayes.analysis import prior_shift
+from calibayes.analysis.held_out import HeldOut
+from calibayes.analysis.shift_tests import (
     Comparison,
     LabeledSample,
     bootstrap_frequencies,
     classes_alone_p_value,
+    estimated_frequencies,
+    fitted_calibration,
+    likelihood_ratios,
     no_shift_p_value,
+    resampled_changes,
 )
 from calibayes.trust import ClassConditionalShiftWarning, PriorShift
 

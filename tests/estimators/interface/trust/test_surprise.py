@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import calibayes as cb
-from calibayes.estimators.interface.trust.cell_scores import SurpriseReference, conformal
+from calibayes.analysis.cell_scores import SurpriseReference, conformal
 from calibayes.trust import Surprise
 from tests.files.cases import counts, mixed, sparse
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibayes.estimators.interface.trust.two_samples import (
+from calibayes.analysis.two_samples import (
     Counts,
     equal_means,
     holm,

@@ -1,0 +1,128 @@
+"""`calibrate`: a fitted model trained further on labeled rows, from the statistics it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.notices import warn
+from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Trees
+from calibayes.engines import computing
+from calibayes.families.model import PRIOR, ClassPrior
+from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
+from calibayes.model.fitted import Fitted
+from calibayes.model.input import TrainingRows
+from calibayes.model.parameters import abilities_present
+from calibayes.model.recipe import Assembly, Recipe
+from calibayes.streams.streaming import rows_of
+
+
+def calibrate(self: Any, X: Any, y: Any, sample_weight: Any = None, *, rule: str | Rule = "rc") -> Any:
+    """A copy of this model that is calibrated on labeled rows, from its own statistics.
+
+    `fit` starts from the statistics of its rows, and `partial_fit` adds those of further rows. Here the statistics of the
+    model are the start, and the rows only say how to change them: for a model whose training rows are not at hand, such as
+    one of scikit-learn (`calibayes.from_sklearn`), or for rows of another place or time. Columns are encoded as in training.
+
+    Parameters
+    ----------
+    X : table
+    y : (n,) labels
+        Of classes that the model has.
+    sample_weight : (n,) array, optional
+    rule : str or Rule, default="rc"
+        How to train. Raises ValueError for a rule that needs families with another prior ("gdt", "em"), or has a closed
+        form, which is no calibration.
+
+    Returns
+    -------
+    estimator
+        A copy with that ``rule``; ``max_iter`` and ``stop`` are those of this one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.metrics import log_loss
+    >>> from calibayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianNB(rule="ml").fit(X[::2], y[::2])
+    >>> calibrated = model.calibrate(X[1::2], y[1::2])
+    >>> bool(log_loss(y[1::2], calibrated.predict_proba(X[1::2])) < log_loss(y[1::2], model.predict_proba(X[1::2])))
+    True
+    """
+    check_is_fitted(self, "fitted_")
+    fitted: Fitted = self.fitted_
+    fitted.learned()
+    fitted.require_changeable()
+    chosen = self.holding(fitted, rule=rule)
+    options = {"class_weight": self.class_weight, "fewest_classes": 1, "classes": fitted.classes}
+    _, rows = rows_of(self, X, y, sample_weight, **options, reset=False, unlabeled=False)
+    with computing(self.engine, self.n_jobs) as engine:
+        result = _calibrated(fitted, rows, chosen.recipe(engine))
+    return self.holding(result, rule=rule)
+
+
+def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
+    start = _start(fitted, recipe)
+    plan, rule = recipe.plan(recipe.draw_seed()), recipe.rule
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    run = Run(
+        fitted.model,
+        rule,
+        rule.begin(fitted.model, start),
+        stop=stop_named(plan.stop),
+        limit=plan.max_iter,
+        sweep=None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed),
+    )
+    learn([run], source, recipe.engine, plan.callbacks)
+    if problem := problem_of(run):
+        warn(problem, ConvergenceWarning)
+    return replace(
+        fitted.after(run),
+        rule=rule,
+        is_additive=False,
+        receipts=(),
+        history=as_arrays(run.history),
+        best_iter=run.best_iter,
+        n_iter=max(run.updates, 1),
+    )
+
+
+def _start(fitted: Fitted, recipe: Recipe) -> Trees:
+    """The statistics to start from. Raises ValueError if the rule cannot train the model from them."""
+    recipe.options.refuse_checkpoint("calibrate")
+    if recipe.options.validation_fraction is not None:
+        raise ValueError("calibrate holds no rows out: set validation_fraction=None")
+    if fitted.privacy is not None:
+        raise ValueError("a private model cannot be calibrated on rows, which would not be private")
+    if fitted.statistics is None:
+        raise ValueError(
+            f"rule {fitted.rule.name!r} keeps no statistics to start from: fit with another rule"
+        )
+    if recipe.rule.is_closed_form:
+        raise ValueError(
+            f"rule {recipe.rule.name!r} has a closed form, which is no calibration: use rule='rc'"
+        )
+    require_trainable(recipe.rule, fitted.model.families)
+    _require_all_classes(fitted.model.prior, fitted.statistics)
+    return fitted.statistics
+
+
+def require_trainable(rule: Rule, families: Mapping[str, Family]) -> None:
+    """Raises ValueError if the rule cannot train the families, or needs them in another form than they have."""
+    for name, family in families.items():
+        abilities_present(rule, name, family)
+        if isinstance(rule, AdaptsFamilies) and rule.adapt(family) is not family:
+            raise ValueError(
+                f"{type(rule).__name__} needs families with another prior than those of this model: use rule='rc'"
+            )
+
+
+def _require_all_classes(prior: ClassPrior, statistics: Trees) -> None:
+    """Raises ValueError if a class has no rows, or a probability of 0: calibration could not raise it."""
+    strict = replace(prior, allows_zero=False)
+    strict.bind(prior.layout).prepare(statistics[PRIOR])

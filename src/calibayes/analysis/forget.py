@@ -1,0 +1,269 @@
+"""`forget`: a model without some of its training rows, with a receipt that says what of it is exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.analysis import merging
+from calibayes.analysis.receipts import ForgettingReceipt, sums_hash, utc_text
+from calibayes.core.named_arrays import map_leaves
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Trees
+from calibayes.encoders.levels import Levels
+from calibayes.engines import computing
+from calibayes.families.model import PRIOR
+from calibayes.learn import data_sums, train
+from calibayes.model.binding import ColumnBinding
+from calibayes.model.fitted import Fitted
+from calibayes.model.input import Rows
+from calibayes.model.recipe import Assembly, Recipe
+from calibayes.model.remembered import TRAINING, TrainingReference
+from calibayes.model.temperature import fold_temperature, needs_temperature
+from calibayes.streams.streaming import rows_of
+
+NEEDS_REMAINING = (
+    "a model that is no plain sum over rows (a rule that takes steps, or something hidden) is trained again on the rows that "
+    "remain, and this model refers to none: it was loaded, copied or changed after `fit`. Give them: "
+    "model.forget(X, y, remaining=(X_rest, y_rest))"
+)
+SUM_ROUNDING = 1e-9
+"""Largest difference between sums of the same rows, as a share of the sums that were added or subtracted."""
+
+
+def forget(
+    self: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    remaining: tuple[Any, ...] | None = None,
+    date: datetime | None = None,
+) -> Any:
+    """The model without these rows, as if they had never been part of the training (docs/forgetting.md).
+
+    For ML and MAP the sums of the rows are subtracted, which is exact up to rounding. For other rules, and if something is
+    hidden (components of a mixture, missing values under a full covariance), the model is trained again on the rows that
+    remain, from their closed form: exactly a new training with the same encoders. Levels, bins and other encoders stay as
+    they are in both cases. ``forgetting_receipt_`` of the result says what was removed, what is exact and what is not.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        Rows that were part of the training, with the same weights.
+    remaining : (X, y) or (X, y, sample_weight), optional
+        All other training rows, to train on. By default those of the last `fit`, as long as the model is in the process
+        that fitted it. They must be the training rows without the forgotten ones: their sums are compared. For ML and MAP
+        they are not needed, and only compared.
+    date : datetime with a time zone, optional
+        The date of the receipt; by default now.
+    """
+    check_is_fitted(self, "fitted_")
+    fitted = self.fitted_
+    fitted.require_changeable()
+    if fitted.privacy is not None:
+        raise ValueError(
+            "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"
+        )
+    self.refuse_parts_of_rows()
+    when = utc_text(date)
+    if not fitted.is_additive:
+        merging.require_retrainable(fitted, self.training, self.training_table_.missing_cells)
+    rows = training_rows_of(self, X, y, sample_weight)
+    rest = _remaining_rows(self, rows, remaining)
+    with computing(self.engine, self.n_jobs) as engine:
+        recipe = self.recipe(engine)
+        left = _without(fitted, rows, rest, recipe)
+    receipt = receipt_of(self, left, rows, when)
+    made = self.holding(
+        replace(left, receipts=(*fitted.receipts, receipt)),
+        training_table_=self.training_table_ - rows.described(),
+    )
+    if rest is not None:
+        named = fitted.classes[rest.codes] if (rest.codes >= 0).all() else _with_unlabeled(fitted, rest)
+        vars(made)[TRAINING] = TrainingReference(rest.table, named, rest.weight / rest.factor)
+    return made
+
+
+def _with_unlabeled(fitted: Fitted, rows: Rows) -> Array:
+    return np.array([*fitted.classes.tolist(), None], dtype=object)[rows.codes]
+
+
+def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> Fitted:
+    """The fitted model without rows: by subtraction, or trained on the rows that remain."""
+    if fitted.is_additive:
+        left = merging.forget(fitted, rows, recipe.engine)
+        if rest is not None:
+            _require_same_sums(fitted, left.data_statistics, rest, recipe)
+        return left
+    if rest is None:
+        raise ValueError(NEEDS_REMAINING)
+    if not len(rest.codes):
+        raise ValueError("no row remains to train on: these are all rows of the training")
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    removed = data_sums(fitted.model, source, recipe.engine, len(fitted.classes))
+    _require_same_sums(fitted, merging.difference(fitted, removed.statistics), rest, recipe)
+    return retrained(fitted, rest, recipe)
+
+
+def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
+    """A model trained by its rule on rows, from their closed form, with the encoders of a fitted model."""
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    plan = recipe.plan(recipe.draw_seed())
+    trained = train(fitted.model, source, recipe.engine, plan, len(fitted.classes))
+    if trained.problem:
+        warn(trained.problem, ConvergenceWarning)
+    temperature = float(recipe.options.temperature)
+    if needs_temperature(recipe, rows):
+        temperature = fold_temperature(recipe, fitted.classes, rows)
+    result = replace(
+        fitted,
+        model=trained.model,
+        data_statistics=trained.data.statistics,
+        is_additive=trained.is_closed_form,
+        n_iter=max(trained.updates, 1),
+        history=trained.history,
+        best_iter=trained.run.best_iter,
+        temperature=temperature,
+    )
+    return result.after(trained.run)
+
+
+def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    """Rows as a fitted model reads those of its training."""
+    _, rows = rows_of(
+        model,
+        X,
+        y,
+        sample_weight,
+        class_weight=model.class_weight,
+        fewest_classes=model.fewest_classes,
+        classes=model.fitted_.classes,
+        reset=False,
+        unlabeled=model.fitted_.rule.uses_unlabeled,
+    )
+    return rows.in_memory()
+
+
+def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:
+    """The training rows without some: those given, or for a model that is no sum those it refers to; None without any."""
+    fitted, reference = model.fitted_, vars(model).get(TRAINING)
+    if given is not None:
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            raise ValueError(f"remaining must be (X, y) or (X, y, sample_weight), got {type(given).__name__}")
+        return training_rows_of(model, *given)
+    if fitted.is_additive or reference is None:
+        return None
+    return rows_without(fitted, training_rows_of(model, *reference), rows)
+
+
+def rows_without(fitted: Fitted, rows: Rows, removed: Rows) -> Rows:
+    """Rows without others that are equal in the encoded columns, class and weight, each removed once.
+
+    Raises ValueError if one of these is not among the rows.
+    """
+    to_remove = Counter(_row_keys(fitted, removed))
+    keep = np.ones(len(rows.codes), dtype=bool)
+    for position, key in enumerate(_row_keys(fitted, rows)):
+        if to_remove[key] > 0:
+            to_remove[key] -= 1
+            keep[position] = False
+    if lost := sum(to_remove.values()):
+        raise ValueError(
+            f"{lost} of {len(removed.codes)} rows to forget are not among the rows of the last fit, with the same labels and "
+            "weights: give rows of the training, or the rows that remain (remaining=)"
+        )
+    return rows.only(keep)
+
+
+def _row_keys(fitted: Fitted, rows: Rows) -> list[bytes]:
+    """The encoded columns, class and weight of each row as bytes."""
+    encoded: Mapping[str, Any] = rows.encoded(fitted.binding)
+    parts = [rows.codes[:, None].astype(np.float64), rows.weight[:, None]]
+    for columns in encoded.values():
+        dense = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns)
+        parts.append(np.where(np.isnan(dense := dense.astype(np.float64)), np.nan, dense) + 0.0)
+    return [row.tobytes() for row in np.ascontiguousarray(np.concatenate(parts, axis=1))]
+
+
+def _require_same_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) -> None:
+    """Raises ValueError unless the sums of the remaining rows are those of the model without the forgotten ones."""
+    if problem := difference_of_sums(fitted, left, rest, recipe):
+        raise ValueError(
+            f"the remaining rows are not the training rows without those to forget: {problem}. Give exactly the other rows of "
+            "the training, with their weights"
+        )
+
+
+def difference_of_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) -> str:
+    """The first sums in which rows differ from ``left`` by more than rounding, in words; empty if there are none."""
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rest)
+    of_rest = data_sums(fitted.model, source, recipe.engine, len(fitted.classes)).statistics
+    is_same = map_leaves(_are_same_sums, left, of_rest, fitted.data_statistics)
+    wrong = [
+        f"{family}/{name}" for family, names in is_same.items() for name, same in names.items() if not same
+    ]
+    return f"the sums {wrong[0]} differ" if wrong else ""
+
+
+def _are_same_sums(left: Array, of_rest: Array, before: Array) -> bool:
+    scale = np.abs(left) + np.abs(of_rest) + np.abs(before)
+    tolerance = SUM_ROUNDING * (scale + 0.1 * scale.max(initial=0.0))
+    return bool((np.abs(left - of_rest) <= tolerance).all())
+
+
+def receipt_of(
+    model: Any, left: Fitted, rows: Rows, date: str, exact: tuple[str, ...] = ()
+) -> ForgettingReceipt:
+    """The record of a removal of rows from a model, of which ``left`` is what remains; ``exact`` in words, if special."""
+    before, previous = model.fitted_, model.fitted_.receipts
+    return ForgettingReceipt(
+        estimator=type(model).__name__,
+        rule=left.rule.name,
+        rows_forgotten=len(rows.codes),
+        rows_left=(model.training_table_ - rows.described()).rows,
+        weight_forgotten=float(rows.weight.sum()),
+        weight_left=float(left.data_statistics[PRIOR]["count"].sum()),
+        sums_before=sums_hash(before.data_statistics),
+        sums_after=sums_hash(left.data_statistics),
+        exact=exact or _exact(left),
+        not_exact=_not_exact(left),
+        date=date,
+        previous=previous[-1].digest if previous else "",
+    )
+
+
+def _exact(left: Fitted) -> tuple[str, ...]:
+    """What of a model is as if the rows had never been part of the training."""
+    if left.is_additive:
+        return ("sums over the training rows and parameters: the rows were subtracted, up to rounding",)
+    return (
+        "sums over the training rows: computed again from the rows that remain",
+        f"parameters: trained by rule {left.rule.name!r} on the rows that remain, from their closed form, with the model's encoders",
+    )
+
+
+def _not_exact(left: Fitted) -> tuple[str, ...]:
+    """What of a model the removed rows had a part in."""
+    binding = left.binding
+    clauses = [encoder.data_dependence for encoder in binding.encoders.values()]
+    if any(_lists_levels(binding, name) for name in binding.encoders):
+        clauses.append("levels: one that only forgotten rows had stays in the list, with count 0")
+    if binding.conversion.sources or left.schema is not None:
+        clauses.append("kinds, dates and identifiers of columns were found in the training rows")
+    clauses += [f"{name}: chosen with the forgotten rows" for name in left.notes]
+    return tuple(dict.fromkeys(clause for clause in clauses if clause))
+
+
+def _lists_levels(binding: ColumnBinding, name: str) -> bool:
+    """Whether the encoder of a family lists levels of columns."""
+    encoder, types = binding.encoders[name], [binding.types[j] for j in binding.chosen[name]]
+    has_text = "levels" in encoder.layout() and any(kind.kind not in "fiu" for kind in types)
+    return isinstance(encoder, Levels) or has_text

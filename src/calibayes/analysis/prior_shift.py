@@ -1,0 +1,334 @@
+"""A model adapted to the class frequencies of unlabeled rows, and whether the class frequencies are all that moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.analysis.held_out import (
+    GIVEN_ROWS,
+    HELD_OUT_ROWS,
+    HeldOut,
+    held_out_of,
+    labeled_table,
+    predicted,
+    refitted,
+)
+from calibayes.analysis.shift_tests import (
+    Comparison,
+    LabeledSample,
+    bootstrap_frequencies,
+    classes_alone_p_value,
+    estimated_frequencies,
+    no_shift_p_value,
+)
+from calibayes.backends.device.input import numpy_classes, on_numpy
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require,
+    require_array,
+    require_length,
+    require_number,
+    require_probabilities,
+)
+from calibayes.kernels.posterior import log_normalize
+from calibayes.model.parameters import seed_of, whole_number
+from calibayes.model.remembered import HELD_OUT, TRAINING
+from calibayes.model.splits import hold_out
+from calibayes.tables.text import PlainText, counted, shortened
+
+ADAPTED, INTERVAL, REPORT = "adapted_priors_", "adapted_priors_interval_", "prior_shift_"
+MOST_NEW_ROWS = 10_000
+"""Of more new rows, so many are drawn: the held-out rows limit the precision, and they are no more."""
+FEWEST_DRAWS = 20
+LEVEL = 0.05
+"""Significance level of both tests, and one minus the coverage of the intervals."""
+PSEUDO_ROWS = 10.0
+"""Rows of the Dirichlet prior with the training frequencies."""
+LEAST_EVIDENCE = 3.0
+"""Likelihood-ratio statistic for each degree of freedom below which the training frequencies are kept."""
+
+
+class ClassConditionalShiftWarning(UserWarning):
+    """New rows differ from the training rows by more than their class frequencies.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ClassConditionalShiftWarning)  # an error instead of a warning
+    """
+
+
+@dataclass(frozen=True)
+class PriorShift:
+    """Class frequencies of new rows, and whether they are all that moved. Prints as a table and a conclusion.
+
+    Attributes
+    ----------
+    classes : (k,) array
+    training : (k,) array
+        Class frequencies of the held-out rows, which are those of training.
+    estimate : (k,) array
+        Maximum-likelihood frequencies of the new rows.
+    adapted : (k,) array
+        The frequencies that the model is adapted to: the estimate, shrunk towards ``training``.
+    interval : (k, 2) array
+        95 % bootstrap interval of the frequencies of the new rows.
+    rows : int
+        Number of new rows that were used.
+    no_shift_p_value : float
+        p-value of "the class frequencies did not move".
+    classes_alone_p_value : float or None
+        p-value of "p(x | class) did not move"; None if it could not be tested.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianNB(rule="ml").fit(X, y).adapt_priors(X[:75]).prior_shift_.estimate.round(1)
+    array([0.7, 0.3, 0. ])
+    """
+
+    classes: Array
+    training: Array
+    estimate: Array
+    adapted: Array
+    interval: Array
+    rows: int
+    no_shift_p_value: float
+    classes_alone_p_value: float | None = None
+
+    @property
+    def has_shift(self) -> bool:
+        """Whether the class frequencies moved, at the 5 % level."""
+        return self.no_shift_p_value < LEVEL
+
+    @property
+    def is_of_classes_alone(self) -> bool | None:
+        """Whether nothing else moved, as far as the test at the 5 % level can tell; None if it could not be tested."""
+        return None if self.classes_alone_p_value is None else self.classes_alone_p_value >= LEVEL
+
+    @property
+    def conclusion(self) -> str:
+        """What follows, in words."""
+        if self.is_of_classes_alone is False:
+            return (
+                "p(x | class) moved: the frequencies above are not to be trusted, and adapting to them does not mend the "
+                "model. Train on labeled rows like the new ones"
+            )
+        said = (
+            "the class frequencies moved"
+            if self.has_shift
+            else "no evidence that the class frequencies moved"
+        )
+        if self.is_of_classes_alone is None:
+            return f"{said}; whether p(x | class) moved was not tested"
+        return f"{said}, and no evidence that p(x | class) did"
+
+    def verify(self) -> None:
+        """Raises ValueError if the fields, which may come from a model file, do not fit together."""
+        k = len(self.classes)
+        for name in ("training", "estimate", "adapted"):
+            require_probabilities(name, getattr(self, name), (k,))
+        interval = require_array("interval", self.interval, (k, 2))
+        require(bool((interval[:, 0] <= interval[:, 1]).all()), "an interval ends before it begins")
+        require(bool(((interval >= 0) & (interval <= 1)).all()), "an interval is not one of probabilities")
+        require_number("rows", self.rows, 1)
+        for p_value in (self.no_shift_p_value, self.classes_alone_p_value):
+            require(p_value is None or 0 <= p_value <= 1, f"a p-value is {p_value}")
+
+    def __str__(self) -> str:
+        lines = [("class", "training", "new rows", "95 % interval", "adapted to")]
+        for label, *numbers in zip(
+            self.classes.tolist(), self.training, self.estimate, *self.interval.T, self.adapted, strict=True
+        ):
+            training, estimate, low, high, adapted = (f"{number:.3f}" for number in numbers)
+            lines.append((str(label), training, estimate, f"{low} to {high}", adapted))
+        alone = self.classes_alone_p_value
+        tests = f"p-value of no shift of the classes: {self.no_shift_p_value:.2g}\n" + (
+            "" if alone is None else f"p-value of a shift of the classes alone: {alone:.2g}\n"
+        )
+        head = f"class frequencies of {counted(self.rows, 'new row')}"
+        return PlainText(f"{head}\n{shortened(lines)}\n{tests}{self.conclusion}")
+
+
+def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: Any = None) -> Any:
+    """This model adapted to the class frequencies of unlabeled rows, as `with_priors` does for known frequencies.
+
+    The frequencies have the highest likelihood if p(x | class) is that of training (EM of Saerens, Latinne and Decaestecker
+    2002), with posteriors that are calibrated on held-out rows. They are shrunk towards the training frequencies as far
+    as the new rows have no evidence against these. Warns if p(x | class) moved, too.
+
+    The better the model, the more the new rows tell about their frequencies. Those that a better model has estimated serve any
+    other: ``model.with_priors(better.adapt_priors(X_new).adapted_priors_)``.
+
+    Parameters
+    ----------
+    X_new : array or data frame of shape (n, d)
+        Unlabeled rows; of more than 10,000 rows so many are drawn.
+    bootstrap : int, default=200
+        Number of draws for the intervals and for the test of p(x | class).
+    random_state : int or RandomState, optional
+        Seed of the draws; None is always the same.
+
+    Returns
+    -------
+    model
+        ``adapted_priors_`` (k,) are its class frequencies, ``adapted_priors_interval_`` (k, 2) 95 % intervals of those of
+        the new rows, and ``prior_shift_`` is a report with the tests (`calibayes.trust.PriorShift`).
+    """
+    check_is_fitted(self)
+    if not hasattr(self, "with_priors"):
+        raise TypeError(
+            f"{type(self).__name__} cannot be adapted to other class frequencies: it has no with_priors"
+        )
+    draws = whole_number("bootstrap", bootstrap, FEWEST_DRAWS)
+    rng = np.random.default_rng(seed_of(random_state))
+    sample = labeled_sample(held_out_of(self, "adapt_priors"), numpy_classes(self))
+    chosen, log_posterior = _of_new_rows(self, X_new, rng)
+    report = _report(self, sample, log_posterior, draws, rng)
+    alone = _classes_alone(self, X_new, chosen, draws, rng)
+    report = PriorShift(**{**vars(report), "classes_alone_p_value": alone})
+    adapted = self.with_priors(report.adapted)
+    vars(adapted).update({ADAPTED: report.adapted, INTERVAL: report.interval, REPORT: report})
+    if report.is_of_classes_alone is False:
+        warn(f"{report.conclusion} (p-value {alone:.2g})", ClassConditionalShiftWarning)
+    return adapted
+
+
+def labeled_sample(record: HeldOut, classes: Array) -> LabeledSample:
+    """The held-out rows with their calibration. Raises ValueError if a class has none."""
+    lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
+    if len(lacking):
+        raise ValueError(
+            f"class {classes.tolist()[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
+            "of every class by model.with_held_out(X, y)"
+        )
+    return LabeledSample.of(record)
+
+
+def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Positions of the new rows that are used, and their log posteriors."""
+    log_posterior = np.asarray(on_numpy(model.predict_log_proba(X_new)))
+    n = len(log_posterior)
+    chosen = np.arange(n) if n <= MOST_NEW_ROWS else np.sort(rng.choice(n, MOST_NEW_ROWS, replace=False))
+    return chosen, log_posterior[chosen]
+
+
+def _report(
+    model: Any, sample: LabeledSample, log_posterior: Array, draws: int, rng: np.random.Generator
+) -> PriorShift:
+    """The report without the test of p(x | class)."""
+    training, ratios = sample.frequencies, sample.ratios(log_posterior)
+    estimate = estimated_frequencies(ratios, training)
+    p_value = no_shift_p_value(sample, log_posterior, estimate)
+    smoothed = estimated_frequencies(ratios, training, PSEUDO_ROWS * (1 + len(ratios) / sample.rows))
+    found = bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
+    return PriorShift(
+        numpy_classes(model),
+        training,
+        estimate,
+        shrunk(smoothed, training, p_value),
+        interval_of(found, len(log_posterior)),
+        len(log_posterior),
+        p_value,
+    )
+
+
+def interval_of(found: Array, rows: int) -> Array:
+    """Percentile intervals of drawn frequencies, (k, 2).
+
+    They include what rows that are all of a class, or none of them, still allow (Clopper and Pearson): there, all draws are
+    the same.
+    """
+    low, high = np.quantile(found, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
+    all_of_class = (LEVEL / 2) ** (1 / rows)
+    return np.column_stack([np.minimum(low, all_of_class), np.maximum(high, 1 - all_of_class)])
+
+
+def shrunk(estimate: Array, training: Array, p_value: float) -> Array:
+    """Frequencies between training and estimate, (k,): log odds are moved by the share 1 - c (k - 1) / statistic.
+
+    This is the positive-part James-Stein estimate for the likelihood-ratio statistic of the p-value, with
+    c = `LEAST_EVIDENCE`: without evidence nothing moves, with much of it nearly everything does.
+    """
+    degrees = len(training) - 1
+    statistic = float(chi2.isf(p_value, degrees)) if p_value > 0 else np.inf
+    share = max(0.0, 1.0 - LEAST_EVIDENCE * degrees / statistic) if statistic > 0 else 0.0
+    log_frequency = share * np.log(estimate) + (1 - share) * np.log(training)
+    return np.exp(log_normalize(log_frequency[None])[0][0])
+
+
+def _classes_alone(
+    model: Any, X_new: Any, chosen: Array, draws: int, rng: np.random.Generator
+) -> float | None:
+    """p-value of p(x | class) being unchanged; None if no model has held-out rows of its own.
+
+    Held-out rows of folds belong to models that differ from the one that predicts the new rows, which alone would make the
+    distributions differ. Both samples are predicted by one model here: the model itself, if its record is of rows that
+    were not used in training, or else one that is trained on half of the training rows.
+    """
+    same = _model_with_rows(model, rng)
+    if same is None:
+        return None
+    other, record = same
+    log_posterior = np.asarray(on_numpy(other.predict_log_proba(X_new)))[chosen]
+    sample = LabeledSample.of(record)
+    estimate = estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
+    compared = _comparisons(sample, log_posterior, estimate)
+    if record.log_density is not None:
+        density = np.asarray(on_numpy(other.score_samples(X_new)))[chosen]
+        compared.append(Comparison(record.log_density, density))
+    return classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
+
+
+def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, HeldOut] | None:
+    """A model and the record of rows that it, and no other model, has predicted without training on them."""
+    if TRAINING not in vars(model):
+        record = vars(model)[HELD_OUT]
+        return (model, record) if record.how == GIVEN_ROWS else None
+    given = labeled_table(model, *vars(model)[TRAINING], reset=True)
+    mask = hold_out(given.codes, min(0.5, HELD_OUT_ROWS / given.table.n), rng) & (given.codes >= 0)
+    if len(np.unique(given.codes[mask])) < len(numpy_classes(model)):
+        return None
+    other = refitted(model, given.only(~mask))
+    return other, predicted(other, given.only(mask))
+
+
+def _comparisons(sample: LabeledSample, log_posterior: Array, estimate: Array) -> list[Comparison]:
+    """What is compared: the posterior of each class at the estimated frequencies, and the largest of them."""
+    ratio = np.log(np.maximum(estimate, np.finfo(float).tiny)) - np.log(sample.frequencies)
+    held_out, new = (
+        log_normalize(sample.calibration.log_posterior(rows) + ratio)[0]
+        for rows in (sample.log_posterior, log_posterior)
+    )
+    of_classes = [Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
+    return [*of_classes, Comparison(held_out.max(axis=1), new.max(axis=1))]
+
+
+def forget_adaptation(model: Any) -> Any:
+    """The model, without what `adapt_priors` has noted: it has other class frequencies now."""
+    for name in (ADAPTED, INTERVAL, REPORT):
+        vars(model).pop(name, None)
+    return model
+
+
+def verify_adapted(model: Any) -> None:
+    """Raises ValueError unless the attributes that `adapt_priors` sets, if there are any, agree."""
+    present = [name for name in (ADAPTED, INTERVAL, REPORT) if name in vars(model)]
+    require(
+        len(present) in (0, 3), f"of {ADAPTED}, {INTERVAL} and {REPORT} there is only {', '.join(present)}"
+    )
+    if present:
+        report = vars(model)[REPORT]
+        require(isinstance(report, PriorShift), f"{REPORT} must be a PriorShift")
+        require_length(f"the classes of {REPORT}", report.classes, len(model.classes_))
+        for name, value in ((ADAPTED, report.adapted), (INTERVAL, report.interval)):
+            require(np.array_equal(vars(model)[name], value), f"{name} is not that of {REPORT}")

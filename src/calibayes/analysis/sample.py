@@ -1,0 +1,195 @@
+"""Random rows of a fitted model, given known cells, and imputation of missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.abilities import AllowsMissing, Filling, Sampling
+from calibayes.core.protocols import Array, Engine
+from calibayes.encoders.encoder import Encoder, MissingIsValue
+from calibayes.families.model import PRIOR
+from calibayes.kernels.posterior import log_normalize
+from calibayes.model.fitted import Fitted
+from calibayes.model.predict import log_joint
+from calibayes.tables.read import typed_objects, zone_of
+from calibayes.tables.table import Table, is_missing, missing_mask, missing_objects
+
+
+def sample(
+    fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: np.random.Generator
+) -> tuple[Any, Array]:
+    """Random rows, as a table of the training kind, and their classes, (n,)."""
+    parameters = fitted.learned()
+    known, given = known_table(fitted, given, n), _with_derived(fitted, given)
+    first = _encoded_given(fitted, known.rows(np.arange(n) == 0), given)
+    codes = _random_classes(fitted, first, y, n, rng)
+    encoded = _encoded_given(fitted, known, given)
+    sampled = {}
+    for name, family in fitted.model.families.items():
+        if not isinstance(family, Sampling):
+            raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
+        sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
+    return _as_trained(fitted, known, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
+
+
+def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
+    """The rows with missing values imputed, as a table of the training kind."""
+    parameters = fitted.learned()
+    posterior = np.exp(log_normalize(log_joint(fitted, table, engine))[0])
+    filled = {
+        name: family.fill(_open_encoder(fitted, name).encode(table), parameters[name], posterior)
+        for name, family in fitted.model.families.items()
+        if isinstance(family, Filling)
+    }
+    return _as_trained(fitted, table, _decoded(fitted, table, filled, None))
+
+
+def known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
+    """Rows with the given cells; all others are missing."""
+    names, types = fitted.binding.conversion.names, fitted.binding.conversion.types
+    positions = {name: j for j, name in enumerate(names)} | dict(enumerate(range(len(names))))
+    unknown = [name for name in given if name not in positions]
+    if unknown:
+        raise ValueError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}")
+    values = {positions[name]: value for name, value in given.items()}
+    if len(values) < len(given):
+        raise ValueError("a column is given twice, by name and by position")
+    for j, value in values.items():
+        if np.ndim(value):
+            raise ValueError(f"given: column {names[j]!r} needs one value for all rows, got {value!r}")
+    columns = [_constant_column(names[j], kind, values.get(j), n) for j, kind in enumerate(types)]
+    zones = {j: zone for j, value in values.items() if (zone := zone_of(np.array([value], dtype=object)))}
+    known = fitted.binding.conversion.apply(Table(names, tuple(columns), zones=zones))
+    for j, value in values.items():
+        if not is_missing(value) and missing_mask(known.column(j))[:1].any():
+            raise ValueError(_unreadable(names[j], value))
+    return known
+
+
+def _unreadable(name: str, value: Any) -> str:
+    return f"given: {value!r} cannot be read as a value of column {name!r}: give one as in the training table"
+
+
+def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The given cells by name, and those of the columns that are derived from them."""
+    conversion = fitted.binding.conversion
+    by_name = {
+        name if isinstance(name, str) else conversion.names[name]: value for name, value in given.items()
+    }
+    derived = {name: None for name, source in conversion.sources.items() if source in by_name}
+    return by_name | derived
+
+
+def _constant_column(name: str, kind: np.dtype[Any], value: Any, n: int) -> Array:
+    """A column of one value, or of missing values, of the type it had in training."""
+    if kind.kind == "M" and isinstance(value, str):
+        return np.full(n, _date(name, value))
+    if kind.kind in "mM":
+        cells = np.array([value] * n, dtype=object)
+        return (
+            typed_objects(cells, missing_objects(cells), "given")
+            if value is not None
+            else np.full(n, "NaT", kind)
+        )
+    numeric = kind.kind in "fiu"
+    if value is None:
+        return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
+    return np.full(n, _number(name, value)) if numeric else np.array([value] * n, dtype=object)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"given: column {name!r} holds numbers, got {value!r}") from error
+
+
+def _date(name: str, text: str) -> np.datetime64:
+    try:
+        return np.datetime64(text, "us")
+    except ValueError as error:
+        raise ValueError(_unreadable(name, text)) from error
+
+
+def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> dict[str, Array]:
+    """The encoded columns of families with a given cell."""
+    encoded = {}
+    for name, family in fitted.model.families.items():
+        chosen = fitted.binding.chosen[name]
+        columns = {fitted.binding.names[j] for j in chosen} | set(chosen)
+        if columns & set(given):
+            if not isinstance(family, AllowsMissing) and len(columns & set(given)) < len(chosen):
+                raise ValueError(f"the columns of {type(family).__name__} can only be given all together")
+            encoder = _open_encoder(fitted, name)
+            encoded[name] = encoder.encode(known)
+            _refuse_unknown_levels(encoder, encoded[name], known, chosen)
+    return encoded
+
+
+def _refuse_unknown_levels(encoder: Encoder, encoded: Array, known: Table, chosen: Sequence[int]) -> None:
+    """Raise ValueError if a given value is not a level of its column; ``chosen`` are the columns of the encoder."""
+    sizes = encoder.layout().get("levels", ())
+    if encoded.dtype.kind != "i" or len(sizes) != len(chosen) or encoded.shape[1] != len(chosen):
+        return
+    for place, j in enumerate(chosen):
+        value = known.column(j)[0]
+        if encoded[0, place] < 0 and not is_missing(value):
+            codes = np.zeros((sizes[place], len(chosen)), dtype=encoded.dtype)
+            codes[:, place] = np.arange(sizes[place])
+            levels = [level for level in encoder.decode(codes, None)[place].tolist() if not is_missing(level)]
+            raise ValueError(
+                f"{value!r} is not a level of column {known.names[j]!r}: its levels in training are "
+                f"{', '.join(map(repr, levels))}"
+            )
+
+
+def _open_encoder(fitted: Fitted, family: str) -> Encoder:
+    """The encoder of a family's columns under which a missing value is unknown, not a value of its own."""
+    encoder = fitted.binding.encoders[family]
+    return encoder.with_missing_unknown() if isinstance(encoder, MissingIsValue) else encoder
+
+
+def _random_classes(
+    fitted: Fitted, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator
+) -> Array:
+    """Codes drawn from p(class | given cells), or those of the labels y."""
+    if y is not None:
+        classes = fitted.classes.tolist()
+        labels = [y] * n if np.ndim(y) == 0 else list(y)
+        unknown = [label for label in labels if label not in classes]
+        if unknown or len(labels) != n:
+            raise ValueError(f"{(unknown or [y])[0]!r} is not among the classes {classes}, or not {n} labels")
+        return np.array([classes.index(label) for label in labels])
+    parameters = fitted.learned()
+    joint = parameters[PRIOR]["log_probability"][None]
+    for name, columns in encoded.items():
+        joint = joint + fitted.model.families[name].log_density(columns, parameters[name])
+    posterior = np.exp(log_normalize(joint)[0][0])
+    return np.sort(rng.choice(len(fitted.classes), size=n, p=posterior / posterior.sum()))
+
+
+def _decoded(
+    fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: np.random.Generator | None
+) -> list[Array]:
+    """The table's columns with missing cells taken from decoded ones."""
+    columns = [table.column(j) for j in range(len(table.names))]
+    for name, array in encoded.items():
+        decoded = fitted.binding.encoders[name].decode(array, rng)
+        for j, column in zip(fitted.binding.chosen[name], decoded, strict=True):
+            absent = missing_mask(columns[j])
+            if not absent.any():
+                continue
+            is_rounded = fitted.binding.types[j].kind in "iu" and column.dtype.kind == "f"
+            values = np.rint(column) if is_rounded else column
+            columns[j] = np.where(absent, values, columns[j]) if not absent.all() else values
+    return columns
+
+
+def _as_trained(fitted: Fitted, table: Table, columns: list[Array]) -> Any:
+    """Columns as a table of the kind that the model was fitted to; known dates are those of ``table``."""
+    conversion = fitted.binding.conversion
+    restored = conversion.restored(columns, table.originals)
+    return fitted.binding.origin.build(conversion.names, conversion.types, restored)

@@ -1,0 +1,1 @@
+"""Dask collections as input, and a Dask cluster as engine."""

@@ -1,0 +1,136 @@
+"""Dask data frames and arrays, recognized without an import of Dask, and tasks of Dask that make blocks of rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+
+class LazyParts(NamedTuple):
+    """Tasks that make the parts of a source, in the order of the rows."""
+
+    graph: dict[Any, Any]
+    """Key -> task: a tuple of a function and its arguments, or a task as Dask makes them."""
+    keys: Sequence[Hashable]
+    """The keys of the parts; a part is a block or a list of blocks."""
+    places: Sequence[tuple[int, int]] = ()
+    """First row and number of rows of each part, where they are known."""
+
+
+@runtime_checkable
+class OnWorkers(Protocol):
+    """Optional ability of a source: its parts can be made by tasks of Dask, on the workers."""
+
+    def lazy_parts(self) -> LazyParts | None:
+        """The tasks; None if the parts of this source are made in this process."""
+
+    @property
+    def is_read_once(self) -> bool:
+        """Whether parts are dropped as soon as they were used; otherwise they stay on the workers between passes."""
+
+
+@dataclass(frozen=True)
+class Unhashed:
+    """A value in a graph that Dask identifies by a name, since hashing its contents takes longer than sending them."""
+
+    value: Any
+    name: str
+
+    def __dask_tokenize__(self) -> str:
+        return self.name
+
+
+def unwrapped(wrapped: Unhashed) -> Any:
+    """The value."""
+    return wrapped.value
+
+
+def dask_kind(data: Any) -> str | None:
+    """ "frame", "series" or "array" for a Dask collection, None for anything else."""
+    module, name = type(data).__module__, type(data).__name__
+    if not module.startswith("dask."):
+        return None
+    if module.startswith("dask.array"):
+        return "array"
+    return {"DataFrame": "frame", "Series": "series"}.get(name)
+
+
+# -- The client of a Dask cluster, from what the user gave ---------------------------------------------------
+
+_opened: dict[str, Any] = {}
+"""Clients opened for an address, until the process ends."""
+
+
+def is_in_task() -> bool:
+    """Whether this code is run by a task of a Dask worker."""
+    if (distributed := sys.modules.get("distributed")) is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def has_current_client() -> bool:
+    """Whether this process has opened a client of a Dask cluster, and is none of its workers."""
+    if (distributed := sys.modules.get("distributed")) is None or is_in_task():
+        return False
+    try:
+        return bool(distributed.get_client().status == "running")
+    except ValueError:
+        return False
+
+
+def client_of(given: Any) -> Any:
+    """The client given, that of an address, or the current one.
+
+    Raises ImportError without the package, ValueError without a client and RuntimeError if it is closed.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(
+            "the Dask engine needs the packages dask and distributed: install calibayes[dask]"
+        ) from error
+    if given is None:
+        client = _current(distributed)
+    elif isinstance(given, str):
+        client = _at_address(distributed, given)
+    elif isinstance(given, distributed.Client):
+        client = given
+    else:
+        raise ValueError(
+            f"client must be a distributed.Client, the address of a scheduler or None, got {given!r}"
+        )
+    if client.status not in ("running", "connecting"):
+        raise RuntimeError(
+            f"the Dask client is {client.status}: open a new one, distributed.Client(address), and pass it"
+        )
+    return client
+
+
+def _current(distributed: Any) -> Any:
+    try:
+        return distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "there is no Dask client: open one, for example distributed.Client() for this machine, or pass Dask(client) or "
+            "Dask('tcp://address-of-the-scheduler:8786')"
+        ) from error
+
+
+def _at_address(distributed: Any, address: str) -> Any:
+    """A client of a scheduler: the current one if it has this address, else one that is opened once."""
+    try:
+        current = distributed.get_client()
+    except ValueError:
+        current = None
+    if current is not None and current.scheduler.address == address:
+        return current
+    known = _opened.get(address)
+    if known is None or known.status != "running":
+        known = _opened[address] = distributed.Client(address, set_as_default=False)
+    return known

@@ -1,0 +1,286 @@
+"""The distributed engine: sums over blocks on the workers of a Dask cluster.
+
+A pass is one graph. The function (model and parameters) is a task whose result is sent to each worker once; blocks are tasks
+that are computed once and stay on the workers; the sums are added in a tree that depends on the numbers of the blocks
+alone. Everything is recomputable from the graph, so that the loss of a worker changes no bit of the result.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from itertools import chain
+from typing import Any, ClassVar, Self
+from uuid import uuid4
+
+from calibayes.backends.dask.blocks import Blocks, Graph, aligned, blocks_of, cancelled, layered
+from calibayes.backends.dask.collections import Unhashed, client_of, is_in_task, unwrapped
+from calibayes.core.block import Block
+from calibayes.core.named_arrays import total
+from calibayes.core.protocols import Source
+from calibayes.engines.local import Serial, one_thread
+
+# -- Waiting for tasks of a Dask cluster that prefer some workers, whichever workers are lost meanwhile ------
+#
+# If the last worker of a cluster is lost, the scheduler sets tasks aside that are ready. When another worker arrives, it resumes
+# only those that the new worker is preferred for, or that prefer none: the others would wait for ever, although any worker
+# may take them (distributed 2026.8, `bulk_schedule_unrunnable_after_adding_worker`).
+
+PATIENCE = 2.0
+"""Seconds between two looks at the cluster."""
+LOOKS = 2
+"""Number of consecutive looks that must find that nothing is computed."""
+PREFIX = "calibayes-"
+"""Beginning of the names of all tasks of the engine."""
+
+
+class WaitsForLostWorker(Exception):
+    """Tasks wait for a worker that is lost, and no other one computes them."""
+
+
+def wait_for(client: Any, futures: Any, preferred: set[str]) -> None:
+    """Return when all futures are finished or one has failed.
+
+    Raises WaitsForLostWorker if nothing is computed and one of the preferred workers is lost, CancelledError if the
+    scheduler has dropped the tasks.
+    """
+    distributed: Any = import_module("distributed")
+    waited, looks = futures if isinstance(futures, list) else [futures], 0
+    while not any(future.status == "error" for future in waited):
+        try:
+            distributed.wait(waited, timeout=PATIENCE)
+            return
+        except TimeoutError:
+            looks = looks + 1 if _waits_for_lost_worker(client, preferred) else 0
+        if looks == LOOKS:
+            raise WaitsForLostWorker
+
+
+def _waits_for_lost_worker(client: Any, preferred: set[str]) -> bool:
+    """Whether a preferred worker is lost and other workers, if there are any, compute no task of the engine."""
+    workers = client.nthreads()
+    if not workers or preferred <= workers.keys():
+        return False
+    computed = [key for keys in client.processing().values() for key in keys]
+    return not any(PREFIX in str(key) for key in computed)
+
+
+# -- Memory of Dask workers: temporary arrays of a pass are allocated in memory that was freed before --------
+
+TRIM_VARIABLE = "MALLOC_TRIM_THRESHOLD_"
+"""Environment variable of the C library, which Dask sets for its workers."""
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Numbers of the parameters in `mallopt`."""
+LARGEST_REUSED = 2**25
+"""Arrays of up to so many bytes are allocated in freed memory: the largest value that the C library chooses itself."""
+
+
+@cache
+def reuse_freed_memory() -> None:
+    """Let a worker reuse freed memory, as other processes do, at most 64 MB of it; once in a process.
+
+    Dask tells workers to return freed memory to the system at once. Each temporary array of a pass then is a new mapping,
+    whose pages are cleared by the system, which can take longer than to compute the array.
+    """
+    if sys.platform != "linux" or TRIM_VARIABLE not in os.environ:
+        return
+    set_parameter = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_parameter is not None:  # C libraries other than glibc have none
+        set_parameter(MMAP_THRESHOLD, LARGEST_REUSED)
+        set_parameter(TRIM_THRESHOLD, 2 * LARGEST_REUSED)
+
+
+# -- The distributed engine: sums over blocks on the workers of a Dask cluster -------------------------------
+#
+# A pass is one graph. The function (model and parameters) is a task whose result is sent to each worker once; blocks are tasks
+# that are computed once and stay on the workers; the sums are added in a tree that depends on the numbers of the blocks
+# alone. Everything is recomputable from the graph, so that the loss of a worker changes no bit of the result.
+
+Plan = Callable[[list[Any]], tuple[Graph, Any]]
+"""Keys of the results of all parts -> further tasks, and the key or keys of what is wanted."""
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Sums over blocks on the workers of a Dask cluster. Needs the extra ``calibayes[dask]``.
+
+    Rows in memory are sent to the cluster once, in the first pass. Blocks stay on the workers until the training ends. A
+    block whose worker is lost is computed again on another one. Sums are added in the order of the blocks, ``split_every``
+    at a time: the result is the same, bit for bit, for any number of workers of one kind of processor, and equal to that of
+    the other engines up to rounding. Inside a task of a worker, everything is computed there, in the same order.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        The client, or the address of a scheduler; by default the current client.
+    split_every : int, default=16
+        Number of sums that are added in one task.
+    retries : int, default=2
+        How often the reading of a block is repeated after an error, and a pass after the scheduler was restarted. Lost
+        workers do not count: how many of them a task may lose before the pass fails is a setting of the scheduler
+        (``distributed.scheduler.allowed-failures``, 3 by default).
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.engines import Dask
+    >>> model = GaussianNB(engine=Dask())  # fit(X, y) runs on the workers of the current client
+    """
+
+    client: Any = None
+    split_every: int = 16
+    retries: int = 2
+
+    is_distributed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("split_every", 2), ("retries", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+    def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
+        """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
+        if is_in_task():
+            return summed_here(Serial().each(function, source), self.split_every)
+        return self._computed(_sum_of_part, function, source, lambda keys: summed(keys, self.split_every))
+
+    def each(self, function: Callable[[Block], Any], source: Source) -> list[Any]:
+        """``function(block)`` of every block, in the order of the rows."""
+        if is_in_task():
+            return Serial().each(function, source)
+        results = self._computed(_each_of_part, function, source, lambda keys: ({}, keys))
+        return list(chain.from_iterable(results))
+
+    def _computed(self, apply: Any, function: Callable[[Block], Any], source: Source, plan: Plan) -> Any:
+        """What the plan makes of the function's results; again if the scheduler was restarted or lost all workers."""
+        client, problem, restarts = client_of(self.client), None, 0
+        while restarts <= self.retries:
+            with blocks_of(client, source, self.retries) as blocks:
+                graph, keys = graph_of_pass(apply, function, blocks, plan)
+                try:
+                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0, blocks.workers)
+                except WaitsForLostWorker:
+                    blocks.release()
+                except cancelled() as error:
+                    problem, restarts = error, restarts + 1
+                    blocks.release()
+        raise RuntimeError(
+            f"the Dask scheduler dropped the tasks of a pass {self.retries + 1} times, because it was restarted or closed: "
+            "check the cluster and fit again, or raise `retries`"
+        ) from problem
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself: engines are immutable, and a client cannot be copied (`sklearn.base.clone` copies parameters)."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """A pickled engine names the scheduler by its address."""
+        client = self.client if isinstance(self.client, str | None) else self.client.scheduler.address
+        return type(self), (client, self.split_every, self.retries)
+
+
+def graph_of_pass(
+    apply: Any, function: Callable[[Block], Any], blocks: Blocks, plan: Plan
+) -> tuple[Any, Any]:
+    """A graph that applies a function to each part of the rows by ``apply``, then the plan; and the keys of the results."""
+    token = uuid4().hex
+    name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
+    parts: Graph = {(name, i): (apply, model, part) for i, part in enumerate(blocks.futures)}
+    sent = PackedFunction(importlib.import_module("cloudpickle").dumps(function))
+    further, keys = plan(list(parts))
+    before = {model: (unwrapped, Unhashed(sent, model)), **blocks.graph}
+    return layered(before, parts, further, blocks.workers), keys
+
+
+@dataclass(frozen=True)
+class PackedFunction:
+    """A function as a pickle, which is unpacked where it is called, once in a process.
+
+    Its arrays are part of the pickle, not sent beside it as Dask would do, so that they are aligned in memory.
+    """
+
+    pickled: bytes
+
+    def __call__(self, block: Any) -> Any:
+        return self._function(block)
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        function: Callable[[Any], Any] = pickle.loads(self.pickled)
+        return function
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pickled": self.pickled}
+
+
+def summed(keys: Sequence[Any], split_every: int) -> tuple[Graph, Any]:
+    """A tree of sums of consecutive results, and the key of the root."""
+    name, level = f"calibayes-sum-{uuid4().hex}", 0
+    graph: Graph = {}
+    while len(keys) > 1:
+        groups = enumerate(consecutive(keys, split_every))
+        sums = {(name, level, i): (_sum, *group) for i, group in groups}
+        graph, keys, level = {**graph, **sums}, list(sums), level + 1
+    return graph, keys[0]
+
+
+def summed_here(trees: Sequence[Mapping[str, Any]], split_every: int) -> Any:
+    """The same sum, in this process."""
+    while len(trees) > 1:
+        trees = [total(group) for group in consecutive(trees, split_every)]
+    return trees[0]
+
+
+def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
+    """Groups of so many consecutive items; the last may have fewer."""
+    return [items[start : start + number] for start in range(0, len(items), number)]
+
+
+def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
+    reuse_freed_memory()
+    with one_thread():
+        return total(function(aligned(block)) for block in _blocks(part))
+
+
+def _each_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> list[Any]:
+    reuse_freed_memory()
+    with one_thread():
+        return [function(aligned(block)) for block in _blocks(part)]
+
+
+def _blocks(part: Block | list[Block]) -> list[Block]:
+    return part if isinstance(part, list) else [part]
+
+
+def _sum(*trees: Mapping[str, Any]) -> Any:
+    return total(trees)
+
+
+def _gathered(client: Any, graph: Graph, keys: Any, retries: int, preferred: Sequence[str | None]) -> Any:
+    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too.
+
+    Raises WaitsForLostWorker if tasks wait for one of the preferred workers, and it is lost.
+    """
+    with _released(client.get(graph, keys, sync=False, retries=retries)) as futures:
+        if any(preferred):
+            wait_for(client, futures, {worker for worker in preferred if worker})
+        return client.gather(futures)
+
+
+@contextmanager
+def _released(futures: Any) -> Iterator[Any]:
+    """Futures that are released in the end, so that the scheduler forgets their tasks."""
+    try:
+        yield futures
+    finally:
+        for future in futures if isinstance(futures, list) else [futures]:
+            future.release()

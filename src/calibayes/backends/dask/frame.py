@@ -1,0 +1,248 @@
+"""Dask data frames and arrays as streams: a chunk is a partition."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import accumulate
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from calibayes.backends.dask.collections import LazyParts, Unhashed, dask_kind
+from calibayes.core.protocols import Array
+from calibayes.streams.chunks import Chunk
+from calibayes.tables.origin import FROM_ARRAY, Origin
+from calibayes.tables.read import array_names, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.table import Table
+from calibayes.tables.text import counted, listed
+
+
+@dataclass(frozen=True, eq=False)
+class DaskStream:
+    """`RowStream` of a Dask data frame or array.
+
+    Parameters
+    ----------
+    data : dask.dataframe.DataFrame or dask.array.Array of shape (n, d)
+    target, weight : str, Dask series or array, NumPy array or None
+        The name of a column, or the values of all rows. Dask collections must have the partitions of the data.
+    """
+
+    data: Any
+    target: Any
+    weight: Any
+
+    def __post_init__(self) -> None:
+        if self.data.ndim != 2:
+            dimensions = counted(self.data.ndim, "dimension")
+            raise ValueError(
+                f"X must have rows and columns, got a Dask {type(self.data).__name__} of {dimensions}"
+            )
+        refuse_duplicate_names(tuple(map(str, self._labels)))
+        for role in ("target", "weight"):
+            self._check_role(role, getattr(self, role))
+        if not self.names:
+            raise ValueError("the data frame has no columns besides labels and weights")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(str, self._features))
+
+    @cached_property
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        if not self._is_frame:
+            return (self.data.dtype,) * len(self.names)
+        dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
+        filled = dispatch.meta_nonempty(dispatch.make_meta(self.data))
+        return read_frame(filled[self._features]).types()
+
+    @cached_property
+    def origin(self) -> Origin:
+        if not self._is_frame:
+            return FROM_ARRAY
+        dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
+        filled = dispatch.meta_nonempty(dispatch.make_meta(self.data))
+        return read_frame(filled[self._features]).origin
+
+    @property
+    def rows(self) -> int:
+        return sum(self.lengths)
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Number of rows of each partition; they are computed, unless the chunks of an array are known."""
+        if not self._is_frame and not np.isnan(self.data.shape[0]):
+            return tuple(map(int, self.data.chunks[0]))
+        graph, keys = _tasks(self._narrow)
+        lengths = [("calibayes-length", i) for i in range(len(keys))]
+        graph |= {name: (len, key) for name, key in zip(lengths, keys, strict=True)}
+        return tuple(map(int, _computed(graph, lengths)))
+
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
+        """Loaders that compute a partition each, by the current client, or in threads without one."""
+        lazy = self.lazy_parts(columns)
+        return iter([partial(_computed, lazy.graph, key) for key in lazy.keys])
+
+    def lazy_parts(self, columns: Sequence[str] | None = None) -> LazyParts:
+        """Tasks that make the chunks of the partitions that have rows."""
+        names, token = self._checked(columns), uuid4().hex
+        labels = [label for label in self._features if str(label) in names]
+        graph, keys = _tasks(self._selected(labels))
+        roles = [self._role_tasks(role, graph) for role in (self.target, self.weight)]
+        reader = _Reader(self._is_frame, tuple(labels), names, self.target, self.weight, self.origin)
+        shared, chunk = f"calibayes-reader-{token}", f"calibayes-chunk-{token}"
+        graph[shared] = (_same, Unhashed(reader, shared))
+        starts = accumulate(self.lengths, initial=0)
+        chunks, places = [], []
+        for i, (key, n, first) in enumerate(zip(keys, self.lengths, starts, strict=False)):
+            if n:
+                values = [role(i, first, n) for role in roles]
+                graph[chunk, i] = (_read, shared, key, *values, first, n)
+                chunks.append((chunk, i))
+                places.append((first, n))
+        return LazyParts(graph, chunks, places)
+
+    @property
+    def _is_frame(self) -> bool:
+        return dask_kind(self.data) == "frame"
+
+    @property
+    def _labels(self) -> list[Any]:
+        """Labels of all columns, which need not be strings."""
+        return list(self.data.columns) if self._is_frame else list(array_names(self.data.shape[1]))
+
+    @cached_property
+    def _features(self) -> list[Any]:
+        """Labels of the columns besides labels and weights."""
+        roles = [role for role in (self.target, self.weight) if isinstance(role, str)]
+        return [label for label in self._labels if label not in roles]
+
+    @property
+    def _narrow(self) -> Any:
+        """A collection with the rows of the data and few columns."""
+        if not self._is_frame:
+            return self.data[:, :1]
+        named = isinstance(self.target, str)
+        return self.data[[self.target if named else self._labels[0]]]
+
+    def _selected(self, labels: Sequence[Any]) -> Any:
+        """The data with these columns and those of labels and weights; with at least one."""
+        if not self._is_frame:
+            return self.data.rechunk({1: -1})
+        roles = [role for role in (self.target, self.weight) if isinstance(role, str)]
+        return self.data[list(dict.fromkeys([*labels, *roles])) or self._labels[:1]]
+
+    def _checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        if columns is None:
+            return self.names
+        if unknown := [name for name in columns if name not in self.names]:
+            raise ValueError(f"there is no column {unknown[0]!r}; the columns are {listed(self.names)}")
+        return tuple(columns)
+
+    def _check_role(self, role: str, values: Any) -> None:
+        """Raises ValueError unless there are values for all rows, partition by partition."""
+        if isinstance(values, str):
+            if not self._is_frame or values not in self._labels:
+                columns = listed(self._labels) if self._is_frame else "without names"
+                raise ValueError(f"there is no column {values!r} for the {role}; the columns are {columns}")
+        elif dask_kind(values) is not None:
+            ours, theirs = self.data.npartitions, values.npartitions
+            if values.ndim != 1 or (dask_kind(values) == "series" and ours != theirs):
+                raise ValueError(
+                    f"the {role} must have one value for each row and the partitions of the table, of which there are "
+                    f"{ours}; it has {theirs}"
+                )
+        elif values is not None and len(values) != self.rows:
+            raise ValueError(f"{counted(len(values), 'value')} in the {role} of {counted(self.rows, 'row')}")
+
+    def _role_tasks(self, role: Any, graph: dict[Any, Any]) -> Callable[[int, int, int], Any]:
+        """Function of the number, first row and length of a partition: the key of its labels or weights, or their values."""
+        if role is None or isinstance(role, str):
+            return lambda i, first, n: None
+        if dask_kind(role) is None:
+            values = np.asarray(role)
+            return lambda i, first, n: Unhashed(values[first : first + n], uuid4().hex)
+        same = role.rechunk((self.lengths,)) if dask_kind(role) == "array" and _is_known(role) else role
+        tasks, keys = _tasks(same)
+        if len(keys) != len(self.lengths):
+            raise ValueError(
+                f"labels and weights must have the partitions of the table, of which there are {len(self.lengths)}, "
+                f"got {len(keys)}"
+            )
+        graph.update(tasks)
+        return lambda i, first, n: keys[i]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How chunks are made from partitions."""
+
+    is_frame: bool
+    labels: tuple[Any, ...]
+    names: tuple[str, ...]
+    target: Any
+    weight: Any
+    origin: Origin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without labels and weights of other collections, which are tasks of their own."""
+        roles = {"target": self.target, "weight": self.weight}
+        named = {name: role if isinstance(role, str) else None for name, role in roles.items()}
+        return {**vars(self), **named}
+
+    def table(self, rows: Any) -> Table:
+        """The columns of a partition."""
+        if not self.is_frame:
+            places = [int(name.removeprefix("x")) for name in self.names]
+            return read_array(np.asarray(rows)[:, places], self.names)
+        if not self.names:
+            return Table((), (), origin=self.origin)
+        return read_frame(rows[list(self.labels)])
+
+    def values(self, role: Any, given: Any, rows: Any) -> Array | None:
+        """Labels or weights of a partition: a column of it, or those given."""
+        if given is not None:
+            return np.asarray(given.value if isinstance(given, Unhashed) else given)
+        return None if role is None else np.asarray(rows[role])
+
+
+def _read(reader: _Reader, rows: Any, labels: Any, weight: Any, first: int, n: int) -> Chunk:
+    """The chunk of a partition. Raises ValueError if it has another number of rows than when they were counted."""
+    target, weights = reader.values(reader.target, labels, rows), reader.values(reader.weight, weight, rows)
+    for values in (rows, target, weights):
+        if values is not None and len(values) != n:
+            raise ValueError(
+                f"the partition from row {first} on has {counted(n, 'row')}, but {counted(len(values), 'value')} now: "
+                "labels and weights need the partitions of the table, and a table must be the same in each pass"
+            )
+    return Chunk(reader.table(rows), target, weights, first)
+
+
+def _same(wrapped: Unhashed) -> Any:
+    return wrapped.value
+
+
+def _tasks(collection: Any) -> tuple[dict[Any, Any], list[Any]]:
+    """The graph of a collection and the keys of its partitions, in order."""
+    dask: Any = importlib.import_module("dask")
+    # Data frames are optimized as expressions, so that readers of files skip columns; arrays as graphs.
+    is_array = dask_kind(collection) == "array"
+    optimized = dask.optimize(collection)[0] if is_array else collection.optimize()
+    return dict(optimized.__dask_graph__()), list(dask.core.flatten(optimized.__dask_keys__()))
+
+
+def _is_known(array: Any) -> bool:
+    return not np.isnan(array.shape[0])
+
+
+def _computed(graph: dict[Any, Any], keys: Any) -> Any:
+    """The results of some keys, computed by the current client, or in threads without one."""
+    base: Any = importlib.import_module("dask.base")
+    get = base.get_scheduler() or importlib.import_module("dask.threaded").get
+    cull: Any = importlib.import_module("dask.optimization").cull
+    needed, _ = cull(graph, keys if isinstance(keys, list) else [keys])
+    return get(needed, keys)

@@ -1,0 +1,165 @@
+"""Predictions for tables that are not in memory: chunk by chunk for files and streams, lazy for Dask collections.
+
+The predictions for a Dask collection are a lazy Dask array, computed partition by partition on the workers.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from calibayes.backends.dask.collections import Unhashed, dask_kind, unwrapped
+from calibayes.core.protocols import Array
+from calibayes.model.labels import require_labels
+from calibayes.streams.open import is_streamed
+from calibayes.streams.predictions import accuracy_by_chunk, predicted_by_chunk
+from calibayes.tables.target_columns import taken_out
+
+METHODS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_joint_log_proba",
+    "score_samples",
+    "decision_function",
+)
+"""Methods of one value or one row of values for each row of the table."""
+FLAT = ("predict", "score_samples")
+"""Those with one value for each row."""
+OF_THIS_PROCESS = ("engine", "n_jobs", "verbose")
+"""Parameters that say how to compute here, which the model on the workers does without."""
+
+Estimator = TypeVar("Estimator")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
+    """A class that predicts files, streams and Dask collections: all methods named in `METHODS`, its own and inherited."""
+    for name in METHODS:
+        method = getattr(cls, name, None)
+        if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
+            setattr(cls, name, by_partition(method))
+    changed: Any = cls
+    score = getattr(cls, "score", None)
+    if isinstance(score, FunctionType) and not hasattr(score, "is_lazy_for_dask"):
+        changed.score = _of_computed(score)
+    return cls
+
+
+def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
+    """A score of tables with named labels, and of tables that are not in memory."""
+
+    @wraps(score)
+    def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        require_labels(self, y)
+        if dask_kind(X) is None:
+            if is_streamed(X):
+                return accuracy_by_chunk(self, X, y, sample_weight)
+            return score(self, *taken_out(X, y, sample_weight))
+        rows, *roles = _columns_taken_out(X, y, sample_weight)
+        given = (self.predict(rows), *roles)
+        predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
+        return float(accuracy_score(labels, predicted, sample_weight=weight))
+
+    compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
+    return compute
+
+
+def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A Dask collection without the columns that are named, and these columns. Raises ValueError if there is none."""
+    names = [name for name in (y, sample_weight) if isinstance(name, str)]
+    columns = list(X.columns) if dask_kind(X) == "frame" else []
+    if lacking := [name for name in names if name not in columns]:
+        listed = ", ".join(map(str, columns)) or "without names"
+        raise ValueError(f"there is no column {lacking[0]!r}; the columns are {listed}")
+    values = (X[part] if isinstance(part, str) else part for part in (y, sample_weight))
+    return X.drop(columns=names) if names else X, *values
+
+
+def by_partition(method: Method) -> Method:
+    """A prediction method that reads files and streams, and returns a lazy Dask array for a Dask collection."""
+
+    @wraps(method)
+    def predict(self: Any, X: Any) -> Any:
+        if not is_streamed(X):
+            return method(self, X)
+        if dask_kind(X) is None:
+            return predicted_by_chunk(self, method, X)
+        return _lazily(self, method.__name__, X)
+
+    predict.is_lazy_for_dask = True  # type: ignore[attr-defined]
+    return predict  # type: ignore[return-value]
+
+
+def _lazily(model: Any, name: str, X: Any) -> Any:
+    """The predictions of each partition. The model is one task of the graph, whose result the others use."""
+    from dask.delayed import delayed
+
+    check_is_fitted(model)
+    is_frame = dask_kind(X) == "frame"
+    given = _empty_frame(X) if is_frame else X
+    validate_data(model, given, reset=False, skip_check_array=True)
+    empty = np.empty((0, *_width(model, name)), dtype=_type(model, name, given))
+    key = f"calibayes-model-{uuid4().hex}"
+    sent = delayed(unwrapped)(Unhashed(_for_workers(model), key), dask_key_name=key)
+    if is_frame:
+        return X.map_partitions(_predicted, sent, name, meta=empty)
+    rows, columns = X.rechunk({1: -1}), {} if empty.ndim == 2 else {"drop_axis": 1}
+    chunks = (rows.chunks[0], *((width,) for width in empty.shape[1:]))
+    return rows.map_blocks(_predicted, sent, name, dtype=empty.dtype, meta=empty, chunks=chunks, **columns)
+
+
+def _predicted(rows: Any, model: Any, name: str) -> Array:
+    """The predictions for a partition, which may be empty."""
+    if len(rows):
+        return np.asarray(getattr(model, name)(rows))
+    return np.empty((0, *_width(model, name)), dtype=_type(model, name, rows))
+
+
+def _for_workers(model: Any) -> Any:
+    """A copy of a model that computes where it is called, in one thread."""
+    sent = copy.copy(model)
+    for name in OF_THIS_PROCESS:
+        if hasattr(sent, name):
+            setattr(sent, name, 0 if name == "verbose" else None)
+    return sent
+
+
+def _empty_frame(X: Any) -> Any:
+    """A data frame without rows that has the columns of a Dask data frame."""
+    dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
+    return dispatch.make_meta(X)
+
+
+def _width(model: Any, name: str) -> tuple[int, ...]:
+    """Number of values for each row: () for one, (k,) for one of each class."""
+    k = len(model.classes_)
+    return () if name in FLAT or (name == "decision_function" and k == 2) else (k,)
+
+
+def _type(model: Any, name: str, rows: Any) -> Any:
+    """The type of the predictions: that of the classes, or floats, in single precision for some models of such columns."""
+    if name == "predict":
+        return model.classes_.dtype
+    if not all(dtype == np.float32 for dtype in _column_types(rows)):
+        return np.dtype(np.float64)
+    row = np.zeros((1, rows.shape[1]), dtype=np.float32)
+    return np.asarray(getattr(model, name)(row if not hasattr(rows, "columns") else _framed(rows, row))).dtype
+
+
+def _column_types(rows: Any) -> Sequence[Any]:
+    return list(rows.dtypes) if hasattr(rows, "columns") else [rows.dtype]
+
+
+def _framed(frame: Any, row: Array) -> Any:
+    """A row of an array as a data frame with the columns of another one."""
+    return type(frame)(row, columns=frame.columns)

@@ -1,1 +1,0 @@
-"""Checks of a fitted model, and of the results of a comparison."""

@@ -1,0 +1,209 @@
+"""``calibayes info``: versions, kernels and threads in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import typer
+from rich.console import Console
+
+from calibayes.cli import options
+from calibayes.cli.application import examples, print_json, print_text, working
+from calibayes.cli.options import load_model
+from calibayes.cli.outputs import FORMATS, format_of, label_texts, output_file, refuse_terminal
+from calibayes.cli.rows import write_frame
+from calibayes.datasets import is_local, list_datasets, load
+from calibayes.files import describe_file
+from calibayes.streams.expected_columns import NUMBER, holds
+from calibayes.tables.text import text_table
+from calibayes.versions import show_versions, versions
+
+INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
+
+
+def info_command(as_json: options.AsJson = False) -> None:
+    """Print the versions of calibayes and its dependencies, and the kernels and threads in use."""
+    if as_json:
+        print_json(versions())
+    else:
+        show_versions()
+
+
+# -- ``calibayes inspect``: what a model file says in its header ---------------------------------------------
+
+INSPECT_FILE_EXAMPLES = examples(
+    "calibayes inspect penguins.safetensors",
+    "calibayes inspect penguins.safetensors --tensors",
+    "calibayes inspect penguins.safetensors --json",
+)
+console = Console()
+
+
+def inspect_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."
+        ),
+    ],
+    tensors: Annotated[bool, typer.Option("--tensors", help="List all tensors.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, with all columns and tensors.")
+    ] = False,
+) -> None:
+    """Print what a model file contains, from its header: no tensor is read, and no model is loaded."""
+    try:
+        description = describe_file(file)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {file}") from None
+    if as_json:
+        print_json(description.as_json())
+        return
+    print_text(console, str(description))
+    if tensors:
+        print_text(console, description.tensor_table())
+
+
+# -- ``calibayes datasets``: the data sets that are known by name; one of them as a file ---------------------
+
+DATASETS_EXAMPLES = examples(
+    "calibayes datasets",
+    "calibayes datasets penguins -o penguins.csv",
+    "calibayes datasets iris --format jsonl",
+)
+
+
+def datasets_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Data set to write. Default: list all.", autocompletion=options.complete_datasets
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list as JSON; a data set as JSON lines.")
+    ] = False,
+) -> None:
+    """List the data sets that are known by name, or write one of them as a table with its target as last column.
+
+    Those that are not on this computer are downloaded from OpenML when they are written. Files NAME.csv.gz in the folder
+    of the environment variable CALIBAYES_DATA are listed, too.
+    """
+    if name is None:
+        if output is not None or form is not None:
+            raise ValueError(
+                "no data set given: name the one to write, as in calibayes datasets penguins -o FILE"
+            )
+        _list(as_json)
+        return
+    kind = format_of(output, form, as_json)
+    refuse_terminal(output, kind)
+    options.require_known("data set", name, list_datasets())
+    with working(f"loading {name}"), output_file(output) as file:
+        write_frame(load(name).frame, kind, file)
+
+
+def _list(as_json: bool) -> None:
+    local = {name: is_local(name) for name in list_datasets()}
+    if as_json:
+        print_json([{"name": name, "on_this_computer": here} for name, here in local.items()])
+        return
+    lines = [(name, "on this computer" if here else "OpenML") for name, here in local.items()]
+    print_text(console, text_table([("name", "where"), *lines]))
+
+
+# -- ``calibayes sample``: random rows that a saved model gives ----------------------------------------------
+
+SAMPLE_EXAMPLES = examples(
+    "calibayes sample nb.safetensors --rows 5",
+    "calibayes sample nb.safetensors --rows 100 --class Gentoo --given sex=male -o gentoos.csv",
+)
+
+
+def sample_command(
+    model: options.ModelArgument,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="Number of rows.")] = 10,
+    label: Annotated[
+        str | None, typer.Option("--class", help="Class of all rows. Default: classes are drawn.")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Value of a column in all rows; the others are drawn conditional on it. Can be repeated.",
+        ),
+    ] = None,
+    target: Annotated[str, typer.Option(help="Name of the column of classes in the output.")] = "class",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
+    ] = None,
+    seed: options.Seed = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
+) -> None:
+    """Draw random rows from a saved model of p(x, class), as CSV with a header.
+
+    Train such a model with --rule ml: other rules make the density fit less well.
+    """
+    kind = format_of(output, form, as_json)
+    refuse_terminal(output, kind)
+    fitted = load_model(model)
+    if not hasattr(fitted, "sample"):
+        raise TypeError(
+            f"{type(fitted).__name__} cannot draw rows; train another model, such as --model NaiveBayes --rule ml"
+        )
+    if target in fitted.training_table_.columns:
+        raise ValueError(f"the model has a column {target!r}; name the column of classes with --target NAME")
+    known = None if label is None else _class(fitted, label)
+    with working(f"drawing {rows} rows"):
+        X, y = fitted.sample(rows, known, _cells(fitted, given), random_state=seed)
+    with output_file(output) as file:
+        write_frame(_frame(fitted, X, y, target), kind, file)
+
+
+def _class(model: Any, text: str) -> Any:
+    texts = label_texts(model.classes_)
+    return model.classes_[texts.index(options.require_known("--class", text, texts))]
+
+
+def _cells(model: Any, given: list[str] | None) -> dict[str, Any]:
+    """Values of columns: numbers where the column held numbers. Raises ValueError if there is no such column."""
+    trained = model.training_table_
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    cells: dict[str, Any] = {}
+    for name, text in options.pairs("--given", given, "column", kinds).items():
+        try:
+            cells[name] = float(text) if holds(kinds[name]) == NUMBER else text
+        except ValueError:
+            raise ValueError(f"--given {name}={text}: column {name!r} holds numbers") from None
+    if not hasattr(model, "feature_names_in_"):
+        return {trained.columns.index(name): cell for name, cell in cells.items()}
+    return cells
+
+
+def _frame(model: Any, X: Any, y: Any, target: str) -> Any:
+    """The rows with their classes as a pandas data frame."""
+    import pandas as pd
+
+    if isinstance(X, np.ndarray):
+        frame = pd.DataFrame(X, columns=list(model.training_table_.columns))
+    else:
+        frame = nw.from_native(X, eager_only=True).to_pandas()
+    return frame.assign(**{target: label_texts(y)})

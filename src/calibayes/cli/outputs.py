@@ -1,0 +1,283 @@
+"""Output files that replace an older file only when they are complete."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+from calibayes.cli.application import raise_noted_interruption
+from calibayes.core.protocols import Array
+from calibayes.core.replaced_file import replaced_file
+from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
+
+FORMATS: Mapping[str, str] = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+"""Ending of a file -> format."""
+COMPRESSED = (".gz", ".zst")
+
+
+def format_of(path: Path | None, given: str | None, as_json: bool = False) -> str:
+    """The format of an output: as given, else by the ending of its file, else CSV. Raises ValueError if it is unknown."""
+    names = list(dict.fromkeys(FORMATS.values()))
+    if given is not None and given not in names:
+        raise ValueError(f"unknown --format {given}; choose from {', '.join(names)}")
+    if as_json and given not in (None, "jsonl"):
+        raise ValueError(f"--json and --format {given} exclude each other")
+    if given or as_json or path is None:
+        return "jsonl" if as_json else given or "csv"
+    ending = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    if not ending and path.exists() and not path.is_file():  # a device or a named pipe
+        return "csv"
+    if ending.lower() not in FORMATS:
+        raise ValueError(
+            f"the format of {path} cannot be told from its ending; choose from {', '.join(FORMATS)}, or give --format"
+        )
+    return FORMATS[ending.lower()]
+
+
+@contextmanager
+def output_file(path: Path | None) -> Iterator[BinaryIO]:
+    """A binary file to write to: standard output, or a file beside the path that takes its place at the end.
+
+    After an error or an interruption there is no new file, and an older one is as it was. A device or a named pipe is
+    written to directly.
+    """
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent} for the output {path.name}")
+    if path.is_dir():
+        raise ValueError(f"the output {path} is a folder; give the name of a file")
+    is_special = path.exists() and not path.is_file()
+    with path.open("wb") if is_special else replaced_file(path) as file:
+        with _compressed(file, path.suffix) as written:
+            yield written
+        raise_noted_interruption()
+
+
+@contextmanager
+def _compressed(file: Any, ending: str) -> Iterator[Any]:
+    if ending not in COMPRESSED:
+        yield file
+        return
+    with COMPRESSORS[ending](file) as written:
+        yield written
+
+
+class _LeftOpen(io.RawIOBase):
+    """A file that stays open when what writes to it is closed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)
+
+
+def _zstd(file: Any) -> Any:
+    try:
+        return pyarrow().CompressedOutputStream(pyarrow().PythonFile(_LeftOpen(file), mode="w"), "zstd")
+    except ImportError:
+        raise ValueError(
+            "writing files that end in .zst needs pyarrow: pip install 'calibayes[parquet]'"
+        ) from None
+
+
+def _gzip(file: Any) -> Any:
+    return gzip.GzipFile(fileobj=file, mode="wb", mtime=0)
+
+
+COMPRESSORS: Mapping[str, Callable[[Any], Any]] = {".gz": _gzip, ".zst": _zstd}
+
+
+def refuse_terminal(path: Path | None, kind: str) -> None:
+    """Raises ValueError if a binary format would be written to a terminal."""
+    if path is None and kind in ("parquet", "arrow") and sys.stdout.isatty():
+        raise ValueError(f"the format {kind} is not written to a terminal; give a file with -o FILE")
+
+
+# -- Rows of named columns as CSV, JSON lines, Parquet or Arrow: texts, labels and numbers -------------------
+
+Columns = Mapping[str, Any]
+"""Name -> texts (list), labels (`Labels`) or numbers (array)."""
+
+
+class Labels:
+    """A column of which every cell is one of few labels."""
+
+    def __init__(self, classes: Array, codes: Array) -> None:
+        self.classes, self.codes = classes, codes
+
+    def tolist(self) -> list[Any]:
+        """The label of each row."""
+        labels: list[Any] = plain_labels(self.classes)[self.codes].tolist()
+        return labels
+
+
+def plain_labels(classes: Array) -> Array:
+    """Classes as they are written: whole numbers without a point."""
+    array = np.asarray(classes)
+    if array.dtype.kind == "f" and (array == np.rint(array)).all() and (np.abs(array) < 2**53).all():
+        return array.astype(np.int64)
+    return array
+
+
+def label_texts(classes: Array) -> list[str]:
+    """Classes as text."""
+    return [str(label) for label in plain_labels(classes).tolist()]
+
+
+class RowWriter(Protocol):
+    """Writes rows in a format. `encoded` may be called by several threads, `write` is called in the order of the rows."""
+
+    def encoded(self, columns: Columns) -> Any:
+        """Rows as `write` takes them."""
+
+    def write(self, rows: Any) -> None:
+        """Write encoded rows."""
+
+
+class TextWriter:
+    """Rows as CSV, or as JSON lines if ``as_json``."""
+
+    def __init__(self, file: BinaryIO, names: Sequence[str], *, as_json: bool) -> None:
+        self.file, self.names, self.as_json = file, tuple(names), as_json
+        if not as_json:
+            file.write(f"{','.join(map(csv_cell, names))}\n".encode())
+
+    def encoded(self, columns: Columns) -> bytes:
+        if find_spec("pyarrow") is None:
+            return _lines_by_python(columns, as_json=self.as_json).encode()
+        return _lines_by_pyarrow(columns, as_json=self.as_json)
+
+    def write(self, rows: bytes) -> None:
+        self.file.write(rows)
+
+
+class ArrowWriter:
+    """Rows as tables of Arrow, for Parquet and Arrow files; ``open_writer`` makes a writer for a schema."""
+
+    def __init__(self, writer: Any, schema: Any) -> None:
+        self.writer, self.schema = writer, schema
+
+    def encoded(self, columns: Columns) -> Any:
+        arrays = [value.tolist() if isinstance(value, Labels) else value for value in columns.values()]
+        return pyarrow().table(
+            [pyarrow().array(array, kind) for array, kind in zip(arrays, self.schema.types, strict=True)],
+            schema=self.schema,
+        )
+
+    def write(self, rows: Any) -> None:
+        self.writer.write_table(rows)
+
+
+@contextmanager
+def row_writer(file: BinaryIO, kind: str, example: Columns) -> Iterator[RowWriter]:
+    """A writer of rows in a format ("csv", "jsonl", "parquet", "arrow"); ``example`` has the names and types.
+
+    Raises ValueError if the format needs pyarrow and it is not installed.
+    """
+    if kind in ("csv", "jsonl"):
+        yield TextWriter(file, tuple(example), as_json=kind == "jsonl")
+        return
+    try:
+        schema = _schema(example)
+    except ImportError:
+        raise ValueError(f"writing {kind} needs pyarrow: pip install 'calibayes[parquet]'") from None
+    sink = pyarrow().PythonFile(file, mode="w")
+    if kind == "parquet":
+        opened = module_of_pyarrow("parquet").ParquetWriter(sink, schema)
+    else:
+        opened = module_of_pyarrow("ipc").new_file(sink, schema)
+    with opened as writer:
+        yield ArrowWriter(writer, schema)
+
+
+def _schema(example: Columns) -> Any:
+    pa = pyarrow()
+    types = {
+        name: pa.array(plain_labels(value.classes).tolist()).type
+        if isinstance(value, Labels)
+        else (pa.string() if isinstance(value, list) else pa.from_numpy_dtype(value.dtype))
+        for name, value in example.items()
+    }
+    return pa.schema(list(types.items()))
+
+
+def csv_cell(text: str) -> str:
+    """A cell of a CSV file, in quotation marks where it needs them."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerow([text, ""])  # which quotes both characters
+    return buffer.getvalue().removesuffix(",\r\n")
+
+
+def _json_cell(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lines_by_pyarrow(columns: Columns, *, as_json: bool) -> bytes:
+    """Lines, joined from the text of each column."""
+    pa, compute = pyarrow(), module_of_pyarrow("compute")
+    texts = [_arrow_texts(value, as_json=as_json) for value in columns.values()]
+    if not as_json:
+        lines = compute.binary_join_element_wise(*texts, ",")
+    else:
+        keys = [f"{', ' if j else '{'}{_json_cell(name)}: " for j, name in enumerate(columns)]
+        parts = [part for key, text in zip(keys, texts, strict=True) for part in (pa.scalar(key), text)]
+        lines = compute.binary_join_element_wise(*parts, pa.scalar("}"), "")
+    ended = compute.binary_join_element_wise(lines, "", "\n")
+    return b"".join(_content(chunk) for chunk in getattr(ended, "chunks", [ended]))
+
+
+def _content(texts: Any) -> bytes:
+    """All texts of an array, one after another."""
+    _, offsets, data = texts.buffers()
+    places = np.frombuffer(offsets, dtype=np.int64 if "large" in str(texts.type) else np.int32)
+    first, last = places[texts.offset], places[texts.offset + len(texts)]
+    return bytes(memoryview(data)[first:last]) if data is not None else b""
+
+
+def _arrow_texts(value: Any, *, as_json: bool) -> Any:
+    pa = pyarrow()
+    if isinstance(value, np.ndarray):
+        return pa.array(value).cast(pa.string())
+    if isinstance(value, Labels):
+        shown = pa.array(_cells(plain_labels(value.classes).tolist(), as_json=as_json), pa.string())
+        return shown.take(pa.array(value.codes))
+    return pa.array(_cells(value, as_json=as_json), pa.string())
+
+
+def _cells(values: Sequence[Any], *, as_json: bool) -> list[str]:
+    return [_json_cell(value) if as_json else csv_cell(str(value)) for value in values]
+
+
+def _lines_by_python(columns: Columns, *, as_json: bool) -> str:
+    """The same lines without pyarrow."""
+    values = [value if isinstance(value, list) else value.tolist() for value in columns.values()]
+    if as_json:
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return "".join(f"{','.join(csv_cell(str(cell)) for cell in row)}\n" for row in zip(*values, strict=True))

@@ -1,0 +1,484 @@
+"""``calibayes predict``: the classes of the rows of a table, by a saved model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from calibayes.analysis.explanation import Explanation
+from calibayes.cli import options
+from calibayes.cli.application import (
+    Work,
+    examples,
+    note,
+    print_json,
+    print_table,
+    print_text,
+    printable,
+    result_table,
+    working,
+)
+from calibayes.cli.options import as_in_training, expected_of, load_model
+from calibayes.cli.outputs import (
+    FORMATS,
+    Columns,
+    Labels,
+    RowWriter,
+    format_of,
+    label_texts,
+    output_file,
+    refuse_terminal,
+    row_writer,
+)
+from calibayes.cli.rows import each_block
+from calibayes.core.protocols import Array
+from calibayes.model.decision import checked_costs, least_cost, most_probable
+from calibayes.streams.chunks import as_types, column_types, concatenated
+from calibayes.streams.expected_columns import Piece
+from calibayes.streams.text_input import BLOCK_BYTES, OpenTable, open_table
+from calibayes.tables.table import Table, as_array, missing_mask
+from calibayes.tables.text import counted
+
+PARTS = ("prediction", "probabilities")
+MOST_JOBS = 4
+"""Threads by default: reading, predicting and writing are shared by no more."""
+PREDICT_EXAMPLES = examples(
+    "calibayes predict penguins.safetensors penguins.csv -o predictions.csv",
+    "cat penguins.csv | calibayes predict penguins.safetensors - > predictions.csv",
+    "calibayes predict penguins.safetensors penguins.csv --only prediction --id year",
+    "calibayes predict penguins.safetensors penguins.csv -o predictions.parquet",
+)
+
+
+def predict_command(
+    model: options.ModelArgument,
+    table: options.TableArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Write the prediction or the probabilities only. Default: both.")
+    ] = None,
+    identifier: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Column of the table to write first, as it is; can be repeated."),
+    ] = None,
+    digits: Annotated[
+        int | None, typer.Option(min=1, max=17, help="Decimal places of probabilities. Default: all.")
+    ] = None,
+    jobs: options.Jobs = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
+    block_bytes: Annotated[int, typer.Option(min=1, hidden=True)] = BLOCK_BYTES,
+) -> None:
+    """Predict the class of each row of a table with a saved model.
+
+    Writes one line per row: the column "prediction", then "p_CLASS" for each class, in the order of the model's
+    classes. Rows are read, predicted and written in blocks, so a table of any size takes little memory. The columns of
+    the table may be in any order, and further ones are not used.
+    """
+    kind = format_of(output, form, as_json)
+    refuse_terminal(output, kind)
+    if only is not None:
+        options.require_known("--only", only, PARTS)
+    identifiers = tuple(options.several(identifier))
+    fitted = load_model(model).set_params(n_jobs=1)
+    expected = expected_of(fitted, passed_on=identifiers)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
+    opened = open_table(table, expected, given, block_bytes=block_bytes)
+    predictor = Predictor(fitted, only, digits)
+    example = {**{name: [] for name in identifiers}, **predictor.example}
+    if clash := set(identifiers) & set(predictor.example):
+        raise ValueError(f"--id {min(clash)} has the name of a column of the output; rename it in the table")
+    with (
+        working(f"predicting the rows of {opened.where}") as work,
+        output_file(output) as file,
+        row_writer(file, kind, example) as writer,
+    ):
+        rows = _write_all(opened, expected, predictor, writer, jobs or default_jobs(), work)
+    if rows == 0:
+        note(f"{opened.where} has no rows below its header")
+
+
+def default_jobs() -> int:
+    """One thread per core, up to a limit."""
+    return min(os.cpu_count() or 1, MOST_JOBS)
+
+
+def _write_all(
+    table: OpenTable, expected: Any, predictor: Predictor, writer: RowWriter, jobs: int, work: Work
+) -> int:
+    """Write the predictions for all rows. Returns their number."""
+
+    def encoded(piece: Piece) -> Any:
+        return writer.encoded({**piece.passed_on, **predictor.columns(piece)})
+
+    rows = 0
+    for number, block in each_block(table, expected, encoded, jobs):
+        writer.write(block)
+        rows += number
+        work.update(f"{rows:,} rows predicted")
+    return rows
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What is written about each row: the prediction, the probabilities, or both."""
+
+    model: Any
+    only: str | None
+    digits: int | None
+
+    @property
+    def example(self) -> Columns:
+        """The columns of no rows."""
+        k = len(self.model.classes_)
+        return self._columns(np.zeros(0, dtype=np.int64), np.zeros((0, k)))
+
+    def columns(self, piece: Piece) -> Columns:
+        """The columns of some rows. Raises ValueError if probabilities are asked for and the model has none."""
+        if self.only == "prediction":
+            labels = self.model.predict(piece.table)
+            return self._columns(np.searchsorted(self.model.classes_, labels), None)
+        codes, posterior = decisions(self.model, piece.table)
+        return self._columns(codes, posterior)
+
+    def _columns(self, codes: Array, posterior: Array | None) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.only != "probabilities":
+            found["prediction"] = Labels(np.asarray(self.model.classes_), codes)
+        if self.only != "prediction" and posterior is not None:
+            shown = posterior if self.digits is None else posterior.round(self.digits)
+            names = [f"p_{label}" for label in label_texts(self.model.classes_)]
+            found.update({name: np.ascontiguousarray(shown[:, j]) for j, name in enumerate(names)})
+        return found
+
+
+def decisions(model: Any, table: Any) -> tuple[Array, Array]:
+    """The code of the decided class, as `predict` decides, and p(class | x) of each row.
+
+    Raises TypeError if the model has no probabilities.
+    """
+    try:
+        log_posterior = np.asarray(model.predict_log_proba(table))
+    except (TypeError, AttributeError) as error:
+        if "no probabilities" not in str(error) and "predict_log_proba" not in str(error):
+            raise
+        raise TypeError(f"{type(model).__name__} has no probabilities; give --only prediction") from error
+    posterior = np.exp(log_posterior)
+    if getattr(model, "costs", None) is None:
+        return most_probable(log_posterior), posterior
+    return least_cost(posterior, checked_costs(model.costs, posterior.shape[1])), posterior
+
+
+# -- ``calibayes evaluate``: how well a saved model predicts the rows of a labeled table ---------------------
+
+SMALLEST = np.finfo(np.float64).tiny
+"""Probabilities below are taken as this in the log loss, so that it is finite."""
+EVALUATE_EXAMPLES = examples(
+    "calibayes evaluate penguins.safetensors penguins.csv --target species",
+    "calibayes evaluate penguins.safetensors penguins.csv --target species --json",
+)
+console = Console()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sums over rows; ``+`` adds those of further rows."""
+
+    confusion: Array
+    """Weight of the rows of each true class (last: unknown to the model) and predicted class, (k + 1, k)."""
+    log_loss: float
+    squares: float
+    """Sums of -log p(true class) and of the squared errors of the probabilities, over rows of known classes."""
+    rows: int
+    unlabeled: int
+
+    def __add__(self, other: Scores) -> Scores:
+        return Scores(
+            self.confusion + other.confusion,
+            self.log_loss + other.log_loss,
+            self.squares + other.squares,
+            self.rows + other.rows,
+            self.unlabeled + other.unlabeled,
+        )
+
+    def summary(self, classes: list[str]) -> dict[str, Any]:
+        """The scores by name, for people and programs."""
+        known, weight = self.confusion[:-1], self.confusion.sum()
+        right = np.diagonal(known)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            precision, recall = right / self.confusion.sum(axis=0), right / known.sum(axis=1)
+            f1 = 2 * right / (self.confusion.sum(axis=0) + known.sum(axis=1))
+            per_row = np.array([self.log_loss, self.squares]) / known.sum()
+        by_class = zip(classes, known.sum(axis=1), precision, recall, f1, strict=True)
+        return {
+            "rows": self.rows,
+            "rows_without_label": self.unlabeled,
+            "weight": weight,
+            "error": 1.0 - right.sum() / weight,
+            "log_loss": per_row[0],
+            "brier": per_row[1],
+            "classes": [
+                {"class": name, "weight": total, "precision": p, "recall": r, "f1": f}
+                for name, total, p, r, f in by_class
+            ],
+            "confusion": {"classes": classes, "weight": known, "unknown_class": self.confusion[-1]},
+        }
+
+
+def evaluate_command(
+    model: options.ModelArgument,
+    table: options.TableArgument,
+    target: Annotated[str | None, typer.Option(help="Column of the true classes.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
+    jobs: options.Jobs = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare the predictions of a saved model with the true classes of a table.
+
+    Prints the error (share of rows whose class is not predicted), the log loss (mean of -log p(true class)), the Brier
+    score (mean over rows of the summed squared errors of the probabilities, from 0 to 2), precision, recall and F1 of
+    each class, and the confusion matrix. Give rows that the model was not trained on. Rows without a label are left out.
+    """
+    if target is None:
+        raise ValueError("no target given: name the column of the true classes with --target NAME")
+    fitted = load_model(model).set_params(n_jobs=1)
+    expected = expected_of(fitted, target, weights)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
+    opened = open_table(table, expected, given)
+    classes, scores = np.asarray(fitted.classes_), None
+    with working(f"predicting the rows of {opened.where}") as work:
+        for _, more in each_block(
+            opened, expected, lambda piece: scores_of(fitted, piece), jobs or default_jobs()
+        ):
+            scores = more if scores is None else scores + more
+            work.update(f"{scores.rows:,} rows predicted")
+    if scores is None or scores.confusion.sum() == 0:
+        raise ValueError(f"{opened.where} has no row with a label in column {target!r}")
+    _print(scores, label_texts(classes), as_json)
+
+
+def scores_of(model: Any, piece: Piece) -> Scores:
+    """The sums over some rows."""
+    classes, labels = np.asarray(model.classes_), as_array(piece.labels)
+    labeled = ~missing_mask(labels)
+    weight = np.ones(len(labels)) if piece.weight is None else np.asarray(piece.weight, dtype=np.float64)
+    if not (weight[labeled] >= 0).all():
+        raise ValueError("the weights of some rows are negative or missing; they must be numbers from 0 on")
+    codes, posterior = decisions(model, piece.table)
+    truth = _codes(labels, classes)
+    k, known = len(classes), labeled & (truth < len(classes))
+    confusion = np.zeros((k + 1, k))
+    np.add.at(confusion, (truth[labeled], codes[labeled]), weight[labeled])
+    p, hot = posterior[known], np.eye(k)[truth[known]]
+    losses = -np.log(np.maximum(p[np.arange(len(p)), truth[known]], SMALLEST))
+    squares = ((p - hot) ** 2).sum(axis=1)
+    return Scores(
+        confusion,
+        float(losses @ weight[known]),
+        float(squares @ weight[known]),
+        int(labeled.sum()),
+        int((~labeled).sum()),
+    )
+
+
+def _codes(labels: Array, classes: Array) -> Array:
+    """Position of each label among the classes; k for one that is no class, or missing."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([place.get(label, len(classes)) for label in labels.tolist()], dtype=np.int64)
+
+
+def _print(scores: Scores, classes: list[str], as_json: bool) -> None:
+    summary = scores.summary(classes)
+    shown = [printable(name) for name in classes]
+    if unknown := scores.confusion[-1].sum():
+        note(
+            f"rows with a weight of {unknown:g} have a class that the model does not know: they count as errors, and log "
+            "loss and Brier score are those of the others"
+        )
+    if as_json:
+        print_json(summary)
+        return
+    left_out = f"; {counted(scores.unlabeled, 'row')} without a label left out" if scores.unlabeled else ""
+    print_text(
+        console, f"{counted(scores.rows, 'row')}, {counted(len(classes), 'class', 'classes')}{left_out}"
+    )
+    print_text(
+        console,
+        f"error {100 * summary['error']:.2f} %, log loss {summary['log_loss']:.4f}, Brier score {summary['brier']:.4f}\n",
+    )
+    print_table(console, _class_table(summary))
+    print_text(console, "\nconfusion: true class in rows, predicted class in columns")
+    print_table(console, _confusion_table(scores.confusion, shown))
+
+
+def _class_table(summary: dict[str, Any]) -> RichTable:
+    table = result_table("class", "weight", "precision", "recall", "F1")
+    for one in summary["classes"]:
+        shares = (one["precision"], one["recall"], one["f1"])
+        table.add_row(
+            Text(printable(one["class"])),
+            f"{one['weight']:g}",
+            *("" if np.isnan(share) else f"{share:.4f}" for share in shares),
+        )
+    return table
+
+
+def _confusion_table(confusion: Array, classes: list[str]) -> RichTable:
+    table = result_table("", *classes)
+    rows = [*classes, "(unknown)"] if confusion[-1].any() else classes
+    for name, weights in zip(rows, confusion, strict=False):
+        table.add_row(Text(name), *(f"{weight:g}" for weight in weights))
+    return table
+
+
+# -- ``calibayes explain``: what each column contributes to the predictions of a saved model -----------------
+
+EXPLAINED_ROWS = 1000
+EXPLAIN_EXAMPLES = examples(
+    "calibayes explain penguins.safetensors penguins.csv",
+    "calibayes explain penguins.safetensors penguins.csv --row 1 --row 200,301",
+    "calibayes explain penguins.safetensors penguins.csv --row 1 --against Gentoo --json",
+)
+
+
+def explain_command(
+    model: options.ModelArgument,
+    table: options.TableArgument,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(help="Number of a row below the header, from 1, to explain; can be repeated."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Class to compare with. Default: the second most probable one of each row."),
+    ] = None,
+    max_rows: Annotated[
+        int,
+        typer.Option(min=1, help="Largest number of rows for the overall contributions, drawn at random."),
+    ] = EXPLAINED_ROWS,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print what each column contributes to the predictions: over all rows, or for single rows (--row).
+
+    A contribution is a Shapley value of the log odds of the most probable class against another one: the change when
+    the value of the column becomes known. Those of a row sum to its log odds.
+    """
+    fitted = load_model(model)
+    expected = expected_of(fitted)
+    given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
+    numbers = _row_numbers(row)
+    label = None if against is None else _class(fitted, against)
+    opened = open_table(table, expected, given)
+    with working(f"reading {opened.where}") as work:
+        pieces = [piece for _, piece in each_block(opened, expected, lambda piece: piece.table, 1)]
+        if not pieces:
+            raise ValueError(f"{opened.where} has no rows below its header")
+        rows = _joined(pieces)
+        chosen = _chosen(rows.n, numbers, max_rows, seed)
+        work.update(f"explaining {len(chosen)} rows")
+        fitted.set_params(n_jobs=jobs or default_jobs())
+        explanation = fitted.explain(rows.rows(chosen), label, random_state=seed)
+    if numbers:
+        _print_rows(explanation, numbers, as_json)
+    else:
+        if len(chosen) < rows.n:
+            note(f"{len(chosen)} of {rows.n} rows are explained, drawn at random; --max-rows sets how many")
+        _print_overall(explanation, as_json)
+
+
+def _row_numbers(given: list[str] | None) -> list[int]:
+    texts = options.several(given)
+    wrong = [text for text in texts if not text.isdecimal() or int(text) < 1]
+    if wrong:
+        raise ValueError(f"--row {wrong[0]} is no number of a row; the first row below the header is 1")
+    return list(map(int, texts))
+
+
+def _class(model: Any, text: str) -> Any:
+    """The class that is written so. Raises ValueError if there is none."""
+    texts = label_texts(model.classes_)
+    return model.classes_[texts.index(options.require_known("--against", text, texts))]
+
+
+def _joined(pieces: list[Table]) -> Table:
+    """All rows as one table; columns have the type that all of their blocks have in common."""
+    types = column_types(pieces[0])
+    for piece in pieces[1:]:
+        types = types + column_types(piece)
+    return concatenated([as_types(piece, types.types) for piece in pieces])
+
+
+def _chosen(n: int, numbers: list[int], most: int, seed: int) -> Any:
+    beyond = [number for number in numbers if number > n]
+    if beyond:
+        raise ValueError(f"--row {beyond[0]} does not exist: the table has {n} rows")
+    if numbers:
+        return np.array(numbers) - 1
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def _print_overall(explanation: Explanation, as_json: bool) -> None:
+    overall = explanation.overall()
+    if as_json:
+        print_json({"rows": len(explanation.chosen), "mean_absolute_contribution": overall})
+        return
+    table = result_table("column", "mean absolute contribution")
+    for name, size in overall.items():
+        table.add_row(Text(printable(name)), f"{size:.4f}")
+    print_table(console, table)
+
+
+def _print_rows(explanation: Explanation, numbers: list[int], as_json: bool) -> None:
+    chosen, other = label_texts(explanation.chosen), label_texts(explanation.other)
+    if as_json:
+        print_json([_row(explanation, i, number, chosen[i], other[i]) for i, number in enumerate(numbers)])
+        return
+    for i, number in enumerate(numbers):
+        found = _row(explanation, i, number, chosen[i], other[i])
+        print_text(console, f"row {number}: {chosen[i]} against {other[i]}, log odds {found['log_odds']:.4f}")
+        table = result_table("column", "contribution")
+        for name, size in sorted(found["contributions"].items(), key=lambda pair: -abs(pair[1])):
+            table.add_row(Text(printable(name)), f"{size:+.4f}")
+        print_table(console, table)
+
+
+def _row(explanation: Explanation, i: int, number: int, chosen: str, other: str) -> dict[str, Any]:
+    sizes = explanation.contributions[i].tolist()
+    return {
+        "row": number,
+        "class": chosen,
+        "against": other,
+        "log_odds": float(explanation.log_odds[i]),
+        "contributions": dict(zip(explanation.names, sizes, strict=True)),
+    }

@@ -1,1 +1,0 @@
-"""Rows of tables that commands read and write."""

@@ -1,0 +1,387 @@
+"""``calibayes fit``: train a model on a table and save it to a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from calibayes.cli import options
+from calibayes.cli.application import examples, note, print_json, print_table, print_text, working
+from calibayes.cli.rows import labeled_table, training_data
+from calibayes.compare import (
+    BASELINES,
+    DESCRIPTION,
+    ENSEMBLES,
+    MANY_CLASSES,
+    MODELS,
+    NO_RULE,
+    RULES,
+    FoldResult,
+    MeanResult,
+    compare,
+    describe_best,
+    model_rule_pairs,
+    rank_results,
+    stratified_folds,
+)
+from calibayes.datasets import Dataset, load_penguins
+from calibayes.estimators.aode import AODE, KDependenceBayes
+from calibayes.estimators.calibrated_trees import CalibratedTrees
+from calibayes.estimators.joint_kernel import JointKernelClassifier
+from calibayes.estimators.tabular import NaiveBayes
+from calibayes.files import save
+from calibayes.streams.csv_text import CsvOptions
+from calibayes.tables.text import counted
+
+FURTHER_MODELS = {
+    "NaiveBayes": NaiveBayes,
+    "AODE": AODE,
+    "KDependenceBayes": KDependenceBayes,
+    "CalibratedTrees": CalibratedTrees,
+    "JointKernelClassifier": JointKernelClassifier,
+}
+FITTED_MODELS: Mapping[str, Callable[[], Any]] = {**MODELS, **FURTHER_MODELS}
+"""Name -> function that creates the model: those of `calibayes compare` and further ones for tables."""
+DEFAULT_MODEL = ENSEMBLES[0]
+FIT_EXAMPLES = examples(
+    "calibayes fit penguins.csv --target species -o penguins.safetensors",
+    "calibayes fit penguins.csv --target species -o nb.safetensors --model NaiveBayes --rule ml",
+    "calibayes fit penguins.csv --target sex -o sex.safetensors --model NaiveBayes --kind year=categorical "
+    "--set discretize=mdl --ignore island",
+)
+console = Console()
+
+
+def complete_fitted_models(incomplete: str) -> list[str]:
+    """Names of models that begin so, for shells."""
+    return [name for name in FITTED_MODELS if name.startswith(incomplete)]
+
+
+def fit_command(
+    table: options.TableArgument,
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Model file to write, such as model.safetensors.")
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help=f"Model to train, one of {', '.join(FITTED_MODELS)}.", autocompletion=complete_fitted_models
+        ),
+    ] = DEFAULT_MODEL,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Training rule, one of {', '.join(RULES)}. Default: that of the model.",
+            autocompletion=options.complete_rules,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model; can be repeated."),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=KIND",
+            help="How a column is modeled (categorical, identifier, kernel, gaussian, ...); can be repeated.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; can be repeated.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train a model on the labeled rows of a table, and save it.
+
+    All columns but those of the target, the weights and --ignore are used. What each column holds is found from its
+    cells. CSV, Parquet and Arrow files of more than 32 MB are read in passes, so that they need not fit in memory.
+    """
+    if target is None or output is None:
+        lacking = (
+            "--target NAME (the column to predict)" if target is None else "-o FILE (the model file to write)"
+        )
+        raise ValueError(
+            f"{lacking} is missing; for example: calibayes fit {table} --target y -o model.safetensors"
+        )
+    if not output.parent.is_dir() or output.is_dir():
+        raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
+    estimator = _estimator(model, rule, set_, seed, jobs)
+    given = options.csv_options(separator, decimal, encoding, missing_value)
+    with working(f"reading {table}") as work:
+        data = training_data(table, target, weights, options.several(ignore), given)
+        for text in (*data.notes, *quantity_notes(data.labels)):
+            note(text)
+        _set_kinds(estimator, options.pairs("--kind", kind, "column", data.names))
+        work.update(f"training {model}")
+        start = time.perf_counter()
+        estimator.fit(data.rows, data.labels, sample_weight=data.weights)
+        seconds = time.perf_counter() - start
+        estimator.training_table_ = replace(estimator.training_table_, missing_values=given.missing_values)
+        save(estimator, output)
+    _print(estimator, model, output, seconds, as_json)
+
+
+def _estimator(model: str, rule: str | None, settings: list[str] | None, seed: int, jobs: int | None) -> Any:
+    """The untrained model. Raises ValueError if a name is unknown or a parameter has no such value."""
+    estimator = FITTED_MODELS[options.require_known("--model", model, FITTED_MODELS)]()
+    parameters = estimator.get_params(deep=False)
+    chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
+    if rule is not None:
+        options.require_known("--rule", rule, RULES)
+        if "rule" not in parameters:
+            raise ValueError(f"{model} has no training rule to choose; leave --rule out")
+        chosen["rule"] = rule
+    for name, text in options.pairs("--set", settings, f"parameter of {model}", parameters).items():
+        if name in ("rule", "kinds", "n_jobs", "random_state", "engine", "families", "training"):
+            raise ValueError(f"--set cannot give {name!r}; see the options of calibayes fit --help")
+        chosen[name] = _value(text)
+    return estimator.set_params(**chosen)
+
+
+def _value(text: str) -> Any:
+    """A value of a parameter: a number, true, false, null, a list or mapping in JSON, or text."""
+    try:
+        return json.loads({"None": "null", "True": "true", "False": "false"}.get(text, text))
+    except json.JSONDecodeError:
+        return text
+
+
+def _set_kinds(estimator: Any, kinds: dict[str, str]) -> None:
+    """Set how columns are modeled. Raises ValueError if the model has no such parameter."""
+    if kinds and "kinds" not in estimator.get_params(deep=False):
+        raise ValueError(
+            f"{type(estimator).__name__} has no kinds of columns to choose; leave --kind out, or give --model NaiveBayes"
+        )
+    if kinds:
+        estimator.set_params(kinds=kinds)
+
+
+def quantity_notes(labels: Any) -> list[str]:
+    """A note if labels in memory look like a quantity."""
+    if getattr(labels, "dtype", np.dtype(object)).kind not in "fiu" or labels.nunique() <= MANY_CLASSES:
+        return []
+    return [
+        f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"
+    ]
+
+
+def _print(estimator: Any, model: str, output: Path, seconds: float, as_json: bool) -> None:
+    trained = estimator.training_table_
+    if as_json:
+        print_json(
+            {
+                "model": model,
+                "file": str(output),
+                "bytes": output.stat().st_size,
+                "rows": trained.rows,
+                "columns": list(trained.columns),
+                "kinds": list(trained.kinds),
+                "missing_cells": trained.missing_cells,
+                "classes": np.asarray(estimator.classes_),
+                "seconds": seconds,
+            }
+        )
+        return
+    k = counted(len(estimator.classes_), "class", "classes")
+    print_text(console, f"{model} trained on {trained}, {k}, in {seconds:.1f} s; saved to {output}")
+
+
+# -- ``calibayes compare``: cross-validate models and training rules on the same folds -----------------------
+
+COMPARE_EXAMPLES = examples(
+    "calibayes compare --folds 2 --model LDA,QDA --rule ml,rc",
+    "calibayes compare penguins.csv --target sex --model BinnedNB --rule ml --json",
+)
+
+
+def compare_command(
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="CSV, Parquet or Arrow file, also compressed; - is standard input. Default: the Palmer penguins.",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict. Required with TABLE; 'species' for the penguins.")
+    ] = None,
+    count: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the folds.")] = 0,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model to compare; can be repeated. Default: all of "
+            f"{', '.join([*MODELS, *BASELINES])} (the last two are scikit-learn's).",
+            autocompletion=options.complete_models,
+        ),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Training rule to compare; can be repeated. Default: all of {', '.join(RULES)}.",
+            autocompletion=options.complete_rules,
+        ),
+    ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option(help="Whether scikit-learn's classifiers are compared, too, if no --model is given."),
+    ] = True,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of threads of each fit.")] = 1,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    missing_value: options.MissingValue = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Cross-validate each model with each training rule on the same folds and rank them by held-out error.
+
+    Two classifiers of scikit-learn are compared, too.
+    """
+    given = options.csv_options(separator, decimal, encoding, missing_value)
+    data = _load(table, target, given)
+    models = options.chosen("--model", model, [*MODELS, *BASELINES]) if baselines or model else list(MODELS)
+    rules = options.chosen("--rule", rule, RULES)
+    pairs = model_rule_pairs(data.data, models, rules)
+    if not pairs:
+        raise ValueError(
+            "none of the given models can be trained by any of the given rules on this table; "
+            "give other values of --model or --rule"
+        )
+    for text in [*data.notes, *_left_out(pairs, models, rules, bool(model or rule))]:
+        note(text)
+    if not as_json:
+        _print_summary(data)
+    results = _run(data, pairs, count, seed, jobs)
+    ranking = rank_results(results)
+    if as_json:
+        print_json(_as_json(data, ranking, results, count, seed))
+        return
+    print_table(console, ranking_table(ranking, count))
+    print_text(console, describe_best(ranking))
+    if any(result.rule == NO_RULE for result in ranking):
+        print_text(console, DESCRIPTION)
+    _print_notes(results)
+
+
+def _load(table: str | None, target: str | None, given: CsvOptions) -> Dataset:
+    if table is None:
+        return load_penguins(target or "species")
+    if target is None:
+        raise ValueError("no target given: name the column to predict with --target NAME")
+    return labeled_table(table, target, given)
+
+
+def _left_out(pairs: list[tuple[str, str]], models: list[str], rules: list[str], chosen: bool) -> list[str]:
+    """Notes on models and rules that were asked for and are in no comparison."""
+    if not chosen:
+        return []
+    compared = {word for pair in pairs for word in pair}
+    names = [name for name in (*models, *rules) if name not in compared]
+    if set(models) <= set(BASELINES):
+        names = [name for name in names if name not in rules]
+    return [f"not compared, as no combination is valid on this table: {', '.join(names)}"] if names else []
+
+
+def _as_json(
+    data: Dataset, ranking: list[MeanResult], results: list[FoldResult], count: int, seed: int
+) -> dict[str, object]:
+    n, d = data.data.shape
+    return {
+        "table": data.name,
+        "rows": n,
+        "columns": d,
+        "classes": int(data.target.nunique()),
+        "folds": count,
+        "seed": seed,
+        "ranking": [asdict(result) for result in ranking],
+        "fold_results": [asdict(result) for result in results],
+    }
+
+
+def _print_summary(data: Dataset) -> None:
+    missing, (n, d) = int(data.data.isna().to_numpy().sum()), data.data.shape
+    size = (counted(n, "row"), counted(d, "column"), counted(data.target.nunique(), "class", "classes"))
+    dropped = counted(data.unlabeled_rows, "row")
+    print_text(
+        console,
+        f"{data.name}: {', '.join(size)}"
+        + (f"; {counted(missing, 'missing value')}" if missing else "")
+        + (f"; {dropped} without a label dropped" if data.unlabeled_rows else ""),
+    )
+
+
+def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
+    splits = stratified_folds(np.asarray(data.target), count, seed)
+    results = []
+    with working("training", total=len(pairs) * len(splits)) as work:
+        for result in compare(data, pairs, splits, jobs):
+            results.append(result)
+            work.update(f"{result.model} {result.rule}", len(results))
+    return results
+
+
+def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
+    """The mean results as a table of at most 80 characters for errors and log losses of the usual size."""
+    table = RichTable(
+        title=f"{count}-fold cross-validation, lowest held-out error first; mean and standard deviation over folds",
+        title_justify="left",
+        box=SIMPLE,
+        padding=0,
+        show_edge=False,
+    )
+    for name in ("model", "rule"):
+        table.add_column(name, overflow="fold")
+    for name in (
+        "held-out\nerror %",
+        "held-out\nlog loss",
+        "training\nerror %",
+        "soft\nerror",
+        "itera-\ntions",
+        "sec-\nonds",
+    ):
+        table.add_column(name, justify="right", overflow="fold")
+    for result in ranking:
+        table.add_row(
+            result.model,
+            result.rule,
+            f"{100 * result.error:.2f} ± {100 * result.error_spread:.2f}",
+            f"{result.log_loss:.3f} ± {result.log_loss_spread:.3f}",
+            f"{100 * result.training_error:.2f}",
+            f"{result.soft_error:.4f}",
+            "" if result.rule == NO_RULE else f"{result.updates:.1f}",
+            f"{result.seconds:.2f}",
+        )
+    return table
+
+
+def _print_notes(results: list[FoldResult]) -> None:
+    """Print each distinct warning of the fits once, with the models, and the rule if it is one, that gave it."""
+    fits: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for result in results:
+        for text in result.notes:
+            fits[text][result.model, result.rule] += 1
+    for text, counts in fits.items():
+        rules = sorted({rule for _, rule in counts})
+        models = ", ".join(dict.fromkeys(model for model, _ in counts))
+        source = f"{models} {rules[0]}" if len(rules) == 1 else models
+        noun = "fold" if len(counts) == 1 else "fit"
+        print_text(console, f"warning: {source} (in {counted(counts.total(), noun)}): {text}", style="dim")

@@ -1,0 +1,1 @@
+"""The default classifier: a weighted ensemble of generative classifiers."""

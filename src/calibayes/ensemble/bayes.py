@@ -1,0 +1,298 @@
+"""The default classifier of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.protocols import Array
+from calibayes.ensemble.estimator import PosteriorAverage
+from calibayes.ensemble.fitted_ensemble import TREES, FittedEnsemble
+from calibayes.ensemble.member import Member
+from calibayes.ensemble.path_members import PathMember
+from calibayes.ensemble.standard_members import (
+    STANDARD,
+    member_of,
+    named_members,
+    refuse_kept_rows,
+    standard_members,
+)
+from calibayes.ensemble.training import MEMBER_ROWS, EnsembleTraining
+from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
+from calibayes.estimators.tabular import KernelNB
+from calibayes.kernels.tree_growth import GrowthSettings
+from calibayes.model.estimator import FittedAttribute
+from calibayes.model.input import Rows
+from calibayes.model.parameters import estimator
+from calibayes.tables.origin import like_frame
+
+ROWS_FOR_TREES = 500
+"""Rows from which on trees are grown by default."""
+DENSITY = "kernel"
+"""The default member for densities: it models every column in its own units, and can be sampled."""
+
+
+@estimator
+class BayesClassifier(PosteriorAverage):
+    """The default classifier: an ensemble of generative models for data frames with columns of any type.
+
+    Numbers, strings (as categories), booleans, categories, dates, missing values and sample weights need no preprocessing;
+    columns of text whose values are nearly all distinct are left out, with a warning (``schema_``). The members are
+
+    - "kernel": naive Bayes with kernel densities,
+    - "tied": Gaussian classes with one covariance matrix,
+    - "full": Gaussian classes with a covariance matrix each, shrunk towards the common one, up to 10,000 rows,
+    - "near": a kernel classifier over all columns (`JointKernelClassifier`), up to 10,000 rows,
+    - "tree": tree-augmented naive Bayes, from 1,000 rows on,
+    - "centroids": Gaussian classes with one variance per column and shrunken means (nearest shrunken centroids), if there
+      are more columns than rows,
+    - the class frequencies, so that no class has probability zero.
+
+    Their posteriors are averaged with weights. From 500 rows on, "trees" (see `CalibratedTrees`) are grown on this average:
+    they begin with half of its log posterior and find what it leaves unexplained, such as interactions of many columns. A
+    forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
+    forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
+
+    With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
+    all; if the trees are left out, the members are trained on all, too. From 100,000 rows on there is one forest then, for
+    which the members' rows are held out, but of no class a larger share than of the others. With so many columns and classes
+    that growth would take many minutes, fewer trees are grown.
+
+    With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
+    computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
+    "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
+
+    A missing cell is integrated out of a new row by the members: their prediction is that of the known cells. If a value was
+    missing in at least ten training rows (for the Gaussian members and "near" also 5 % of them), its absence is evidence
+    like any value. Trees send a missing value to the side where it gains; where none was missing in training, to the side
+    with more rows.
+
+    "kernel", "tied", "full" and "tree" are trained by risk-based calibration (`calibayes.rules.RC`). Inner cross-validation
+    chooses the sum of the calibration steps of each (for "near", bandwidth and smoothing), and then the weights. These
+    maximize the log likelihood of the out-of-fold predictions plus 0.5 * log(weight) for each member, a weak prior. Members
+    with a weight below 0.4 / (number of members) get weight 0, except the class frequencies. `summary` shows the result.
+
+    Parameters
+    ----------
+    families : list, optional
+        Members instead of the default ones: the names listed above, (name, family), (name, family, encoder), or
+        (name, estimator of this package). Trees are grown if "trees" is among them.
+    density : str, optional
+        The member used by `score_samples`, `sample`, `fill` and `outlier_threshold`; by default "kernel", or the first
+        one if there is no "kernel". "near" has `score_samples` only.
+    keep_rows : bool, default=True
+        Whether members may keep training rows. By default "near" does: the fitted model, and a file that it is saved to,
+        contains up to 10,000 training rows with all of their columns. With False "near" is left out, which makes
+        predictions worse on some tables; what remains of the data are sums over rows, the levels of columns that are not
+        numbers (so leave out names and other identifiers), and single values of columns, such as the smallest and largest.
+    cv : int, splitter or list of splits, optional
+        Inner folds. By default five, or three from 3,000 rows on. Whole sample weights are counts: a row of weight w is
+        treated as w copies (fewer and heavier ones if they would be more than eight times the rows), which may lie in
+        different folds. If your weights are no counts, divide them by their mean.
+    class_weight : dict or "balanced", optional
+        Multiplies ``sample_weight``, as in scikit-learn.
+    costs : (k, k) array, optional
+        ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
+    time_limit : float, optional
+        Approximate limit of the fit in seconds: calibration and the growth of trees end, and members that were not
+        evaluated yet are left out.
+    random_state : int or RandomState, optional
+        Seed of the folds; None is a fixed seed, unlike in scikit-learn.
+    engine : Engine, optional
+        Where computations over blocks of rows run; by default ``n_jobs`` decides.
+    n_jobs : int, optional
+        Threads over blocks of rows. The result is the same for any number, bit for bit.
+    verbose : int, default=0
+        If positive, show progress on the standard error stream: a bar on a terminal, otherwise lines.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    weights_ : mapping
+        Name -> weight of a member in the average that trees are grown on; "class frequencies" is the last. Its weight is 1
+        if the ensemble is no better than the class frequencies alone.
+    trees_ : GrownTrees
+        The trees and their weight beside the members' average; absent if there are none.
+    models_ : mapping
+        Name -> trained estimator, of the members with a positive weight.
+    paths_ : mapping
+        Name -> held-out log loss and error along the member's path of calibration steps (or amounts of shrinkage), and
+        the chosen one.
+    skipped_ : mapping
+        Name -> why a member, or the trees, were left out.
+    density_ : estimator
+        The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
+    schema_ : Schema
+        What each column contains, how many values are missing, and which columns are left out; it prints as a table.
+    kept_rows_ : int
+        Number of training rows in the fitted model: the largest number that a member keeps.
+    out_of_fold_log_loss_, out_of_fold_error_ : float
+        Of the ensemble on the held-out rows.
+    rows_, tried_rows_ : int
+        Number of training rows, and of those used in the inner cross-validation.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from calibayes import BayesClassifier
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = BayesClassifier().fit(penguins.data, penguins.target)
+    >>> list(model.weights_)
+    ['near', 'tied', 'full', 'kernel', 'class frequencies']
+    """
+
+    families: Sequence[Any] | None = None
+    density: str | None = None
+    keep_rows: bool = True
+
+    trees_ = FittedAttribute("grown", "The trees that are grown on the members.")
+    density_ = FittedAttribute("density", "The member with the density, before calibration.")
+
+    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+        learns_from_some = self.cv is None and self.growth(rows) is not None
+        k, most = len(classes), MEMBER_ROWS if learns_from_some else None
+        if self.families is None:
+            return standard_members(None, rows, k, self.keep_rows, most)
+        if isinstance(self.families, str):
+            raise ValueError(
+                f"families must be a list, got {self.families!r}; for example [{self.families!r}]"
+            )
+        names = [entry for entry in self.families if isinstance(entry, str) and entry != TREES]
+        unknown = [name for name in names if name not in STANDARD]
+        if unknown:
+            raise ValueError(
+                f"unknown member {unknown[0]!r}; the members are {', '.join([*STANDARD, TREES])}"
+            )
+        listed = named_members(
+            [(entry, None) if isinstance(entry, str) else entry for entry in self.families if entry != TREES]
+        )
+        if not self.keep_rows:
+            for name, *parts in listed:
+                refuse_kept_rows(name, *parts)
+        standard = standard_members(names, rows, k, most_rows=most) if names else {}
+        return {
+            name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed
+        }
+
+    def growth(self, rows: Rows) -> GrowthSettings | None:
+        is_grown = (
+            len(rows.codes) >= ROWS_FOR_TREES if self.families is None else TREES in list(self.families)
+        )
+        return GrowthSettings() if is_grown else None
+
+    def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
+        """The ensemble with the member for densities, which is trained now if it has no weight."""
+        evaluated = training.results
+        name = self.density or (DENSITY if DENSITY in evaluated else next(iter(evaluated)))
+        if name not in evaluated:
+            raise ValueError(f"density={name!r} is not among the members {', '.join(evaluated)}")
+        member, trained = training.member(name), fitted.models.get(name)
+        if trained is None:
+            density = member.train_density(training.member_rows, fitted.paths[name])
+        else:
+            density = member.uncalibrated(trained) if isinstance(member, PathMember) else trained
+        return replace(fitted, density=density)
+
+    # -- the density of one member ---------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,), of ``density_``: an average of posteriors has no density."""
+        return self._density_with("score_samples").score_samples(self._new_table(X))
+
+    def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
+        """The log density below which a new row falls with probability at most ``share``; see `GenerativeClassifier`."""
+        return float(self._density_with("outlier_threshold").outlier_threshold(self._new_table(X), share))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: Any = None,
+        given: Mapping[Any, Any] | None = None,
+        random_state: Any = None,
+    ) -> tuple[Any, Array]:
+        """Random rows and their classes, drawn from ``density_``; see `GenerativeClassifier.sample`."""
+        rows, classes = self._density_with("sample").sample(n_samples, y, given, random_state)
+        return rows, classes
+
+    def fill(self, X: Any) -> Any:
+        """The rows with missing values imputed by ``density_``; see `GenerativeClassifier.fill`."""
+        return like_frame(self._density_with("fill").fill(self._new_table(X)), X)
+
+    def _density_with(self, method: str) -> Any:
+        """``density_``, adjusted to the class frequencies of this model. Raises ValueError if it lacks a method."""
+        check_is_fitted(self)
+        density, priors = self.fitted_.density, self.fitted_.priors
+        for needed in (method, *(("with_priors",) if priors is not None else ())):
+            if not hasattr(density, needed):
+                raise ValueError(
+                    f"{type(density).__name__} has no `{needed}`: choose another member by `density`, such as {DENSITY!r}"
+                )
+        return density if priors is None else density.with_priors(priors)
+
+
+# -- An ensemble of any models of the package ----------------------------------------------------------------
+
+
+@estimator
+class PosteriorMixture(PosteriorAverage):
+    """A weighted average of the posteriors of any models of this package: p(class | x) = sum of w_m p_m(class | x).
+
+    The weights maximize the log likelihood of the out-of-fold predictions plus 0.5 * log(weight) for each member, a weak
+    prior. Members with a weight below 0.4 / (number of members) get weight 0. The class frequencies are a member, too, so
+    that no class has probability zero. Models with an iterative rule (RC, TM, GDT) are stopped early, at the
+    sum of steps with the lowest held-out log loss.
+
+    Parameters
+    ----------
+    models : list of (name, estimator), optional
+        By default `KernelNB` and `LinearDiscriminantAnalysis`; the latter needs numbers.
+    cv : int, splitter or list of splits, optional
+        Inner folds. By default five, or three from 3,000 rows on; if there are more than 20,000 rows, on a subset of about
+        20,000. If all weights are integers with a sum of at most eight times the number of rows, a row of weight w is
+        treated as w copies.
+    class_weight, costs, random_state, engine, n_jobs, verbose
+        As in `GenerativeClassifier`.
+    time_limit : float, optional
+        Approximate limit of the fit in seconds: calibration ends, and members that were not evaluated yet are left out.
+
+    Attributes
+    ----------
+    weights_ : mapping
+        Name -> weight; "class frequencies" is the last. Its weight is 1 if the ensemble is no better than the class
+        frequencies alone.
+    models_, paths_ : mappings
+        Name -> trained estimator, of the members with a weight; held-out scores along the path of calibration steps.
+    skipped_ : mapping
+        Name -> why a member was left out.
+    schema_ : Schema
+        What each column contains, and how many values are missing; it prints as a table.
+    kept_rows_ : int
+        Number of training rows in the fitted model: the largest number that a member keeps.
+    out_of_fold_log_loss_, out_of_fold_error_ : float
+        Of the ensemble on the held-out rows.
+    rows_, tried_rows_ : int
+        Number of training rows, and of those used in the inner cross-validation.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import KernelNB, PosteriorMixture, QuadraticDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PosteriorMixture(models=[("kernel", KernelNB()), ("qda", QuadraticDiscriminantAnalysis())]).fit(X, y)
+    >>> list(model.weights_)
+    ['kernel', 'qda', 'class frequencies']
+    """
+
+    models: Sequence[tuple[str, Any]] | None = None
+
+    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+        default = [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
+        given = default if self.models is None else self.models
+        return {name: member_of(name, *parts) for name, *parts in named_members(given)}

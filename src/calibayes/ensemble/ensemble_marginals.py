@@ -1,0 +1,85 @@
+"""Posterior of an ensemble when only some columns are known, from which it is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.analysis.marginals import Marginals, PartNeedsAllColumns
+from calibayes.core.protocols import Array
+from calibayes.ensemble.fitted_ensemble import FittedEnsemble
+from calibayes.kernels.posterior import log_normalize
+from calibayes.tables.table import Table
+
+
+class MemberMarginals(NamedTuple):
+    """A member of an ensemble, given some columns of the rows."""
+
+    marginals: Marginals
+    temperature: float
+
+    def log_posterior(self, scores: Array) -> Array:
+        """log p(class | known columns), (n, k), from the scores of ``marginals``."""
+        return log_normalize(scores / self.temperature)[0]
+
+
+@dataclass(frozen=True)
+class AverageOfMembers:
+    """The average of the members' posteriors, each given the same columns, and the trees on it. Weights stay as they are.
+
+    Attributes
+    ----------
+    columns : sequence of int
+        All columns of the table.
+    fitted : FittedEnsemble
+    members : tuple of MemberMarginals
+    trees : tuple of Marginals
+        The scores of the forests that are grown on the members: contributions along the paths of the rows.
+    n : int
+        Number of rows.
+    """
+
+    columns: Sequence[int]
+    fitted: FittedEnsemble
+    members: tuple[MemberMarginals, ...]
+    trees: tuple[Marginals, ...]
+    n: int
+
+    def scores(self, present: Array) -> Array:
+        members = [member.marginals.scores(present) for member in self.members]
+        return self._average(members, [forest.scores(present) for forest in self.trees])
+
+    def along(self, order: Array) -> Iterator[Array]:
+        members = [member.marginals.along(order) for member in self.members]
+        trees = [forest.along(order) for forest in self.trees]
+        return (
+            self._average([next(path) for path in members], [next(path) for path in trees]) for _ in order
+        )
+
+    def _average(self, scores: Sequence[Array], tree_scores: Sequence[Array]) -> Array:
+        pairs = zip(self.members, scores, strict=True)
+        constant = np.broadcast_to(np.log(self.fitted.class_frequencies), (self.n, len(self.fitted.classes)))
+        log_members = self.fitted.average(
+            np.stack([*(member.log_posterior(given) for member, given in pairs), constant])
+        )
+        return self.fitted.completed(log_members, tree_scores)
+
+
+def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
+    """log p(class | known columns) of an ensemble. Raises ValueError if a member cannot be explained."""
+    members = tuple(_member_marginals(name, model, table) for name, model in fitted.models.items())
+    trees = () if fitted.grown is None else tuple(fitted.grown.marginals(table))
+    part = AverageOfMembers(range(len(table.names)), fitted, members, trees, table.n)
+    return Marginals(table.names, np.zeros(len(fitted.classes)), (part,))
+
+
+def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
+    if not hasattr(model, "marginals"):
+        raise PartNeedsAllColumns(
+            f"member {name!r} ({type(model).__name__}) cannot be explained, because it cannot leave out columns (`marginals`): "
+            "use a generative estimator or JointKernelClassifier as this member"
+        )
+    return MemberMarginals(model.marginals(table), getattr(model, "temperature_", 1.0))

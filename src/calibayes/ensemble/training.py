@@ -1,0 +1,318 @@
+"""Training of an ensemble: evaluate the members on held-out rows, weigh them, train them on all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.analysis.held_out import HELD_OUT_ROWS, HeldOut
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Engine
+from calibayes.encoders.schema import column_types
+from calibayes.ensemble.fitted_ensemble import FREQUENCIES, TREES, FittedEnsemble
+from calibayes.ensemble.growing import JEFFREYS, GrowthTask, grown_trees
+from calibayes.ensemble.member import EnsembleLoss, FoldContext, Member, MemberResult
+from calibayes.kernels.level_counts import places_in_class
+from calibayes.kernels.posterior import held_out_scores, is_lower, log_loss, mix, mixture_weights
+from calibayes.kernels.tree_growth import GrowthSettings
+from calibayes.model.input import Rows, TrainingRows
+from calibayes.model.labels import class_frequencies
+from calibayes.model.progress import ProgressReporter
+from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight
+
+# -- The posteriors of held-out rows that the training of an ensemble makes, as the record `held_out_` -------
+
+
+def out_of_fold_record(
+    log_posterior: Array, rows: Rows, everything: Rows, most: int = HELD_OUT_ROWS
+) -> HeldOut:
+    """The record of rows (n, k), NaN for rows that were not held out; about ``most`` of them, all classes in proportion.
+
+    Class weights do not count. Small classes have up to 50 rows, and weights are multiplied so that each class has the
+    weight that it has among all training rows.
+    """
+    held_out = np.flatnonzero(~np.isnan(log_posterior).any(axis=1))
+    shares = np.bincount(everything.codes) / len(everything.codes)
+    kept = np.sort(held_out[_some(rows.codes[held_out], np.maximum(np.ceil(most * shares), LEAST_OF_CLASS))])
+    codes, weight = rows.codes[kept], (rows.weight / rows.factor)[kept]
+    if len(kept) < len(everything.codes):
+        total = np.bincount(everything.codes, everything.weight / everything.factor)
+        weight = (
+            weight * (total / np.maximum(np.bincount(codes, weight, minlength=len(total)), 1e-300))[codes]
+        )
+    how = f"the inner folds of the training, {len(kept):,} of {len(everything.codes):,} rows"
+    return HeldOut(log_posterior[kept], codes, weight, rows.positions[kept], how)
+
+
+def _some(codes: Array, most: Array) -> Array:
+    """Positions of at most ``most[class]`` rows of each class, drawn with a fixed seed."""
+    order = np.random.default_rng(0).permutation(len(codes))
+    drawn = codes[order]
+    return np.asarray(order[places_in_class(drawn) < most[drawn]])
+
+
+# -- Training of an ensemble: evaluate the members on held-out rows, weigh them, train them on all rows ------
+
+LEAST_SHARE = 0.4
+"""Members below this part of an equal share are dropped, and need not be trained on all rows."""
+MEMBER_ROWS = 10_000
+"""Rows from which the members learn what trees are grown on, if there are more."""
+ONE_FOREST = 100_000
+"""Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
+of one for each fold."""
+NO_GAIN = "no gain on held-out rows"
+"""Why trees are left out."""
+
+
+class Weighting(NamedTuple):
+    """Weights of the members, and the held-out scores of the ensemble."""
+
+    weights: dict[str, float]
+    out_of_fold: Array
+    """log p(class | x) of the ensemble for held-out rows, (n, k); NaN for rows in no fold."""
+    log_loss: float
+    error: float
+
+
+def weigh(results: Mapping[str, MemberResult], context: FoldContext) -> Weighting:
+    """Weights of all members and of the class frequencies."""
+    rows = context.rows
+    predictions = np.stack([*(result.out_of_fold for result in results.values()), context.constant])
+    log_true = _of_true_class(predictions, rows)
+    predicted = ~np.isnan(log_true).any(axis=1)
+    weights = sparse_weights(log_true[predicted], rows.weight[predicted], unit_weight(rows))
+    average = np.full(predictions.shape[1:], np.nan)
+    average[predicted] = mix(predictions[:, predicted], weights)
+    scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
+    return Weighting(dict(zip([*results, FREQUENCIES], weights.tolist(), strict=True)), average, *scores)
+
+
+def sparse_weights(log_true: Array, weight: Array, unit: float = 1.0) -> Array:
+    """Weights of members, class frequencies last, without members below 40 % of an equal share.
+
+    They maximize the likelihood of the true classes with a Dirichlet(1/2) prior, in rows of weight ``unit``: a few rows
+    hardly distinguish good members, and the class frequencies always keep some weight, so that no class is impossible. If
+    the ensemble is no better than the class frequencies, these have all the weight.
+    """
+    weights = mixture_weights(log_true, weight, JEFFREYS * unit)
+    used = weights >= LEAST_SHARE / len(weights)
+    used[-1] = True
+    sparse = np.zeros(len(weights))
+    sparse[used] = mixture_weights(log_true[:, used], weight, JEFFREYS * unit)
+    frequencies = np.eye(len(weights))[-1]
+    is_better = is_lower(log_loss(log_true, sparse, weight), log_loss(log_true, frequencies, weight))
+    return sparse if is_better or not weight.any() else frequencies
+
+
+def loss_with(results: Mapping[str, MemberResult], rows: Rows) -> EnsembleLoss:
+    """The held-out loss of the ensemble of these members and a further one, as a function of its predictions."""
+    before = [result.out_of_fold for result in results.values()]
+
+    def ensemble_loss(out_of_fold: Array) -> float | None:
+        log_true = _of_true_class(np.stack([*before, out_of_fold]), rows)
+        predicted = ~np.isnan(log_true).any(axis=1)
+        weights = mixture_weights(log_true[predicted], rows.weight[predicted])
+        return log_loss(log_true[predicted], weights, rows.weight[predicted])
+
+    return ensemble_loss if before else lambda out_of_fold: None
+
+
+def _of_true_class(predictions: Array, rows: Rows) -> Array:
+    """Log probabilities (members, n, k) of the true class of each row, (n, members)."""
+    return np.asarray(predictions[:, np.arange(len(rows.codes)), rows.codes].T)
+
+
+class SkippedMemberWarning(UserWarning):
+    """A member of an ensemble was left out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SkippedMemberWarning)  # an error instead of a warning
+    """
+
+
+class Deadline:
+    """Whether a number of seconds has passed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def is_late(self) -> bool:
+        return time.monotonic() >= self._end
+
+
+@dataclass
+class EnsembleTraining:
+    """The training of one ensemble.
+
+    Attributes
+    ----------
+    members : mapping
+        Name -> member, or the reason why it is left out.
+    classes : (k,) array
+    rows : Rows
+        All training rows.
+    division : Division
+        All rows in the order of their content, the folds, and the rows that members are compared on.
+    engine : Engine
+    n_jobs : int or None
+    deadline : Deadline
+    progress : ProgressReporter
+    growth : GrowthSettings or None
+        How trees are grown on the members; None if none are. With trees the members are trained on the rows that they are
+        compared on.
+    everything : TrainingRows or None
+        All rows of a source of which ``rows``, in memory, are a sample: members that learn from sums are trained on them.
+    """
+
+    members: Mapping[str, Member | str]
+    classes: Array
+    rows: Rows
+    division: Division
+    engine: Engine
+    n_jobs: int | None
+    deadline: Deadline
+    progress: ProgressReporter
+    growth: GrowthSettings | None = None
+    everything: TrainingRows | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    results: dict[str, MemberResult] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    """What the ensemble predicts for held-out rows."""
+
+    def run(self) -> FittedEnsemble:
+        """Evaluate, weigh and train the members, and grow trees on them."""
+        trial, rows = self.division.compared_folds(), self.rows
+        context = self.context(trial)
+        self._evaluate(context)
+        if not self.results:
+            raise ValueError(f"no member is left: {'; '.join(self.skipped.values())}")
+        weighting = weigh(self.results, context)
+        self.held_out = out_of_fold_record(weighting.out_of_fold, trial.rows, self.division.rows)
+        used = [name for name in self.results if weighting.weights[name] > 0]
+        share = float(trial.rows.weight.sum() / rows.weight.sum())
+        fitted = FittedEnsemble(
+            classes=self.classes,
+            names=rows.table.names,
+            class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
+            models=self._train(used, self.member_rows),
+            weights=weighting.weights,
+            paths={name: result.path for name, result in self.results.items()},
+            skipped=self.skipped,
+            rows=len(rows.codes),
+            tried_rows=round(len(rows.codes) * share),
+            log_loss=weighting.log_loss,
+            error=weighting.error,
+            schema=column_types(rows.summary),
+        )
+        fitted = fitted if self.growth is None else self._with_trees(fitted, context, self.growth)
+        self.progress.close()
+        return fitted
+
+    def _with_trees(
+        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings
+    ) -> FittedEnsemble:
+        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows."""
+        self.progress.begin_part(2 * len(self.members), TREES)
+        rows, compared, _, crossing = self.division
+
+        def report(rounds: int, loss: float) -> bool:
+            self.progress.after_tree(rounds, loss, settings.trees)
+            return self.deadline.is_late()
+
+        is_single = len(rows.codes) >= ONE_FOREST and not compared.all()
+        held_out = [self.division.compared_in_proportion()] if is_single else crossing
+        log_members = self._members_out_of_fold(fitted, context)
+        grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
+        if grown is None:
+            models = fitted.models if compared.all() else self._train(list(fitted.models), self.all_rows)
+            return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
+        trees, scores = grown
+        self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
+        return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
+
+    def _members_out_of_fold(self, fitted: FittedEnsemble, context: FoldContext) -> Array:
+        """log p(class | x) of the members' average for all rows, (n, k), each from members that have not seen it."""
+        rows, compared, _, _ = self.division
+        in_no_fold = np.isnan(context.constant)
+        constant = np.where(in_no_fold, np.log(fitted.class_frequencies), context.constant)
+        parts = np.stack([*(self.results[name].out_of_fold for name in fitted.models), constant])
+        out_of_fold = fitted.average(
+            np.where(np.isnan(parts), -np.inf, parts)
+        )  # of the members that have one
+        if compared.all():
+            return out_of_fold
+        log_members = np.empty((len(rows.codes), len(self.classes)))
+        log_members[compared] = out_of_fold
+        others = rows.table.rows(~compared).with_cache()
+        log_members[~compared] = fitted.average(fitted.member_predictions(others))
+        return log_members
+
+    def context(self, trial: EvaluationFolds) -> FoldContext:
+        """What all members share on these rows and folds."""
+        rows, masks = trial
+        training = [rows.only(~mask) for mask in masks]
+        constant = np.full((len(rows.codes), len(self.classes)), np.nan)
+        for mask, fold_rows in zip(masks, training, strict=True):
+            constant[mask] = np.log(class_frequencies(fold_rows.codes, fold_rows.weight, self.classes))
+        return FoldContext(
+            rows,
+            self.classes,
+            masks,
+            training,
+            constant,
+            self.engine,
+            self.n_jobs,
+            is_late=self.deadline.is_late,
+        )
+
+    @property
+    def all_rows(self) -> FoldContext:
+        """The context of training on all rows."""
+        return replace(self.context(EvaluationFolds(self.rows, [])), everything=self.everything)
+
+    @property
+    def member_rows(self) -> FoldContext:
+        """The context of training the members: on all rows, or with trees on those that members are compared on."""
+        if self.growth is None:
+            return self.all_rows
+        return self.context(EvaluationFolds(self.division.compared_folds().rows, []))
+
+    def member(self, name: str) -> Member:
+        """An evaluated member."""
+        member = self.members[name]
+        assert not isinstance(member, str)
+        return member
+
+    def _evaluate(self, context: FoldContext) -> None:
+        """The predictions of the members for held-out rows; members that cannot be used are skipped."""
+        for part, (name, member) in enumerate(self.members.items()):
+            self.progress.begin_part(part, name)
+            if isinstance(member, str):
+                self._skip(name, member)
+            elif self.results and self.deadline.is_late():
+                self._skip(name, "the time limit was reached")
+            else:
+                ensemble_loss = loss_with(self.results, context.rows)
+                self.results[name] = member.evaluate(
+                    replace(context, report=self.progress.report, ensemble_loss=ensemble_loss)
+                )
+
+    def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
+        """The members of these names, trained on the rows of a context."""
+        models: dict[str, Any] = {}
+        for name in names:
+            self.progress.begin_part(2 * len(self.members) - len(names) + len(models), name)
+            models[name] = self.member(name).train(context, self.results[name].path)
+            self.progress.report(f"trained on {len(context.summed_rows.codes)} rows", 1.0)
+        return models
+
+    def _skip(self, name: str, reason: str) -> None:
+        self.skipped[name] = reason
+        warn(f"member {name!r} is left out: {reason}", SkippedMemberWarning)

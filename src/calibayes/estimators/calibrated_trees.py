@@ -1,0 +1,490 @@
+"""Naive Bayes over the leaves of trees that are grown by calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Self, cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.analysis.forget import receipt_of
+from calibayes.analysis.merging import ROUNDING
+from calibayes.analysis.receipts import utc_text
+from calibayes.core.abilities import Conjugate
+from calibayes.core.named_arrays import add, subtract
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array, Engine, Rule, Trees
+from calibayes.encoders.leaves import Leaves
+from calibayes.encoders.schema import Schema, column_types
+from calibayes.engines import chosen_engine, computing
+from calibayes.families import Categorical
+from calibayes.families.model import PRIOR
+from calibayes.kernels.forests import MOST_LEAVES
+from calibayes.kernels.level_counts import look_up, offsets
+from calibayes.kernels.tree_growth import MOST_TREES, GrowthSettings, Report, leaf_changes
+from calibayes.learn import Run, as_arrays, data_sums, learn, problem_of
+from calibayes.learn.plan import stop_named
+from calibayes.learn.train import prepared
+from calibayes.model import parameters
+from calibayes.model.binding import ColumnBinding, every, position
+from calibayes.model.estimator import GenerativeEstimator, Note, fitted_of
+from calibayes.model.fit import known_classes
+from calibayes.model.fitted import Fitted, begin
+from calibayes.model.input import Rows, TrainingRows
+from calibayes.model.parameters import adopt, estimator, unfitted_copy
+from calibayes.model.progress import ProgressReporter
+from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
+from calibayes.model.splits import expand_counts, unit_weight
+from calibayes.tables.summary import TableSummary
+from calibayes.tables.text import PlainText, counted
+
+# -- Train a model of leaves: grow the trees, then let a rule calibrate all leaves together ------------------
+
+TREES = "trees"
+"""Name of the family over the leaves."""
+
+
+@dataclass(frozen=True)
+class GrowingLeaves:
+    """`Leaves` that report each tree while they are fitted, and divide weights by that of one row: priors are in rows."""
+
+    leaves: Leaves
+    report: Report
+    unit: float
+
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Leaves:
+        return self.leaves.fit(summary, indices, self.report, self.unit)
+
+    encode = Leaves.encode
+
+
+def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+    """Grow trees on the rows; then at most ``recipe.max_iter`` updates of the rule on all leaves."""
+    require_every_class(classes, rows)
+    assembly, k = assemble(recipe, rows, classes), len(classes)
+    source, engine = assembly.source(rows), recipe.engine
+    data = data_sums(assembly.model, source, engine, k)
+    model = prepared(assembly.model, data, source, engine, k)
+    leaves = cast(Leaves, assembly.binding.encoders[TREES])
+    start = recipe.rule.begin(model, grown_statistics(leaves, data.statistics))
+    run = Run(model, recipe.rule, start, stop=stop_named(recipe.stop), limit=recipe.max_iter)
+    history = None
+    if recipe.max_iter:
+        learn([run], source, engine, recipe.callbacks)
+        history = as_arrays(run.history)
+        if problem := problem_of(run):
+            warn(problem, ConvergenceWarning)
+    progress = {
+        "n_iter": max(run.updates, 1),
+        "history": history,
+        "best_iter": run.best_iter if history else None,
+    }
+    fitted = begin(assembly._replace(model=model), recipe.rule, data.statistics, **progress)
+    notes = {"trees": leaves.forest.count, "held_out_log_loss": leaves.losses}
+    return replace(fitted, notes=notes).after(run)
+
+
+def require_every_class(classes: Array, rows: Rows) -> None:
+    """Raise ValueError if a class has no rows, before trees are grown."""
+    weight = np.bincount(rows.codes, rows.weight, minlength=len(classes))
+    if empty := classes[weight == 0].tolist():
+        raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
+
+
+def grown_statistics(leaves: Leaves, data: Trees) -> Trees:
+    """Counts of classes and leaves under which the posterior is that of the grown trees."""
+    return counts_at(*leaves.start_probabilities(data[TREES]["count"].sum(axis=0)), data)
+
+
+def counts_at(log_leaf: Array, log_class: Array, data: Trees) -> Trees:
+    """As many counts as ``data`` has, in proportion to p(leaf | class) (k, leaves) and p(class) (k,)."""
+    of_class = data[PRIOR]["count"].sum() * np.exp(log_class)
+    return {
+        PRIOR: {**data[PRIOR], "count": of_class},
+        TREES: {**data[TREES], "count": of_class[:, None] * np.exp(log_leaf)},
+    }
+
+
+# -- Arithmetic on the leaf counts of models with given trees: further rows, rows to forget, and the sum of two models
+
+
+def merged(ours: Fitted, theirs: Fitted) -> Fitted:
+    """The counts of both. Raises ValueError if classes, columns or trees differ."""
+    for fitted in (ours, theirs):
+        fitted.refuse_shifted_priors()
+    if not np.array_equal(ours.classes, theirs.classes):
+        raise ValueError(f"different classes: {ours.classes.tolist()} and {theirs.classes.tolist()}")
+    if ours.binding.names != theirs.binding.names:
+        raise ValueError("different columns")
+    binding, _, _ = ours.binding.unite(theirs.binding)
+    data: Trees = add(ours.data_statistics, theirs.data_statistics)
+    counts: Trees = add(_calibrated(ours), _calibrated(theirs))
+    return _at(replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter, receipts=()), data, counts)
+
+
+def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
+    """The counts with those of further rows, and the leaves moved by a step on them."""
+    _require_free(fitted)
+    added = _data_of(fitted, rows, engine)
+    data: Trees = add(fitted.data_statistics, added)
+    share = _weight(added) / _weight(data)
+    return _at(
+        replace(fitted, n_iter=fitted.n_iter + 1, receipts=()), data, _moved(fitted, rows, share, data)
+    )
+
+
+def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
+    """The counts without those of some rows, and the leaves moved back by a step on them.
+
+    Raises ValueError if the rows cannot have been part of the training.
+    """
+    _require_free(fitted)
+    removed = _data_of(fitted, rows, engine)
+    data: Trees = subtract(fitted.data_statistics, removed)
+    for name, arrays in data.items():
+        before, after = fitted.data_statistics[name]["count"], arrays["count"]
+        if (after < -ROUNDING * np.maximum(before, 1.0)).any():
+            raise ValueError("these rows were not part of the training, or not with these weights")
+    left = {name: {"count": np.maximum(arrays["count"], 0.0)} for name, arrays in data.items()}
+    try:
+        fitted.model.prior.prepare(left[PRIOR])
+    except ValueError as error:
+        return replace(fitted, data_statistics=left).without_parameters(str(error))
+    share = _weight(removed) / _weight(fitted.data_statistics)
+    return _at(fitted, left, _moved(fitted, rows, -share, left))
+
+
+def _require_free(fitted: Fitted) -> None:
+    """Raise ValueError if the leaves cannot be moved one by one."""
+    fitted.refuse_shifted_priors()
+    if _leaves(fitted).monotone:
+        raise ValueError(
+            "leaves that move one by one would no longer be monotone in a column: fit again on all rows"
+        )
+
+
+def _leaves(fitted: Fitted) -> Leaves:
+    return cast(Leaves, fitted.binding.encoders[TREES])
+
+
+def _data_of(fitted: Fitted, rows: Rows, engine: Engine) -> Trees:
+    """The counts of rows by class and leaf."""
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    sums: Trees = data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
+    return sums
+
+
+def _weight(data: Trees) -> float:
+    return float(data[PRIOR]["count"].sum())
+
+
+def _calibrated(fitted: Fitted) -> Trees:
+    """The calibrated counts: those of the probabilities of a model, as many as its rows."""
+    parameters = fitted.learned()
+    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
+    return counts_at(log_leaf, log_class, fitted.data_statistics)
+
+
+def _moved(fitted: Fitted, rows: Rows, share: float, data: Trees) -> Trees:
+    """Calibrated counts, as many as ``data``, after a step of growth on some rows, times their share among all rows."""
+    leaves, parameters = _leaves(fitted), fitted.learned()
+    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
+    codes, sizes, settings = leaves.encode(rows.table), leaves.forest.leaves, leaves.settings
+    scores: Array = log_class + look_up(codes, log_leaf, offsets(sizes))
+    rate = settings.rate * share
+    weight = rows.weight / unit_weight(rows)
+    changes = leaf_changes(codes, sizes, rows.codes, weight, scores, rate, settings.prior)
+    return counts_at(*leaves.normalized(log_leaf + changes, log_class), data)
+
+
+def _at(fitted: Fitted, data: Trees, counts: Trees) -> Fitted:
+    """The model with other counts of the data, and other calibrated ones."""
+    state = fitted.rule.begin(fitted.model, counts)
+    return replace(
+        fitted,
+        data_statistics=data,
+        state=state.value,
+        statistics=state.statistics,
+        parameters=state.parameters,
+        history=None,
+        best_iter=None,
+    )
+
+
+# -- Naive Bayes over the leaves of trees that are grown by calibration --------------------------------------
+
+
+def _not_available(result: str) -> Any:
+    """A property in place of a method: the estimator has no such attribute."""
+
+    def refuse(model: Any) -> Any:
+        raise AttributeError(
+            f"CalibratedTrees models the leaves of trees, not the columns: for {result} use another model, such as KernelNB"
+        )
+
+    return property(refuse)
+
+
+@estimator
+class CalibratedTrees(GenerativeEstimator):
+    """Naive Bayes over the leaves of trees that are grown where the residuals Y - P can still be told apart.
+
+    Each tree is a column, each of its leaves a level. Growth begins with the class frequencies. Each round adds one tree
+    for all classes: it splits the rows where the sums of Y - P, by column and bin, differ most, and multiplies
+    p(leaf | class) by exp(rate * sum(Y - P) / (sum(V) + prior)) with V = P (1 - P) k / (k - 1), a damped step of Newton's
+    method on the log loss and a calibration step on the counts of the new column. A tenth of each class's rows is held out
+    to find out how many trees to grow; of fewer than 500 rows five folds in turn, and the trees are grown on all rows then.
+    Interactions of any number of columns are found; numbers, strings (as categories), booleans, dates and
+    missing values need no preprocessing.
+
+    Numbers are split between 254 quantile bins; levels are ordered by their frequency, never by the class. A missing value
+    goes to the side where it gains; where none was missing in training, to the side with more rows. Leaves have no density
+    of the columns, hence there is no `sample`, `fill` and `score_samples`. `explain` adds up what the splits of a column
+    change along the paths of a row through the trees. Only the ratios of sample weights matter. Whole weights are counts: of a
+    row of weight 3, one copy may be held out and the trees grown on the others. If your weights are no counts, divide them by
+    their mean.
+
+    Parameters
+    ----------
+    max_trees : int, default=1000
+    max_leaves : int, default=31
+        Largest number of leaves of a tree, from 2 to 127.
+    rate : float, default=0.1
+        Share of a full step by which a tree moves log probabilities. Smaller ones need more trees. After each hundred
+        trees it grows by a half, up to three times.
+    prior : float, default=5
+        Precision of a normal prior, with mean 0, of the log factor of a leaf. It is compared with the sum of V, which is
+        at most half the number of rows in the leaf.
+    least_variance : float, default=1
+        Smallest sum of V over the rows and classes of a leaf.
+    patience : int, default=20
+        Growth ends if so many trees lower the held-out log loss by less than a thousandth.
+    monotone : mapping, optional
+        Column, by name or position, -> 1 (-1): the probability of the second of two classes never falls (rises) with it.
+    rule : str or rule, default="rc"
+        The rule by which ``max_iter`` updates calibrate all leaves together after the growth. A closed form ("ml", "map")
+        would replace what the growth has learned.
+    max_iter : int, default=0
+        Largest number of these updates.
+    stop, class_weight, costs, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+    random_state : int or RandomState, optional
+        Seed of the choice of held-out rows; None is always the same.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    n_trees_ : int
+    held_out_log_loss_ : array
+        Log loss of the held-out rows before the first tree and after each, also of those that were left out in the end.
+    data_statistics_ : mapping
+        Weights of the training rows by class and leaf; `merge` and `forget` add and subtract them.
+    statistics_ : mapping
+        The calibrated counts.
+    schema_ : Schema
+        What each column contains; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from calibayes import CalibratedTrees
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = CalibratedTrees().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
+    True
+    """
+
+    max_trees: int = 1000
+    max_leaves: int = 31
+    rate: float = 0.1
+    prior: float = 5.0
+    least_variance: float = 1.0
+    patience: int = 20
+    monotone: Any = None
+    rule: str | Rule = "rc"
+    max_iter: int = 0
+    class_weight: Mapping[Any, float] | str | None = None
+
+    n_trees_ = Note("trees", "Number of trees.")
+    held_out_log_loss_ = Note("held_out_log_loss", "Log loss of held-out rows, before and after each tree.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
+
+    # -- what is trained -------------------------------------------------------------------------------------------
+
+    def settings(self) -> GrowthSettings:
+        """How trees are grown. Raises ValueError if a parameter is invalid."""
+        if self.training is not None:
+            raise ValueError("CalibratedTrees has no training options: leave training=None")
+        return GrowthSettings(
+            trees=parameters.whole_number("max_trees", self.max_trees, 1, MOST_TREES),
+            leaves=parameters.whole_number("max_leaves", self.max_leaves, 2, MOST_LEAVES),
+            rate=parameters.number("rate", self.rate, 1e-6, 1.0),
+            prior=parameters.number("prior", self.prior, 1e-6, 1e9),
+            least_variance=parameters.number("least_variance", self.least_variance, 1e-6, 1e12),
+            patience=parameters.whole_number("patience", self.patience, 1, MOST_TREES),
+        )
+
+    def recipe(self, engine: Engine) -> Recipe:
+        recipe = super().recipe(engine)
+        rule = recipe.rule
+        if rule.uses_unlabeled or Conjugate in rule.needs or (rule.is_closed_form and self.max_iter):
+            raise ValueError(
+                f"rule={rule.name!r} would replace what the growth of the trees has learned: "
+                "use a rule that takes steps from there, such as 'rc'"
+            )
+        if self.monotone is not None and self.max_iter:
+            raise ValueError(
+                "leaves that move one by one do not stay monotone in a column: with monotone use max_iter=0"
+            )
+        return recipe
+
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+        leaves = Leaves(self.settings(), self._directions(rows.summary, len(classes)))
+        progress = ProgressReporter(type(self).__name__, bool(self.verbose))
+
+        def report(trees: int, loss: float) -> bool:
+            progress.after_tree(trees, loss, self.max_trees)
+            return False
+
+        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
+        return Specification([family], self.class_prior_for(len(classes)))
+
+    def _directions(self, table: TableSummary, k: int) -> tuple[tuple[int, int], ...]:
+        """Positions and directions of monotone columns."""
+        given = {} if self.monotone is None else self.monotone
+        if not isinstance(given, Mapping) or not all(
+            isinstance(sign, parameters.WHOLE) and not isinstance(sign, bool) and sign in (-1, 1)
+            for sign in given.values()
+        ):
+            raise ValueError(f"monotone must be a mapping of columns to 1 or -1, got {self.monotone!r}")
+        if given and k != 2:
+            raise ValueError(f"monotone needs two classes, and there are {k}")
+        positions = {position(name, table): int(sign) for name, sign in given.items()}
+        for j in positions:
+            if not table.is_numeric(j):
+                raise ValueError(
+                    f"column {table.names[j]!r} is not numeric: it has no order to be monotone in"
+                )
+        return tuple(sorted(positions.items()))
+
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return column_types(summary)
+
+    # -- training --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Grow trees on a table. A fit that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Missing values are NaN, None or NA.
+        y : (n,) labels
+        sample_weight : (n,) floats, optional
+        """
+        return self._fitted_to(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train on further rows: their counts are added to the leaves, whose probabilities move.
+
+        The trees are grown on the rows of the first call, which must contain every class, and stay as they are. Tree by
+        tree, each leaf takes the step of growth on the residuals of the new rows, times their share among all rows so
+        far. Raises ValueError if columns are monotone: single leaves do not stay in order.
+        """
+        if not hasattr(self, "fitted_"):
+            return self._fitted_to(X, y, sample_weight, classes=known_classes(classes, None))
+        self.refuse_parts_of_rows()
+        with computing(self.engine, self.n_jobs) as engine:
+            known = known_classes(classes, self.fitted_)
+            _, rows = self._rows(self, X, y, sample_weight, classes=known, reset=False)
+            fitted = with_rows(self.fitted_, rows, engine)
+        seen = self.training_table_ + rows.described()
+        return adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen})
+
+    def _fitted_to(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+        with computing(self.engine, self.n_jobs) as engine:
+            reader, recipe = unfitted_copy(self), self.recipe(engine)
+            self.settings()
+            classes, rows = self._rows(reader, X, y, sample_weight, **given)
+            rows = expand_counts(rows, parameters.seed_of(self.random_state))
+            fitted = grown_model(recipe, classes, rows)
+        return adopt(self, {**vars(reader), "fitted_": fitted})
+
+    def summary(self) -> PlainText:
+        """Plain text: classes, columns, trees and their log loss on held-out rows."""
+        first, *others = str(super().summary()).splitlines()
+        return PlainText("\n".join([first, self._growth_line(), *others]))
+
+    def _growth_line(self) -> str:
+        leaves, losses = self.leaves_.forest.leaves, self.held_out_log_loss_
+        few, most = min(leaves), max(leaves)
+        size = counted(most, "leaf", "leaves") if few == most else f"{few} to {most} leaves"
+        trees = f"{counted(len(leaves), 'tree')} of {size}"
+        if np.isnan(losses[0]):
+            return f"{trees}, no rows held out"
+        return f"{trees}, log loss {losses.min():.4g} on held-out rows (class frequencies alone: {losses[0]:.4g})"
+
+    # -- leaf counts -----------------------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """The model of the rows of both, for models with the same trees, such as copies that `partial_fit` has updated.
+
+        Leaf counts are added, those of the data exactly, and the calibrated ones: each model weighs as many rows as it
+        has seen.
+        """
+        if type(self) is not type(other):
+            raise ValueError(f"a {type(self).__name__} cannot be merged with a {type(other).__name__}")
+        for model in (self, other):
+            check_is_fitted(model, "fitted_")
+        both = merged(self.fitted_, other.fitted_)
+        return self.holding(both, training_table_=self.training_table_ + other.training_table_)
+
+    def forget(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        remaining: tuple[Any, ...] | None = None,
+        date: datetime | None = None,
+    ) -> Self:
+        """The model without these rows in its leaf counts.
+
+        The rows must have been part of the training, with the same weights. They are subtracted from the counts of the
+        data exactly, and the leaves take a step back like that of `partial_fit`, which undoes it in part. The trees stay
+        as they are, although the rows took part in their growth: to forget the rows completely, fit again without them, which
+        is why there is no use for the rows that remain (``remaining``). The receipt says the same.
+        """
+        check_is_fitted(self, "fitted_")
+        if remaining is not None:
+            raise ValueError("trees are not grown again on the remaining rows: fit again on them")
+        self.refuse_parts_of_rows()
+        _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
+        exact = (
+            "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
+        )
+        receipt = receipt_of(self, left, rows, utc_text(date), exact)
+        left = replace(left, receipts=(*self.fitted_.receipts, receipt))
+        return self.holding(left, training_table_=self.training_table_ - rows.described())
+
+    @property
+    def leaves_(self) -> Leaves:
+        """The trees: the encoder whose codes are the leaves of rows."""
+        return cast(Leaves, fitted_of(self).binding.encoders[TREES])
+
+    # -- what leaves cannot give -----------------------------------------------------------------------------------
+
+    score_samples = outlier_threshold = _not_available("densities")
+    sample = _not_available("samples")
+    fill = _not_available("imputation")

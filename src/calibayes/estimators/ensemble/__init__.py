@@ -1,1 +1,0 @@
-"""Averages of posteriors: members, their weights from held-out rows, and the default classifier."""

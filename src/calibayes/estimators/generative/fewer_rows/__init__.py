@@ -1,1 +1,0 @@
-"""Models of all rows but some: single rows, groups or folds that are left out of the sums."""

@@ -1,1 +1,0 @@
-"""Models without some of their training rows, and the check of what was removed."""

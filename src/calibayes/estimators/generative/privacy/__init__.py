@@ -1,1 +1,0 @@
-"""Differentially private training of closed forms."""

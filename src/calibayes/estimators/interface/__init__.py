@@ -1,1 +1,0 @@
-"""What all estimators share: input, targets, parameter checks, splits, decisions, explanations, progress."""

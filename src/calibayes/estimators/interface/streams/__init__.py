@@ -1,1 +1,0 @@
-"""Training and predictions for rows that are not in memory."""

@@ -1,1 +1,0 @@
-"""A kernel classifier over all columns jointly."""

@@ -1,0 +1,544 @@
+"""The base of the linear classifiers on log densities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import sklearn
+from scipy.linalg import solve_triangular
+from scipy.special import log_expit
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.backends.dask.predictions import by_partition
+from calibayes.core.notices import collected_warnings
+from calibayes.core.protocols import Array
+from calibayes.core.verify import (
+    require_array,
+    require_finite,
+    require_instance,
+    require_names,
+    require_number,
+)
+from calibayes.engines import one_thread
+from calibayes.estimators.log_densities import (
+    LabeledNumbers,
+    LogDensityRecipe,
+    Report,
+    TrainingFeatures,
+    labeled_numbers,
+    new_features,
+    progress_reports,
+    training_features,
+)
+from calibayes.kernels.posterior import log_normalize
+from calibayes.model.input import Rows, kept_rows_line
+from calibayes.model.labels import class_factors
+from calibayes.model.notebook import html_method, mime_bundle
+from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
+from calibayes.model.splits import held_out_masks, stratified_subset
+from calibayes.model.verification import require_score
+from calibayes.streams.streaming import in_memory
+from calibayes.tables.text import PlainText, counted, listed
+
+# -- Linear classifiers on features: scikit-learn's solvers, each as coefficients and intercepts -------------
+
+ITERATIONS = 5000
+SVC_ITERATIONS = 1_000_000
+"""Limit for the support vector machine, which may not converge on features that are not standardized; it then warns."""
+NEWTON_COEFFICIENTS = 2000
+"""Up to this number of coefficients Newton's method is faster, and more exact, than L-BFGS."""
+NEWTON, L_BFGS = (("newton-cg", 1e-4), ("newton-cholesky", 1e-9)), (("lbfgs", 1e-4),)
+"""Solvers and tolerances, each from the solution of the one before: Cholesky decompositions are exact and take long."""
+L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
+"""The L1 penalty of logistic regression, whose parameter scikit-learn 1.8 renamed."""
+
+
+class LinearModel(NamedTuple):
+    """Linear scores: one for two classes, otherwise one for each class."""
+
+    coefficients: Array
+    """(1 or k, p)"""
+    intercepts: Array
+    """(1 or k,)"""
+
+    def scores(self, features: Array) -> Array:
+        """Scores of rows, (n, 1 or k)."""
+        return np.asarray(features @ self.coefficients.T + self.intercepts)
+
+
+Problem = tuple[Array, Array, int, Array]
+"""Features (n, p), codes (n,), number of classes, weights (n,)."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How a linear model is fitted and judged.
+
+    Parameters
+    ----------
+    solve : function of a problem and its cost
+    rotation_invariant : bool
+        Whether a rotation of the features does not change the scores, as with an L2 penalty.
+    log_probability : function of scores, optional
+        log p(class | x), (n, k), if the model has probabilities.
+    """
+
+    solve: Callable[[Problem, float], LinearModel]
+    rotation_invariant: bool
+    log_probability: Callable[[Array], Array] | None = None
+
+    def row_losses(self, scores: Array, codes: Array) -> Array:
+        """Loss of each row, (n,): -log p(class | x), or 1 for a wrong class if there are no probabilities."""
+        if self.log_probability is None:
+            return wrong_classes(scores, codes)
+        return -self.log_probability(scores)[np.arange(len(codes)), codes]
+
+
+def predicted_codes(scores: Array) -> Array:
+    """The code of the class of highest score, (n,)."""
+    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+
+def wrong_classes(scores: Array, codes: Array) -> Array:
+    """1 for each row whose predicted class is wrong, else 0, (n,)."""
+    return (predicted_codes(scores) != codes).astype(np.float64)
+
+
+def multinomial(scores: Array) -> Array:
+    """log p(class | x), (n, k), of multinomial logistic regression."""
+    both = np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
+    return np.asarray(log_normalize(both)[0])
+
+
+def one_against_others(scores: Array) -> Array:
+    """log p(class | x), (n, k), of one binary logistic regression for each class, normalized."""
+    return multinomial(scores) if scores.shape[1] == 1 else np.asarray(log_normalize(log_expit(scores))[0])
+
+
+def _logistic(problem: Problem, cost: float) -> LinearModel:
+    features, codes, k, weights = problem
+    newton = features.shape[1] * (1 if k == 2 else k) <= NEWTON_COEFFICIENTS
+    model = LogisticRegression(C=cost, max_iter=ITERATIONS, warm_start=True)
+    for solver, tolerance in NEWTON if newton else L_BFGS:
+        model.set_params(solver=solver, tol=tolerance).fit(features, codes, sample_weight=weights)
+    return LinearModel(model.coef_, model.intercept_)
+
+
+def _sparse_logistic(problem: Problem, cost: float) -> LinearModel:
+    return _each_class(
+        lambda: LogisticRegression(C=cost, solver="liblinear", max_iter=ITERATIONS, random_state=0, **L1),
+        problem,
+    )
+
+
+def _hinge(problem: Problem, cost: float) -> LinearModel:
+    return _each_class(lambda: SVC(C=cost, kernel="linear", max_iter=SVC_ITERATIONS), problem)
+
+
+def _sparse_hinge(problem: Problem, cost: float) -> LinearModel:
+    return _each_class(
+        lambda: LinearSVC(C=cost, penalty="l1", dual=False, max_iter=ITERATIONS, random_state=0), problem
+    )
+
+
+def _each_class(make: Callable[[], Any], problem: Problem) -> LinearModel:
+    """The second class against the first, or each class against the others."""
+    features, codes, k, weights = problem
+    targets = [codes == 1] if k == 2 else [codes == c for c in range(k)]
+    models = [make().fit(features, target, sample_weight=weights) for target in targets]
+    intercepts = [float(np.ravel(model.intercept_)[0]) for model in models]
+    return LinearModel(np.concatenate([model.coef_ for model in models]), np.array(intercepts))
+
+
+LOSSES: dict[tuple[str, str], Loss] = {
+    ("log", "l2"): Loss(_logistic, rotation_invariant=True, log_probability=multinomial),
+    ("log", "l1"): Loss(_sparse_logistic, rotation_invariant=False, log_probability=one_against_others),
+    ("hinge", "l2"): Loss(_hinge, rotation_invariant=True),
+    ("hinge", "l1"): Loss(_sparse_hinge, rotation_invariant=False),
+}
+"""(loss, penalty) -> how to fit. With L1 the hinge loss is squared: scikit-learn has no other one with this penalty."""
+
+
+# -- Reduction of features to as many as there are rows, with the same inner products ------------------------
+
+RIDGE = 1e-10
+"""Added to the diagonal, relative to its mean, so that equal rows do not make the matrix singular."""
+
+
+def reduce_features(features: Array, loss: Loss) -> tuple[Array, Callable[[LinearModel], LinearModel]]:
+    """At most n features (n, min(n, p)), and a function from a model fitted to them to one for the features given.
+
+    With an L2 penalty the scores depend on the features through inner products of rows alone. If there are more features
+    than rows, the Cholesky factor of these products has the same products and fewer columns.
+    """
+    n, p = features.shape
+    if not loss.rotation_invariant or p <= n:
+        return features, lambda model: model
+    products = features @ features.T
+    products[np.diag_indices(n)] += RIDGE * max(np.trace(products) / n, 1.0)
+    factor = np.linalg.cholesky(products)
+
+    def restore(model: LinearModel) -> LinearModel:
+        dual = solve_triangular(factor, model.coefficients.T, lower=True, trans="T")
+        return LinearModel((features.T @ dual).T, model.intercepts)
+
+    return factor, restore
+
+
+# -- Choice of the pairs of columns and of the cost by the loss of held-out rows -----------------------------
+
+Split = tuple[Array, Array]
+"""Positions of training rows and of held-out rows."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A mean loss of held-out rows, to be minimized; ``balanced`` gives all classes the same weight."""
+
+    row_losses: Callable[[Loss, Array, Array], Array]
+    balanced: bool = False
+
+    def row_weights(self, codes: Array, weights: Array) -> Array:
+        """Weights of rows in the mean, (n,)."""
+        mass = np.bincount(codes, weights)
+        return weights / mass[codes] if self.balanced else weights
+
+
+def _model_loss(loss: Loss, scores: Array, codes: Array) -> Array:
+    return loss.row_losses(scores, codes)
+
+
+def _error(loss: Loss, scores: Array, codes: Array) -> Array:
+    return wrong_classes(scores, codes)
+
+
+SCORINGS: dict[str, Scoring] = {
+    "loss": Scoring(_model_loss),
+    "error": Scoring(_error),
+    "balanced_error": Scoring(_error, balanced=True),
+}
+"""Name -> scoring. "loss" is the log loss if there are probabilities, else the error."""
+
+
+class SelectionData(NamedTuple):
+    """Rows that candidates are compared on."""
+
+    features: Array
+    """Standardized features of all candidates, (n, p)."""
+    codes: Array
+    weights: Array
+    candidates: Sequence[Array]
+    """Positions of the features of each candidate."""
+    splits: Sequence[Split]
+
+
+def cross_validation_splits(cv: Any, rows: Rows, n: int, seed: int) -> list[Split]:
+    """Training and held-out positions among the rows; splitters split the n rows that were passed.
+
+    Raises ValueError if a class has one row only, or if a split has no training row of some class or no held-out row.
+    """
+    counts = np.bincount(rows.codes)
+    if isinstance(cv, WHOLE) and counts.min() < 2:
+        raise ValueError(
+            "a class has one row only (n_samples = 1), so pairs and cost cannot be chosen by cross-validation: "
+            "give a selection with one candidate and one C"
+        )
+    masks = held_out_masks(cv, rows, n, seed)
+    for mask in masks:
+        if not np.bincount(rows.codes[~mask], minlength=len(counts)).all() or not mask.any():
+            raise ValueError(
+                f"cv={cv!r} has a split without training rows of some class or without held-out rows"
+            )
+    return [(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
+
+
+def held_out_losses(
+    data_sets: Sequence[SelectionData],
+    costs: Sequence[float],
+    k: int,
+    criterion: tuple[Loss, Scoring],
+    report: Report,
+) -> Array:
+    """Mean loss of held-out rows for each candidate and cost, (candidates, costs)."""
+    total = np.zeros((len(data_sets[0].candidates), len(costs)))
+    steps = [(data, number) for data in data_sets for number in range(len(total))]
+    for step, (data, number) in enumerate(steps):
+        total[number] += _candidate_losses(data, data.candidates[number], costs, k, *criterion)
+        report("held-out losses of selections of pairs", step + 1, len(steps))
+    return total / sum(len(data.splits) for data in data_sets)
+
+
+def _candidate_losses(
+    data: SelectionData, positions: Array, costs: Sequence[float], k: int, loss: Loss, scoring: Scoring
+) -> Array:
+    """Mean held-out losses of one candidate, summed over the splits, (costs,)."""
+    features, _ = reduce_features(data.features[:, positions], loss)
+    total = np.zeros(len(costs))
+    for train, test in data.splits:
+        problem = (features[train], data.codes[train], k, data.weights[train])
+        weights = scoring.row_weights(data.codes[test], data.weights[test])
+        for place, cost in enumerate(costs):
+            scores = loss.solve(problem, cost).scores(features[test])
+            total[place] += weights @ scoring.row_losses(loss, scores, data.codes[test]) / weights.sum()
+    return total
+
+
+# -- The base of the linear classifiers on log densities -----------------------------------------------------
+
+LEAST_DEVIATION = 1e-8
+"""A feature whose standard deviation is below this is treated as constant."""
+
+
+class Training(NamedTuple):
+    """The rows of a fit, and what each of its steps needs."""
+
+    rows: LabeledNumbers
+    weights: Array
+    """Sample weights times class weights, for the linear classifier, (n,)."""
+    table_rows: Rows
+    """The same rows as they were read."""
+    n: int
+    """Number of rows that were passed."""
+    seed: int
+    report: Report
+
+
+class Choice(NamedTuple):
+    """The features and the cost to use, and the held-out losses that they were chosen by."""
+
+    features: Array
+    cost: float
+    cv_results: dict[str, Array] | None = None
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.linear_loss().log_probability is None:
+        raise AttributeError(
+            "loss='hinge' has no probabilities: use loss='log', or wrap the classifier in CalibratedClassifierCV"
+        )
+    return True
+
+
+@estimator
+class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[misc]
+    """A linear classifier on log densities. The parameters are described in `SparseLogBivariateClassifier`."""
+
+    loss: str = "log"
+    penalty: str = "l2"
+    C: float | Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    class_weight: Mapping[Any, float] | str | None = None
+    standardize: bool = True
+    cv: Any = 3
+    scoring: str = "loss"
+    choice_rows: int | None = 2000
+
+    always_fitted: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "C_")
+    further_fitted: ClassVar[tuple[str, ...]] = ("cv_results_",)
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        super().verify()
+        if not hasattr(self, "densities_"):
+            return
+        k = len(self.classes_)
+        scores = 1 if k == 2 else k
+        require_finite("coef_", self.coef_, (scores, len(self.feature_names_)))
+        require_finite("intercept_", self.intercept_, (scores,))
+        require_number("C_", self.C_, np.finfo(np.float64).tiny)
+        if hasattr(self, "cv_results_"):
+            _verify_results(self.cv_results_)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Estimate densities, choose pairs and cost, and fit the linear classifier.
+
+        A row of weight w counts as w copies of it. A fit that fails leaves the estimator as it was.
+        """
+        reader, seed = unfitted_copy(self), seed_of(self.random_state)
+        for check in (self.linear_loss, self._scoring, self._costs):  # before any long computation
+            check()
+        with (
+            collected_warnings(),
+            one_thread(),
+            progress_reports(type(self).__name__, self.verbose) as report,
+        ):
+            X, y, sample_weight = in_memory(X, y, sample_weight)
+            classes, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+            weights = rows.weights
+            if self.class_weight is not None:
+                weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)
+            training = Training(rows, weights, table_rows, len(np.asarray(y)), seed, report)
+            state = self._train(training, classes)
+        return adopt(self, {**vars(reader), **state})
+
+    _repr_html_ = property(html_method)
+    _repr_mimebundle_ = mime_bundle
+
+    def summary(self) -> PlainText:
+        """Plain text: size of the model, the cost used and the number of training rows kept."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        size = f"{counted(self.n_features_in_, 'column')}, {counted(len(self.feature_names_), 'feature')}"
+        lines = [
+            f"{type(self).__name__}: {k}, {size}, C {self.C_:g}",
+            f"features: {listed(self.feature_names_)}",
+            f"training table: {self.training_table_}",
+        ]
+        return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
+
+    def _train(self, training: Training, classes: Array) -> dict[str, Any]:
+        """The fitted attributes."""
+        rows, names = training.rows, training.table_rows.table.names
+        estimates = training_features(self, rows, names, training.seed, training.report)
+        choice = self._choose(estimates, training)
+        model = self._linear_model(
+            estimates.features[:, choice.features], rows, training.weights, choice.cost
+        )
+        densities = estimates.densities.restrict_to(choice.features)
+        state: dict[str, Any] = {
+            "classes_": classes,
+            "coef_": model.coefficients,
+            "intercept_": model.intercepts,
+            "C_": choice.cost,
+            "densities_": densities,
+            "feature_names_": densities.feature_names(names, classes.tolist()),
+        }
+        optional = {"cv_results_": choice.cv_results, "dependence_": estimates.dependence}
+        return state | {name: value for name, value in optional.items() if value is not None}
+
+    def _choose(self, estimates: TrainingFeatures, training: Training) -> Choice:
+        """The candidate and the cost of least held-out loss; without cross-validation if there is only one of each."""
+        candidates, costs = estimates.candidates, self._costs()
+        if len(candidates) * len(costs) == 1:
+            return Choice(candidates[0], costs[0])
+        data_sets = self._selection_data(estimates, training)
+        criterion = self.linear_loss(), self._scoring()
+        losses = held_out_losses(data_sets, costs, training.rows.k, criterion, training.report)
+        best, place = divmod(int(np.argmin(losses)), len(costs))
+        sizes = np.array([len(candidate) for candidate in candidates])
+        return Choice(
+            candidates[best], costs[place], {"features": sizes, "C": np.array(costs), "loss": losses}
+        )
+
+    def _linear_model(
+        self, features: Array, rows: LabeledNumbers, weights: Array, cost: float
+    ) -> LinearModel:
+        """Fitted to standardized features, with coefficients for the features before standardization."""
+        center, scale = self._center_and_scale(features, rows.weights)
+        loss = self.linear_loss()
+        reduced, restore = reduce_features((features - center) / scale, loss)
+        model = restore(loss.solve((reduced, rows.codes, rows.k, weights), cost))
+        coefficients = model.coefficients / scale
+        return LinearModel(coefficients, model.intercepts - coefficients @ center)
+
+    def _center_and_scale(self, features: Array, weights: Array) -> tuple[Array, Array]:
+        """Mean of each feature, and its standard deviation if features are standardized, otherwise 1."""
+        center, scale = _mean_and_deviation(features, weights)
+        return center, scale if self.standardize else np.ones_like(scale)
+
+    def _selection_data(self, estimates: TrainingFeatures, training: Training) -> list[SelectionData]:
+        """Data that pairs and cost are chosen on.
+
+        Training rows that are left out of their own densities have densities like new rows, so that all splits use the
+        same features. Otherwise each split estimates densities on its training rows.
+        """
+        rows, weights, table_rows, n, seed, _ = training
+        if not self.leave_one_out:
+            splits = cross_validation_splits(self.cv, table_rows, n, seed)
+            return [self._split_data(training, split) for split in splits]
+        most = None if self.choice_rows is None else whole_number("choice_rows", self.choice_rows, 10)
+        subset = stratified_subset(rows.codes, most if isinstance(self.cv, WHOLE) else None, seed)
+        splits = cross_validation_splits(self.cv, table_rows.only(subset), n, seed)
+        features = estimates.features[subset]
+        center, scale = self._center_and_scale(features, rows.weights[subset])
+        standardized = (features - center) / scale
+        return [
+            SelectionData(standardized, rows.codes[subset], weights[subset], estimates.candidates, splits)
+        ]
+
+    def _split_data(self, training: Training, split: Split) -> SelectionData:
+        """Training and held-out rows of one split, with densities of its training rows."""
+        train, test = split
+        rows, names = training.rows.only(train), training.table_rows.table.names
+        estimates = training_features(self, rows, names, training.seed, training.report)
+        new = estimates.densities.features(training.rows.columns[test], None, training.report)
+        center, scale = self._center_and_scale(estimates.features, rows.weights)
+        features, order = np.concatenate([estimates.features, new]), np.concatenate([train, test])
+        positions = (np.arange(len(train)), np.arange(len(train), len(order)))
+        return SelectionData(
+            (features - center) / scale,
+            training.rows.codes[order],
+            training.weights[order],
+            estimates.candidates,
+            [positions],
+        )
+
+    def linear_loss(self) -> Loss:
+        """The loss that ``loss`` and ``penalty`` name. Raises ValueError if they are unknown."""
+        if (self.loss, self.penalty) not in LOSSES:
+            raise ValueError(
+                f"loss must be 'log' or 'hinge' and penalty 'l2' or 'l1', got {self.loss!r} and {self.penalty!r}"
+            )
+        return LOSSES[self.loss, self.penalty]
+
+    def _scoring(self) -> Scoring:
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"scoring must be one of {', '.join(SCORINGS)}, got {self.scoring!r}")
+        return SCORINGS[self.scoring]
+
+    def _costs(self) -> list[float]:
+        """The values of C, ascending."""
+        costs = [self.C] if isinstance(self.C, REAL) else list(self.C)
+        if not costs or not all(0 < cost < np.inf for cost in costs):
+            raise ValueError(f"C must be a positive number or a sequence of them, got {self.C!r}")
+        return sorted(float(cost) for cost in costs)
+
+    def _scores(self, X: Any) -> Array:
+        features = new_features(self, X)
+        return LinearModel(self.coef_, self.intercept_).scores(features)
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of the second class, (n,), for two classes, otherwise of each class, (n, k)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,)."""
+        codes = predicted_codes(self._scores(X))
+        return self.classes_[codes]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_partition
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        log_probability = self.linear_loss().log_probability
+        assert log_probability is not None
+        return log_probability(self._scores(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_partition
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        return np.exp(self.predict_log_proba(X))
+
+
+def _verify_results(results: Mapping[str, Array]) -> None:
+    """Raise ValueError unless there is a held-out loss for each candidate and cost."""
+    require_instance("cv_results_", results, Mapping)
+    require_names("cv_results_", results, ("features", "C", "loss"))
+    features = require_array("the features of cv_results_", results["features"], (None,), "iu")
+    costs = require_finite("C of cv_results_", results["C"], (None,), least=0.0)
+    require_score("the loss of cv_results_", results["loss"], (len(features), len(costs)))
+
+
+def _mean_and_deviation(features: Array, weights: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each feature; the deviation of constant ones is 1."""
+    center = weights @ features / weights.sum()
+    deviation = np.sqrt(weights @ (features - center) ** 2 / weights.sum())
+    return center, np.where(deviation > LEAST_DEVIATION, deviation, 1.0)

@@ -1,0 +1,534 @@
+"""Log kernel densities of columns and of pairs of columns, class by class (slb-2020, Eq. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.notices import collected_warnings, warn
+from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
+from calibayes.core.verify import (
+    require,
+    require_array,
+    require_ascending,
+    require_finite,
+    require_instance,
+    require_length,
+    require_number,
+    require_positions,
+)
+from calibayes.dependence import (
+    HSIC,
+    BestFraction,
+    Dependence,
+    Measure,
+    MutualInformation,
+    Pearson,
+    Permuted,
+    Selection,
+    SignificantPairs,
+    Spearman,
+    TopFraction,
+)
+from calibayes.engines import one_thread
+from calibayes.kernels.cut_points import standard_deviation
+from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
+from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
+from calibayes.model.input import Rows, convert, new_table, read_table, training_rows
+from calibayes.model.labels import read_weight
+from calibayes.model.parameters import estimator, number, whole_number
+from calibayes.model.progress import ProgressReporter
+from calibayes.model.verification import (
+    COLUMNS,
+    OPTIONAL_COLUMNS,
+    is_fitted_with,
+    require_same_classes,
+    verify_columns,
+)
+from calibayes.tables.table import Table, numeric_matrix
+
+# -- Progress reports of steps that may take longer than a second --------------------------------------------
+
+Report = Callable[[str, int, int], None]
+"""Reports progress: text, number of items done, number of all items."""
+
+SECONDS_BETWEEN_REPORTS = 1.0
+
+
+@contextmanager
+def progress_reports(name: str, verbose: bool | None) -> Iterator[Report]:
+    """Inside, progress is reported at most once a second, not within the first one; None: only on a terminal."""
+    reporter = ProgressReporter(name, verbose, interval=SECONDS_BETWEEN_REPORTS)
+    try:
+        yield reporter.count
+    finally:
+        reporter.close()
+
+
+# -- Log kernel densities of columns and of pairs of columns, class by class (slb-2020, Eq. 5) ---------------
+
+LEAST_BANDWIDTH = 1e-3
+"""In standard deviations of the column: below it the density would have a spike at each repeated value."""
+
+CONSTANT_DEVIATION = 0.1
+"""Standard deviation, relative to that of the column, assumed for a column that is constant within a class."""
+
+
+class LabeledNumbers(NamedTuple):
+    """Training rows as numbers."""
+
+    columns: Array
+    """(n, d)"""
+    codes: Array
+    weights: Array
+    k: int
+    """Number of classes."""
+
+    def only(self, keep: Array) -> LabeledNumbers:
+        """The rows where ``keep`` is true, or at these positions."""
+        return LabeledNumbers(self.columns[keep], self.codes[keep], self.weights[keep], self.k)
+
+
+@dataclass(frozen=True)
+class LogDensities:
+    """The function from rows to features: standardized columns (optional), then log densities of columns and pairs.
+
+    Parameters
+    ----------
+    varying : (d,) array
+        Positions of the columns that are not constant.
+    scores : NormalScores or None
+        Transformation of these columns to normal scores, applied first.
+    center, scale : (d,) arrays
+        Mean and standard deviation of the transformed columns.
+    kernels : one `ProductKernel` for each class
+    pair_codes, pairs : (pairs,) and (2, pairs) arrays
+        Class and columns of each pair.
+    floor : float
+        Least density, in units of one standard deviation of the columns.
+    original_columns : bool
+        Whether the standardized columns are features.
+    """
+
+    varying: Array
+    scores: NormalScores | None
+    center: Array
+    scale: Array
+    kernels: Sequence[ProductKernel]
+    pair_codes: Array
+    pairs: Array
+    floor: float
+    original_columns: bool = False
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        d, k = len(require_array("varying", self.varying, (None,), "iu")), len(self.kernels)
+        require(d > 0 and k > 0 and self.varying[0] >= 0, "the densities have no columns or no classes")
+        require_ascending("varying", self.varying)
+        require_finite("center", self.center, (d,))
+        require(bool((require_finite("scale", self.scale, (d,)) > 0).all()), "scale must be positive")
+        if self.scores is not None:
+            require_length("scores", self.scores.knots, d)
+        for kernel in self.kernels:
+            require(
+                len(kernel.centers) == d,
+                f"the densities of a class have {len(kernel.centers)} of {d} columns",
+            )
+        count = len(require_array("pair_codes", self.pair_codes, (None,), "iu"))
+        require_array("pairs", self.pairs, (2, count), "iu")
+        require_positions("pair_codes", self.pair_codes.tolist(), k)
+        require_positions("pairs", self.pairs.ravel().tolist(), d)
+        require(bool((self.pairs[0] < self.pairs[1]).all()), "a pair must be two columns in ascending order")
+        require_number("floor", self.floor, 1e-300, 1.0)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows that the densities are computed from."""
+        return sum(len(kernel.weights) for kernel in self.kernels)
+
+    @property
+    def n_univariate(self) -> int:
+        """Number of densities of one column."""
+        return len(self.kernels) * len(self.varying)
+
+    @property
+    def n_without_pairs(self) -> int:
+        """Number of features that do not depend on the choice of pairs."""
+        return self.n_univariate + (len(self.varying) if self.original_columns else 0)
+
+    def with_pairs(self, pair_codes: Array, pairs: Array) -> LogDensities:
+        """The same with other pairs."""
+        return replace(self, pair_codes=pair_codes, pairs=pairs)
+
+    def restrict_to(self, features: Array) -> LogDensities:
+        """The same with only those pairs whose feature is at one of these positions."""
+        chosen = features[features >= self.n_without_pairs] - self.n_without_pairs
+        return self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+
+    def standardize(self, columns: Array) -> Array:
+        """Varying columns, transformed and standardized, (n, d)."""
+        varying = columns[:, self.varying]
+        scores = varying if self.scores is None else self.scores.apply(varying)
+        return (scores - self.center) / self.scale
+
+    def features(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
+        """Features of rows, (n, features); see `evaluate` for ``kept_positions``."""
+        logs = self.evaluate(columns, kept_positions, report)
+        return np.concatenate([self.standardize(columns), logs], axis=1) if self.original_columns else logs
+
+    def evaluate(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
+        """Log densities, (n, n_univariate + pairs).
+
+        ``kept_positions`` has for each class the position of each row among the kept rows, -1 for none: each row is then
+        left out of its own densities.
+        """
+        rows = self.standardize(columns)
+        n, d = rows.shape
+        densities = np.empty((n, self.n_univariate + len(self.pair_codes)))
+        for c, kernel in enumerate(self.kernels):
+            class_pairs = np.flatnonzero(self.pair_codes == c)
+            left_out = np.full(n, -1) if kept_positions is None else kept_positions[c]
+            for block, of_columns, of_pairs in kernel.densities(rows, self.pairs[:, class_pairs], left_out):
+                densities[block, c * d : (c + 1) * d] = of_columns
+                densities[block, self.n_univariate + class_pairs] = of_pairs
+                report("densities of rows", c * n + block.stop, len(self.kernels) * n)
+        np.maximum(densities, self.floor, out=densities)
+        return np.log(densities, out=densities)
+
+    def feature_names(self, columns: Sequence[str], classes: Sequence[Any]) -> list[str]:
+        """Names of the features, from the names of all columns."""
+        names = [str(columns[j]) for j in self.varying]
+        univariate = [f"log p({name} | {label})" for label in classes for name in names]
+        bivariate = [
+            f"log p({names[i]}, {names[j]} | {classes[c]})"
+            for c, i, j in zip(self.pair_codes, *self.pairs, strict=True)
+        ]
+        return (names if self.original_columns else []) + univariate + bivariate
+
+
+def learn_log_densities(
+    rows: LabeledNumbers,
+    *,
+    floor: float,
+    kept_rows: int | None,
+    seed: Any,
+    normal_scores: bool = False,
+    original_columns: bool = False,
+) -> tuple[LogDensities, list[Array]]:
+    """Densities of the columns, without pairs, and for each class the position of each row among its kept rows.
+
+    Rows that are not kept have position -1. Raises ValueError if all columns are constant.
+    """
+    varying = np.flatnonzero(np.ptp(rows.columns, axis=0) > 0)
+    if not len(varying):
+        raise ValueError("all columns are constant: at least one must have two different values")
+    columns = rows.columns[:, varying]
+    scores = learn_normal_scores(columns, rows.weights) if normal_scores else None
+    columns = columns if scores is None else scores.apply(columns)
+    total = rows.weights.sum()
+    center, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
+    scale = np.where(scale > 0, scale, 1.0)  # zero for values that differ by less than rounding errors
+    rng = np.random.default_rng(seed)
+    kernels, kept_positions = [], []
+    for c in range(rows.k):
+        class_rows = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
+        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows]))
+        positions = np.full(len(columns), -1)
+        positions[class_rows] = np.arange(len(class_rows))
+        kept_positions.append(positions)
+    none = np.zeros(0, dtype=np.int64)
+    no_pairs = none.reshape(2, 0)
+    densities = LogDensities(varying, scores, center, scale, kernels, none, no_pairs, floor, original_columns)
+    return densities, kept_positions
+
+
+def _draw(positions: Array, most: int | None, rng: np.random.Generator) -> Array:
+    """At most so many of the positions, drawn at random, ascending."""
+    if most is None or len(positions) <= most:
+        return positions
+    return np.sort(rng.choice(positions, most, replace=False))
+
+
+def _kernel(rows: Array, weights: Array) -> ProductKernel:
+    """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6)."""
+    n = max(float(weights.sum()), 1.0)
+    bandwidth = plug_in_bandwidths(rows, weights)
+    bandwidth = np.where(bandwidth > 0, bandwidth, CONSTANT_DEVIATION * REFERENCE * n**-0.2)
+    bandwidth = np.maximum(bandwidth, LEAST_BANDWIDTH)
+    return ProductKernel(rows.T.copy(), weights, bandwidth, bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE)
+
+
+def class_dependence(
+    measure: Measure, rows: LabeledNumbers, names: Sequence[str], classes: Sequence[Any], report: Report
+) -> Dependence:
+    """Dependence of all pairs of columns within each class."""
+    measured = []
+    for c in range(rows.k):
+        class_rows = rows.codes == c
+        measured.append(measure.measure(rows.columns[class_rows], rows.weights[class_rows]))
+        report(f"{measure.name} of classes", c + 1, rows.k)
+    statistics, p_values = (np.stack(part) for part in zip(*measured, strict=True))
+    return Dependence(measure.name, tuple(names), tuple(classes), statistics, p_values)
+
+
+# -- Tables of numbers without missing values ----------------------------------------------------------------
+
+LEAST_WEIGHT = 1e-100
+
+
+def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, LabeledNumbers, Rows]:
+    """Classes, the rows of positive weight as numbers, and the same as they were read."""
+    classes, rows = training_rows(estimator, X, y, sample_weight)
+    counts = np.bincount(rows.codes, minlength=len(classes))
+    if not counts.all():
+        raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
+    if rows.weight.max() < LEAST_WEIGHT:
+        raise ValueError(
+            f"the largest sample weight is {rows.weight.max():g}, below {LEAST_WEIGHT:g}: products of such weights are 0. "
+            "Multiply all weights by a constant"
+        )
+    matrix = complete_matrix(rows.table)
+    return classes, LabeledNumbers(matrix, rows.codes, rows.weight, len(classes)), rows
+
+
+def unlabeled_numbers(estimator: Any, X: Any, sample_weight: Any) -> tuple[Sequence[str], LabeledNumbers]:
+    """Names of the columns and the rows of positive weight, all of one class."""
+    table = convert(estimator, read_table(estimator, X, reset=True))
+    matrix, weight = complete_matrix(table), read_weight(sample_weight, table.n)
+    positive = weight > 0
+    codes = np.zeros(int(positive.sum()), dtype=np.int64)
+    return table.names, LabeledNumbers(matrix[positive], codes, weight[positive], 1)
+
+
+def complete_matrix(table: Table) -> Array:
+    """All columns as numbers, (n, d). Raises ValueError, naming the column, if a value is missing."""
+    matrix = numeric_matrix(table, range(len(table.names)), booleans=True).astype(np.float64)
+    incomplete = np.isnan(matrix).any(axis=0)
+    if incomplete.any():
+        name = table.names[int(np.argmax(incomplete))]
+        raise ValueError(
+            f"Input X contains NaN: column {name!r} has missing values. Fill them or remove their rows first"
+        )
+    return matrix
+
+
+# -- Dependence of the columns of a table, class by class ----------------------------------------------------
+
+MEASURES: dict[str, Callable[[], Measure]] = {
+    "hsic": HSIC,
+    "pearson": Pearson,
+    "spearman": Spearman,
+    "mutual_information": MutualInformation,
+}
+"""Short names of measures."""
+
+
+def measure_named(measure: Any) -> Measure:
+    """A measure by its short name, or the one given."""
+    named: Measure = resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
+    return named
+
+
+def measure_dependence(
+    X: Any,
+    y: Any = None,
+    *,
+    measure: Any = "hsic",
+    permutations: int | None = None,
+    sample_weight: Any = None,
+    random_state: int = 0,
+    verbose: bool | None = None,
+) -> Dependence:
+    """Measure the dependence of each pair of columns, over all rows or within each class.
+
+    Parameters
+    ----------
+    X : array or data frame of numbers, (n, d)
+    y : (n,) labels, optional
+        Without them all rows are one class.
+    measure : {"hsic", "pearson", "spearman", "mutual_information"} or measure, default="hsic"
+    permutations : int, optional
+        Number of permutations for p-values. By default p-values are approximate: from a gamma distribution for HSIC,
+        Student's t for correlations, chi-squared for mutual information.
+    sample_weight : (n,) array, optional
+        A row of weight w counts as w copies of it.
+    random_state : int, default=0
+        Seed of the permutations.
+    verbose : bool, optional
+        Whether to report progress on the standard error stream after the first second; by default on a terminal only.
+
+    Returns
+    -------
+    Dependence
+        ``frame()`` is a table with class, pair, statistic and p-value; `calibayes.plots.plot_dependence` plots it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import measure_dependence
+    >>> iris = load_iris(as_frame=True)
+    >>> dependence = measure_dependence(iris.data, iris.target, measure="spearman")
+    >>> dependence.frame().iloc[0][["first", "second"]].tolist()
+    ['sepal length (cm)', 'petal length (cm)']
+    """
+    chosen = measure_named(measure)
+    if permutations is not None:
+        chosen = Permuted(chosen, whole_number("permutations", permutations, 1), random_state)
+    reader, classes = BaseEstimator(), ["all"]
+    if y is None:
+        names, rows = unlabeled_numbers(reader, X, sample_weight)
+    else:
+        labels, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+        names, classes = table_rows.table.names, labels.tolist()
+    with collected_warnings(), one_thread(), progress_reports("measure_dependence", verbose) as report:
+        return class_dependence(chosen, rows, names, classes, report)
+
+
+# -- Parameters of log densities, and the features of training rows: common to the transformer and the classifiers
+
+FITTED = ("classes_", "densities_", "feature_names_")
+
+
+@estimator
+class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
+    """Parameters of the density estimates."""
+
+    leave_one_out: bool = True
+    original_columns: bool = True
+    normal_scores: bool = True
+    floor: float = 1e-4
+    kept_rows: int | None = 2000
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | None = None
+
+    always_fitted: ClassVar[tuple[str, ...]] = ()
+    further_fitted: ClassVar[tuple[str, ...]] = ()
+    """Fitted attributes besides classes, densities and names of features: those that every fit sets, and further ones."""
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        optional = ("dependence_", *OPTIONAL_COLUMNS, *self.further_fitted)
+        if not is_fitted_with(self, (*FITTED, *COLUMNS, *self.always_fitted), optional):
+            return
+        fitted, names = cast(Any, self), verify_columns(self).converted_names
+        densities, classes = fitted.densities_, fitted.classes_
+        require_instance("densities_", densities, LogDensities)
+        require_instance("feature_names_", fitted.feature_names_, list)
+        require_same_classes(classes, len(densities.kernels))
+        require_positions("the columns of densities_", densities.varying.tolist(), len(names))
+        expected = densities.feature_names(names, classes.tolist())
+        require(fitted.feature_names_ == expected, "feature_names_ are not those of densities_")
+        if hasattr(self, "dependence_"):
+            require_instance("dependence_", fitted.dependence_, Dependence)
+            varying = tuple(names[j] for j in densities.varying)
+            require(fitted.dependence_.names == varying, "dependence_ has other columns than densities_")
+            require(fitted.dependence_.classes == tuple(range(len(classes))), "dependence_ has other classes")
+
+    @property
+    def kept_rows_(self) -> int:
+        """Number of training rows in the fitted model."""
+        check_is_fitted(self)
+        return int(cast(Any, self).densities_.n_rows)
+
+    def candidate_pairs(
+        self, rows: LabeledNumbers, names: Sequence[str], report: Report
+    ) -> tuple[list[Array], Dependence | None]:
+        """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table; here one without pairs."""
+        return [np.zeros(0, dtype=np.int64)], None
+
+
+SELECTIONS: dict[str | None, Callable[[], Selection]] = {
+    "cv": BestFraction,
+    "significant": SignificantPairs,
+    None: TopFraction,
+}
+"""Short names of selections; None keeps all pairs."""
+
+
+@estimator
+class WithPairs(LogDensityRecipe):
+    """Parameters of the choice of pairs of columns."""
+
+    measure: Any = "hsic"
+    selection: Any = "cv"
+    max_pairs: int | None = 10_000
+
+    def candidate_pairs(
+        self, rows: LabeledNumbers, names: Sequence[str], report: Report
+    ) -> tuple[list[Array], Dependence | None]:
+        """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table, and the dependence."""
+        most = None if self.max_pairs is None else whole_number("max_pairs", self.max_pairs, 0)
+        measure = measure_named(self.measure)
+        selection = resolve(
+            "selection", self.selection, SELECTIONS, ability="candidates", example="TopFraction(0.1)"
+        )
+        dependence = class_dependence(measure, rows, names, range(rows.k), report)
+        candidates = [np.asarray(candidate) for candidate in selection.candidates(dependence)]
+        largest = max(len(candidate) for candidate in candidates)
+        if most is not None and largest > most:
+            warn(
+                f"of {largest} densities of pairs only the {most} most dependent ones are used: see max_pairs"
+            )
+        distinct = {candidate[:most].tobytes(): candidate[:most] for candidate in candidates}
+        return list(distinct.values()), dependence
+
+
+class TrainingFeatures(NamedTuple):
+    """Features of training rows, for all pairs of any candidate."""
+
+    densities: LogDensities
+    features: Array
+    """(n, features)"""
+    candidates: list[Array]
+    """Positions of the features of each candidate."""
+    dependence: Dependence | None
+
+
+def training_features(
+    recipe: LogDensityRecipe, rows: LabeledNumbers, names: Sequence[str], seed: int, report: Report
+) -> TrainingFeatures:
+    """Estimate densities, find candidate selections of pairs and evaluate the features of the training rows."""
+    floor = number("floor", recipe.floor, 1e-300, 1.0)
+    most = None if recipe.kept_rows is None else whole_number("kept_rows", recipe.kept_rows, 2)
+    densities, kept_positions = learn_log_densities(
+        rows,
+        floor=floor,
+        kept_rows=most,
+        seed=seed,
+        normal_scores=recipe.normal_scores,
+        original_columns=recipe.original_columns,
+    )
+    standardized = rows._replace(columns=densities.standardize(rows.columns))
+    varying_names = [names[j] for j in densities.varying]
+    candidates, dependence = recipe.candidate_pairs(standardized, varying_names, report)
+    largest = max(candidates, key=len)
+    densities = densities.with_pairs(*_pairs_at(largest, len(densities.varying)))
+    features = densities.features(rows.columns, kept_positions if recipe.leave_one_out else None, report)
+    begin = densities.n_without_pairs
+    place = {int(pair): begin + position for position, pair in enumerate(largest)}
+    positions = [
+        np.array([*range(begin), *(place[int(pair)] for pair in candidate)]) for candidate in candidates
+    ]
+    return TrainingFeatures(densities, features, positions, dependence)
+
+
+def new_features(model: Any, X: Any) -> Array:
+    """Features of new rows, (n, features), by the densities of a fitted estimator."""
+    matrix = complete_matrix(new_table(model, X))
+    with one_thread(), progress_reports(type(model).__name__, model.verbose) as report:
+        features: Array = model.densities_.features(matrix, None, report)
+    return features
+
+
+def _pairs_at(positions: Array, d: int) -> tuple[Array, Array]:
+    """Class codes and columns of positions in the flat (k, pairs) table of d columns."""
+    all_pairs = np.stack(np.triu_indices(d, 1))
+    codes, pair = np.divmod(positions, max(all_pairs.shape[1], 1))
+    return codes, all_pairs[:, pair]

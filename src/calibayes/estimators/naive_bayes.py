@@ -1,0 +1,251 @@
+"""Naive Bayes with the names and parameters of scikit-learn: levels, flags, Gaussian numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from calibayes.backends.device.input import array_property
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.numbers import Flags
+from calibayes.families import (
+    Bernoulli,
+    Categorical,
+    ClassPrior,
+    Diagonal,
+    Dirichlet,
+    Gaussian,
+    NormalInverseWishart,
+)
+from calibayes.families.covariances import VarianceSmoothing
+from calibayes.families.model import PRIOR
+from calibayes.kernels.level_counts import offsets
+from calibayes.model.binding import every
+from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.parameters import estimator, number
+
+LEAST_ALPHA = 1e-10
+"""Least pseudo-count with ``force_alpha=False``, as in scikit-learn."""
+
+
+def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
+    """``alpha`` or ``prior`` as families over counts take them. Raises ValueError if both are given."""
+    if prior is None:
+        values = np.asarray(alpha, dtype=np.float64)
+        return {"alpha": float(values) if values.ndim == 0 else values}
+    if np.any(np.asarray(alpha) != 1.0):
+        raise ValueError("give alpha or prior, not both")
+    return {"prior": prior}
+
+
+class ClassPriorAttributes(GenerativeEstimator):
+    """Fitted attributes of scikit-learn's discrete naive Bayes that describe the class prior."""
+
+    @array_property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"])
+
+    @array_property
+    def class_log_prior_(self) -> Array:
+        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+
+
+@estimator
+class CountingNB(ClassPriorAttributes):
+    """The parameters of scikit-learn's discrete naive Bayes: pseudo-counts and class probabilities."""
+
+    alpha: float | Array = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Array | ClassPrior | None = None
+    prior: Dirichlet | None = None
+
+    fewest_classes = 1
+    allows_lost_classes = True
+    runs_on_device = True
+
+    def class_priors(self, k: int) -> Any:
+        return even_unless_fitted(self.class_prior, self.fit_prior, k)
+
+    def smoothing(self) -> dict[str, Any]:
+        """alpha or prior as the family takes them."""
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        if self.prior is None and not self.force_alpha and (alpha >= 0).all() and (alpha < LEAST_ALPHA).any():
+            warn(
+                f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. "
+                "Use `force_alpha=True` to keep alpha unchanged."
+            )
+            alpha = np.maximum(alpha, LEAST_ALPHA)
+        return smoothing_of(alpha, self.prior)
+
+
+def even_unless_fitted(class_prior: Any, fit_prior: bool, k: int) -> Any:
+    """Class probabilities by scikit-learn's parameters of discrete naive Bayes."""
+    return np.full(k, 1.0 / k) if class_prior is None and not fit_prior else class_prior
+
+
+@estimator
+class CategoricalNB(CountingNB):
+    """Naive Bayes over columns of levels (categories).
+
+    Any values are levels: integers as in scikit-learn, other numbers, strings, booleans. A column with a level that did
+    not occur in training is skipped for that row.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior, min_categories
+        As in scikit-learn's CategoricalNB.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from calibayes import CategoricalNB
+    >>> X = [["red", "round"], ["red", "long"], ["green", "long"], ["green", "round"]]
+    >>> model = CategoricalNB(rule="ml").fit(X, ["apple", "apple", "pear", "pear"])
+    >>> model.predict([["red", "square"]]).tolist()
+    ['apple']
+    """
+
+    min_categories: int | Sequence[int] | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Categorical(**self.smoothing()), every, Levels(at_least=self.min_categories))]
+
+    @property
+    def categories_(self) -> list[Array]:
+        """The levels of each column, in the order of their codes."""
+        return list(cast(Levels, self.fitted_.binding.encoders["columns"]).levels)
+
+    @array_property
+    def n_categories_(self) -> Array:
+        return np.array([len(levels) for levels in self.categories_])
+
+    @array_property
+    def category_count_(self) -> list[Array]:
+        return self._by_column(self.data_statistics_["columns"]["count"])
+
+    @array_property
+    def feature_log_prob_(self) -> list[Array]:
+        return self._by_column(self.parameters_["columns"]["log_probability"])
+
+    def _by_column(self, table: Array) -> list[Array]:
+        return np.split(table, offsets(tuple(map(len, self.categories_)))[1:-1], axis=1)
+
+
+@estimator
+class BernoulliNB(CountingNB):
+    """Naive Bayes over columns of zeros and ones, dense or sparse.
+
+    Parameters
+    ----------
+    alpha, force_alpha, binarize, fit_prior, class_prior
+        As in scikit-learn's BernoulliNB.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from calibayes import BernoulliNB
+    >>> model = BernoulliNB(rule="ml").fit([[0, 1], [1, 1], [1, 0], [0, 0]], [1, 1, 0, 0])
+    >>> model.predict([[0, 1]]).tolist()
+    [1]
+    """
+
+    binarize: float | None = 0.0
+    class_weight: Mapping[Any, float] | str | None = None
+
+    reads_sparse = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # the data of scikit-learn's checks are not binary
+        return tags
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Bernoulli(**self.smoothing()), every, Flags(self.binarize))]
+
+    @array_property
+    def feature_count_(self) -> Array:
+        return np.asarray(self.data_statistics_["columns"]["ones"])
+
+    @array_property
+    def feature_log_prob_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["log_one"])
+
+
+@estimator
+class GaussianNB(GenerativeEstimator):
+    """Naive Bayes over numbers with a Gaussian density for each class and column.
+
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`, unless ``rule="ml"``.
+
+    Parameters
+    ----------
+    priors, var_smoothing
+        As in scikit-learn's GaussianNB.
+    prior : NormalInverseWishart, "auto" or None, default="auto"
+        Prior of means and variances; "auto" is a prior for classes with a variance of zero only, None is strict maximum
+        likelihood.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(GaussianNB().fit(X, y).score(X, y) > GaussianNB(rule="ml").fit(X, y).score(X, y))
+    True
+    """
+
+    priors: Array | ClassPrior | None = None
+    var_smoothing: float = 1e-9
+    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
+    class_weight: Mapping[Any, float] | str | None = None
+
+    fewest_classes = 1
+    allows_lost_classes = True
+    runs_on_device = True
+    is_tempered_if_wide: ClassVar[bool] = True
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))
+        return [("columns", Gaussian(Diagonal(), prior=self.prior, regularizer=smoothing), every)]
+
+    def class_priors(self, k: int) -> Any:
+        return self.priors
+
+    @array_property
+    def class_count_(self) -> Array:
+        return np.asarray(self.data_statistics_[PRIOR]["count"], dtype=self.fitted_.number_type)
+
+    @array_property
+    def class_prior_(self) -> Array:
+        return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
+
+    @array_property
+    def theta_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
+
+    @array_property
+    def var_(self) -> Array:
+        return np.asarray(self.parameters_["columns"]["variance"], dtype=self.fitted_.number_type)
+
+    @property
+    def epsilon_(self) -> float:
+        return float(cast(Any, self.fitted_.model.families["columns"]).regularizer.epsilon)

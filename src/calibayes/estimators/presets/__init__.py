@@ -1,1 +1,0 @@
-"""Presets: which families model which columns, with the parameters that users of scikit-learn know."""

@@ -1,0 +1,219 @@
+"""Naive Bayes over data frames with mixed types and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from calibayes.core.protocols import Array
+from calibayes.core.resolve import resolve
+from calibayes.encoders.bins import AdaptiveBins, bins_named
+from calibayes.encoders.encoder import Encoder
+from calibayes.encoders.grid import Grid
+from calibayes.encoders.levels import Levels
+from calibayes.encoders.schema import Schema
+from calibayes.estimators.column_kinds import (
+    ColumnKinds,
+    KindChoices,
+    check_kinds,
+    given_columns,
+    kinds_schema,
+    specifications,
+)
+from calibayes.estimators.naive_bayes import ClassPriorAttributes, smoothing_of
+from calibayes.families import ClassPrior, Dirichlet, KernelDensity, OverBins, Silverman
+from calibayes.families.kernel_bandwidths import Bandwidth, bandwidth_named
+from calibayes.model.binding import ColumnBinding
+from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.parameters import estimator, number, whole_number
+from calibayes.tables.summary import TableSummary
+from calibayes.tables.table import Table
+
+DEFAULT_BINS = 5
+"""Number of bins of a numeric column unless given, as in the papers."""
+BINS_WITHOUT_DISCRETIZE = "n_bins needs discretize, which chooses how numbers are binned, such as 'kmeans'"
+
+
+@estimator
+class TabularNB(GenerativeEstimator):
+    """Parameters of naive Bayes over data frames with mixed types."""
+
+    kinds: ColumnKinds | None = None
+    rare_levels: float = 0.0
+    max_levels: int | None = None
+    alpha: float | Array = 1.0
+    prior: Dirichlet | None = None
+    priors: Array | ClassPrior | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+
+    numeric_kind: ClassVar[str] = "kernel"
+    is_tempered_if_wide: ClassVar[bool] = True
+
+    class_count_ = ClassPriorAttributes.class_count_
+    class_log_prior_ = ClassPriorAttributes.class_log_prior_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
+
+    def choices(self) -> KindChoices:
+        """Families and encoders that the parameters choose for the kinds."""
+        raise TypeError(f"{type(self).__name__} chooses no families")
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        return specifications(check_kinds(self.kinds), self.numeric_kind, self.choices())
+
+    def given_columns(self, table: Table) -> dict[int, str]:
+        """Position -> kind of the columns whose kind is given."""
+        return given_columns(check_kinds(self.kinds), table)
+
+    def class_priors(self, k: int) -> Any:
+        return self.priors
+
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)
+
+    def levels_encoder(self) -> Levels:
+        """The encoder of categorical columns."""
+        most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
+        return Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most)
+
+
+@estimator
+class NaiveBayes(TabularNB):
+    """Naive Bayes over a data frame: numbers have kernel densities or are binned, everything else is categorical.
+
+    If there are more columns than rows, and ``training`` is None, rules with calibration steps divide the log probabilities by
+    the temperature of lowest log loss on the held-out rows of inner folds (``temperature_``). `predict` does not change.
+
+    Parameters
+    ----------
+    discretize : {"kmeans", "quantile", "uniform", "mdl", "adaptive"} or bins of `calibayes.encoders`, optional
+        How numbers are binned: around k-means centers (as in the papers), into equal weights, into equal widths, by the
+        minimum description length of the classes, or finely (one bin per value for few values, otherwise many
+        quantiles). By default they have kernel densities instead, those of `KernelNB`.
+    n_bins : int, optional
+        Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
+    kinds : mapping, optional
+        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", for columns that
+        are to have another kind than by default; "identifier" leaves a column out. Dates are numbers (days) and, unless
+        their kind is given, levels (month, weekday, hour); text whose values are nearly all distinct is left out.
+    rare_levels : float, default=0
+        Levels that occur less often than this (by weight) are pooled into one, "other".
+    max_levels : int, optional
+        Levels beyond this many most frequent ones of a column are pooled too. In a column with a pool, levels that did
+        not occur in training belong to it; otherwise their column is skipped. In `partial_fit` the first rows decide
+        which levels stay, and new ones join the pool, unless ``training`` has ``keep_summary=True``.
+    alpha : float or (d,) array, default=1
+        Pseudo-count per level or bin.
+    prior : Dirichlet, optional
+        Prior by equivalent sample size instead of ``alpha``.
+    priors : (k,) array or ClassPrior, optional
+        Class probabilities; see `GenerativeClassifier`.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`. "gd" needs ``discretize``: kernel densities have no natural parameters.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from calibayes import NaiveBayes
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = NaiveBayes().fit(penguins.data, penguins.target)
+    >>> bool(model.score(penguins.data, penguins.target) > 0.98)
+    True
+    """
+
+    discretize: str | Encoder | None = None
+    n_bins: int | None = None
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        numeric_kind = "kernel" if self.discretize is None else "binned"
+        return specifications(check_kinds(self.kinds), numeric_kind, self.choices())
+
+    def choices(self) -> KindChoices:
+        most = whole_number("n_bins", DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
+        is_binned = self.discretize is not None or "binned" in (self.kinds or {}).values()
+        if self.n_bins is not None and not is_binned:
+            raise ValueError(BINS_WITHOUT_DISCRETIZE)
+        bins = bins_named("kmeans" if self.discretize is None else self.discretize, most)
+        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+
+
+class Binning(NamedTuple):
+    """Cells that numbers are counted on, and the default bandwidth for them."""
+
+    cells: Callable[[], Encoder]
+    bandwidth: Callable[[], Bandwidth] = OverBins
+
+
+BINNINGS: Mapping[str, Callable[[], Binning]] = {
+    "adaptive": lambda: Binning(AdaptiveBins),
+    "grid": lambda: Binning(Grid, Silverman),
+}
+"""Short name -> binning."""
+
+
+def binning_named(given: str | Encoder) -> Binning:
+    """The binning that a name means, or that of a given encoder."""
+    named = resolve("binning", given, BINNINGS, ability="encode", example="Grid()")
+    return named if isinstance(named, Binning) else Binning(lambda: named)
+
+
+@estimator
+class KernelNB(TabularNB):
+    """Naive Bayes over a data frame: a kernel density for each numeric column, everything else is categorical.
+
+    With more columns than rows log probabilities have a temperature, as in `NaiveBayes`.
+
+    Parameters
+    ----------
+    binning : {"adaptive", "grid"} or encoder of `calibayes.encoders`, default="adaptive"
+        Cells that numbers are counted on: bins that are fine where rows are dense, with one bin per value for few values
+        and a piecewise constant density; or a uniform grid, with a piecewise linear density. Beyond the range of the
+        training rows the density is that of the outermost bin, so that an extreme value favors a class no more than the
+        most extreme known one, but `score_samples` does not fall with distance; on a grid it does (Lomax tails).
+    bandwidth : {"normal", "silverman", "sheather_jones", "bins"}, float or rule of `calibayes.families`, optional
+        Width of the kernel, found before training and then fixed. A number is in the column's units and needs a grid.
+        By default "bins", proportional to the number of bins and decreasing with the rows per class, or "silverman" on
+        a grid.
+    prior_rows : float, default=3
+        Pseudo-rows added to each class and column, distributed as the rows of all classes together.
+    kinds, rare_levels, max_levels, alpha, prior, priors
+        As in `NaiveBayes`; ``alpha`` and ``prior`` are those of levels.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import KernelNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(KernelNB().fit(X, y).score(X, y) >= KernelNB(rule="ml").fit(X, y).score(X, y))
+    True
+    """
+
+    binning: str | Encoder = "adaptive"
+    bandwidth: str | float | Bandwidth | None = None
+    prior_rows: float = 3.0
+
+    def choices(self) -> KindChoices:
+        binning = binning_named(self.binning)
+        rule = binning.bandwidth() if self.bandwidth is None else bandwidth_named(self.bandwidth)
+        family = KernelDensity(rule, number("prior_rows", self.prior_rows, 0.0, 1e300))
+        smoothing = smoothing_of(self.alpha, self.prior)
+        return KindChoices(smoothing, levels=self.levels_encoder(), kernel=family, cells=binning.cells())

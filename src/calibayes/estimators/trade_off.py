@@ -1,0 +1,204 @@
+"""The generative-discriminative trade-off, with lambda chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.core.notices import warn
+from calibayes.core.protocols import Array
+from calibayes.core.verify import require, require_finite, require_instance, require_names, require_number
+from calibayes.engines import computing
+from calibayes.estimators.naive_bayes import GaussianNB
+from calibayes.learn import Run, learn, problem_of, stop_named
+from calibayes.learn.train import prepare_folds
+from calibayes.model import delegates
+from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.input import Rows, training_rows
+from calibayes.model.labels import require_labels
+from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
+from calibayes.model.recipe import Recipe, shared_folds
+from calibayes.model.splits import held_out_masks
+from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score
+from calibayes.rules import GDT
+from calibayes.streams.streaming import in_memory
+from calibayes.tables.text import PlainText, counted
+
+FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_", "training_table_")
+
+
+@estimator
+class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A generative estimator under ``GDT(lam)``, with lam chosen by cross-validation (gdt-2004, section 3).
+
+    The path goes from lam = 1, maximum likelihood, to 0, the discriminative optimum; each value starts from the result of
+    the one before. All folds follow it together, so that a pass over the data serves them all. Encoders are fitted fold by
+    fold, to training rows alone.
+
+    Parameters
+    ----------
+    estimator : generative estimator of this package, optional
+        By default `GaussianNB`. Its rule is replaced.
+    lams : sequence of floats
+        Values to try, each between 0 and 1.
+    cv : int, splitter or list of splits, default=5
+        A number of stratified, shuffled folds, or what scikit-learn accepts.
+    scoring : {"log_loss", "error"}, default="log_loss"
+        The held-out score, averaged over the folds, that the best value minimizes.
+    random_state : int, optional
+        Seed of the folds.
+
+    Attributes
+    ----------
+    lam_ : float
+        The value chosen.
+    estimator_ : estimator
+        Trained with it on all rows.
+    cv_results_ : mapping
+        "lam", "log_loss", "error" -> arrays; the latter two of shape (values, folds).
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from calibayes import LinearDiscriminantAnalysis, TradeOffCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TradeOffCV(LinearDiscriminantAnalysis(), random_state=0).fit(X, y)
+    >>> bool(0 <= model.lam_ <= 1)
+    True
+    """
+
+    estimator: GenerativeEstimator | None = field(default=None, kw_only=False)
+    lams: Sequence[float] = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
+    cv: Any = 5
+    scoring: str = "log_loss"
+    random_state: int | None = None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose lam, then train with it on all rows."""
+        require_labels(self, y)
+        base = clone(GaussianNB() if self.estimator is None else self.estimator)
+        if not isinstance(base, GenerativeEstimator):
+            raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
+        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
+        if not lams or self.scoring not in ("log_loss", "error"):
+            raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
+        with computing(base.engine, base.n_jobs) as engine:
+            X, y, sample_weight = in_memory(X, y, sample_weight)
+            classes, rows = training_rows(base, X, y, sample_weight, base.class_weight)
+            masks = held_out_masks(self.cv, rows, len(np.asarray(y)), seed_of(self.random_state))
+            results = _path_scores(base.set_params(rule=GDT()).recipe(engine), rows, classes, masks, lams)
+            lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
+            trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)
+        names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
+        results = {"lam": np.array(lams), **results}
+        state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
+        return adopt(self, {**vars(unfitted_copy(self)), **state})
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
+        required = ("n_features_in_", "training_table_", "cv_results_", "lam_", "estimator_")
+        if not is_fitted_with(self, required, OPTIONAL_COLUMNS):
+            return
+        trained = self.estimator_
+        require(
+            isinstance(trained, GenerativeEstimator) and hasattr(trained, "fitted_"),
+            "estimator_ must be a fitted generative estimator",
+        )
+        for name in FITTED_OF_ESTIMATOR:
+            ours, theirs = (np.asarray(getattr(model, name, None)) for model in (self, trained))
+            require(bool(np.array_equal(ours, theirs)), f"{name} is not that of estimator_")
+        require_number("lam_", self.lam_, 0.0, 1.0)
+        _verify_results(self.cv_results_, self.lam_)
+
+    @property
+    def classes_(self) -> Array:
+        return self.estimator_.classes_
+
+    @property
+    def n_iter_(self) -> int:
+        return int(self.estimator_.n_iter_)
+
+    def summary(self) -> PlainText:
+        """Plain text: the chosen lam, and the summary of the estimator trained with it."""
+        check_is_fitted(self)
+        k = counted(len(self.classes_), "class", "classes")
+        chosen = f"{type(self).__name__}: {k}, lam {self.lam_:g} of {len(self.cv_results_['lam'])} values"
+        return PlainText(f"{chosen}\n{self.estimator_.summary()}")
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row, (n,)."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds for two classes, otherwise log p(x, class)."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    to_sql = delegates.to_sql
+    to_onnx = delegates.to_onnx
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner: Any = GaussianNB() if self.estimator is None else self.estimator
+        tags.input_tags = inner.__sklearn_tags__().input_tags
+        return tags
+
+
+def _verify_results(results: Mapping[str, Array], lam: float) -> None:
+    """Raise ValueError unless there are scores for each value and fold, and the chosen value is one of them."""
+    require_instance("cv_results_", results, Mapping)
+    require_names("cv_results_", results, ("lam", "log_loss", "error"))
+    lams = require_finite("lam of cv_results_", results["lam"], (None,), least=0.0)
+    require(lam in lams.tolist(), f"lam_ is {lam:g}, which is not among the values of cv_results_")
+    for name in ("log_loss", "error"):
+        require_score(f"{name} of cv_results_", results[name], (len(lams), None))
+
+
+def _path_scores(
+    recipe: Recipe, rows: Rows, classes: Array, masks: Sequence[Array], lams: Sequence[float]
+) -> dict[str, Array]:
+    """Held-out log loss and error of each value and fold, (values, folds) each."""
+    source, folds = shared_folds(recipe, rows, classes, masks)
+    plan = recipe.plan()
+    models, starts = prepare_folds(folds, source, recipe.engine, len(classes))
+    results: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
+    for lam in lams:
+        rule = GDT(lam=lam)
+        runs = [
+            Run(
+                model,
+                rule,
+                rule.begin(model, statistics),
+                stop_named(plan.stop),
+                plan.max_iter,
+                view=fold.view,
+            )
+            for model, statistics, fold in zip(models, starts, folds, strict=True)
+        ]
+        learn(runs, source, recipe.engine, plan.callbacks)
+        for problem in filter(None, map(problem_of, runs)):
+            warn(problem, ConvergenceWarning)
+        starts = [run.best.state.value for run in runs]
+        entries = [run.history[run.best_iter] for run in runs]
+        results["log_loss"].append([entry.validation_log_loss for entry in entries])
+        results["error"].append([entry.validation_error for entry in entries])
+    return {name: np.array(values) for name, values in results.items()}

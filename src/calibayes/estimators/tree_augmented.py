@@ -1,0 +1,390 @@
+"""Tree-augmented naive Bayes over data frames with mixed types and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+
+import numpy as np
+from scipy.special import xlogy
+
+from calibayes.core.protocols import Array, Family
+from calibayes.core.verify import require_columns
+from calibayes.encoders.bins import PairBins, bins_named
+from calibayes.encoders.by_column_type import ByColumnType
+from calibayes.encoders.encoder import Encoder
+from calibayes.encoders.schema import Schema
+from calibayes.estimators.column_kinds import (
+    ColumnKinds,
+    KindChoices,
+    OfKind,
+    check_kinds,
+    kinds_schema,
+    specifications,
+)
+from calibayes.estimators.naive_bayes import smoothing_of
+from calibayes.estimators.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS, TabularNB
+from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
+from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_named
+from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
+from calibayes.kernels.level_counts import offsets, weighted_counts
+from calibayes.model.binding import ColumnBinding
+from calibayes.model.estimator import fitted_of
+from calibayes.model.input import TrainingRows
+from calibayes.model.parameters import estimator, number, whole_number
+from calibayes.model.recipe import Specification
+from calibayes.tables.summary import Sample, TableSummary
+from calibayes.tables.table import Table
+
+# -- Which columns are part of a tree, if the tables of all pairs of columns would be too large --------------
+
+MOST_IN_TREE = (256, 128, 64, 32, 16)
+"""Numbers of columns of a tree that are tried in turn, if all columns are too many."""
+WIDE_TABLES = 2**22
+"""Largest number of cells of the tables of all pairs, over all classes, if there are more columns than rows: so few rows do
+not show which of millions of pairs depend on each other, and inner folds count them several times."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Columns at given positions, as a selection for a family."""
+
+    chosen: tuple[int, ...]
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        require_columns("chosen", self.chosen)
+
+    def __call__(self, table: Table | TableSummary) -> list[int]:
+        return list(self.chosen)
+
+
+def tree_columns(
+    positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int, max_cells: int
+) -> list[int] | None:
+    """The columns that depend on the class most, as many as fit; None if all columns fit.
+
+    Of columns that are equally relevant all are chosen or none, so that the order of the columns has no influence.
+    """
+    if len(positions) <= MOST_IN_TREE[0]:
+        return None
+    is_wide = len(positions) > len(rows.codes)
+    most_cells = min(WIDE_TABLES, LARGEST_TABLES) if is_wide else LARGEST_TABLES
+    return most_relevant_columns(
+        positions, encoder, rows, k, MOST_IN_TREE, lambda levels: fits(levels, k, max_cells, most_cells)
+    )
+
+
+def most_relevant_columns(
+    positions: Sequence[int],
+    encoder: Encoder,
+    rows: TrainingRows,
+    k: int,
+    numbers: Sequence[int],
+    fit: Callable[[Sequence[int]], bool],
+) -> list[int] | None:
+    """The columns that depend on the class most, in the first of these numbers that fit; None if all columns fit.
+
+    ``fit`` says whether the tables of columns with given numbers of levels fit into memory.
+    """
+    fitted = encoder.fit(rows.summary, positions)
+    levels = fitted.layout()["levels"]
+    if fit(levels):
+        return None
+    sample = rows.summary.sample
+    relevance = np.round(class_relevance(fitted.encode(sample.table), levels, sample, k), 8)
+    for most in numbers:
+        least = np.sort(relevance)[-most - 1] if most < len(positions) else -np.inf
+        chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
+        if fit(_levels(encoder, chosen, rows)):
+            break
+    return chosen
+
+
+def fits(levels: Sequence[int], k: int, max_cells: int, most_cells: float) -> bool:
+    """Whether the tables of all pairs of columns with these numbers of levels have at most so many cells."""
+    sizes, counts = np.unique(np.asarray(levels, dtype=np.int64), return_counts=True)
+    cells, pairs = np.outer(sizes, sizes), np.outer(counts, counts).astype(np.float64)
+    pairs[np.diag_indices(len(sizes))] -= counts
+    return bool(k * np.sum(np.where(cells <= max_cells, cells * pairs, 0.0)) / 2 <= most_cells)
+
+
+def class_relevance(codes: Array, levels: Sequence[int], rows: Sample, k: int) -> Array:
+    """How clearly each column depends on the class, (d,): the G statistic, standardized for its degrees of freedom."""
+    labels = (
+        np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
+    )  # a row without a label (-1) does not count
+    first = offsets(tuple(levels))
+    counts = weighted_counts(codes, labels, first)
+    by_class = np.add.reduceat(counts, first[:-1], axis=1)
+    by_level = counts.sum(axis=0)
+    joint = np.add.reduceat(xlogy(counts, counts).sum(axis=0), first[:-1])
+    margins = np.add.reduceat(xlogy(by_level, by_level), first[:-1]) + xlogy(by_class, by_class).sum(axis=0)
+    total = by_class.sum(axis=0)
+    gain = joint - margins + xlogy(total, total)
+    known_levels = np.add.reduceat((by_level > 0).astype(np.float64), first[:-1])
+    freedom = np.maximum((known_levels - 1.0) * (k - 1), 1.0)
+    return np.asarray((2.0 * gain - freedom) / np.sqrt(2.0 * freedom))
+
+
+def _levels(encoder: Encoder, positions: Sequence[int], rows: TrainingRows) -> Sequence[int]:
+    """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
+    if not positions:
+        return ()
+    levels: Sequence[int] = encoder.fit(rows.summary, positions).layout()["levels"]
+    return levels
+
+
+# -- One family over all binned and categorical columns, beside families of further kinds: what such presets share
+
+ALONE = "without parent"
+"""Name of the family over further columns, if there are too many for one family."""
+JOINT_KINDS = ("binned", "categorical")
+"""Kinds of columns that are modeled jointly; columns of other kinds are independent of them given the class."""
+
+
+@dataclass(frozen=True)
+class BinnedOrCategorical:
+    """The columns that are modeled jointly."""
+
+    binned: OfKind
+    categorical: OfKind
+
+    def __call__(self, table: Table | TableSummary) -> list[int]:
+        return sorted([*self.binned(table), *self.categorical(table)])
+
+
+def chosen_bins(discretize: str | Encoder | None, n_bins: int | None, default: Encoder) -> Encoder:
+    """The encoder of binned columns that parameters choose."""
+    if discretize is None and n_bins is not None:
+        raise ValueError(BINS_WITHOUT_DISCRETIZE)
+    most = whole_number("n_bins", DEFAULT_BINS if n_bins is None else n_bins, 1)
+    return default if discretize is None else bins_named(discretize, most)
+
+
+def checked_edges(edges: Edges | None, default: Edges) -> Edges:
+    """The given criterion for edges. Raises ValueError if it is none."""
+    chosen = default if edges is None else edges
+    if isinstance(chosen, type) or not hasattr(chosen, "allowed"):
+        raise ValueError(
+            "edges must be an object such as AllEdges(), InformativeEdges() or SignificantEdges(), "
+            f"got {edges!r}"
+        )
+    return chosen
+
+
+def joint_specifications(
+    name: str, family: Family, kinds: Any, choices: KindChoices
+) -> Sequence[tuple[Any, ...]]:
+    """A family over the binned and categorical columns, and families of the other kinds that are given."""
+    given = check_kinds(kinds)
+    others = [s for s in specifications(given, "binned", choices) if s[0] not in JOINT_KINDS]
+    binned, categorical = (OfKind(kind, given, "binned") for kind in JOINT_KINDS)
+    encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
+    return [(name, family, BinnedOrCategorical(binned, categorical), encoder), *others]
+
+
+def with_most_relevant(
+    specification: Specification,
+    table: TableSummary,
+    choose: Callable[[Sequence[int], Encoder], list[int] | None],
+) -> Specification:
+    """The specification with the first family over the chosen columns only; the others depend on the class alone.
+
+    ``choose`` gets positions and encoder of the columns; None if all of them fit.
+    """
+    (name, family, selection, encoder), *others = specification.families
+    positions = selection(table)
+    chosen = choose(positions, encoder)
+    if chosen is None:
+        return specification
+    rest = tuple(j for j in positions if j not in set(chosen))
+    families = [
+        (name, family, Positions(tuple(chosen)), encoder),
+        (ALONE, replace(family, max_cells=0), Positions(rest), encoder),
+    ]
+    return specification._replace(families=[*families, *others])
+
+
+def joint_schema(
+    name: str, kinds: ColumnKinds | None, binding: ColumnBinding, summary: TableSummary
+) -> Schema:
+    """The schema, in which binned and categorical columns of the joint family are apart."""
+    encoders, chosen = dict(binding.encoders), dict(binding.chosen)
+    for family in [family for family in (name, ALONE) if family in encoders]:
+        by_type, positions = cast(ByColumnType, encoders.pop(family)), chosen.pop(family)
+        for kind, part, places in by_type.by_side(JOINT_KINDS):
+            key = kind if family == name else f"{kind}, {family}"
+            encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
+    return kinds_schema(check_kinds(kinds), summary, encoders, chosen)
+
+
+# -- Base of presets whose binned and categorical columns depend on each other: one family over all of them
+
+Kind = TypeVar("Kind", bound=Family)
+
+
+@estimator
+class JointPreset(TabularNB):
+    """Parameters of presets whose columns depend on each other."""
+
+    back_off: float = 5.0
+    bandwidth: str | float | Bandwidth | None = None
+    max_cells: int = 10_000
+    discretize: str | Encoder | None = None
+    n_bins: int | None = None
+
+    numeric_kind: ClassVar[str] = "binned"
+    family_name: ClassVar[str]
+    """Name of the family over the columns that depend on each other."""
+
+    def joint_family(self) -> Family:
+        """The family over the columns that depend on each other."""
+        raise TypeError(f"{type(self).__name__} chooses no family")
+
+    def joint_columns(
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
+    ) -> list[int] | None:
+        """The columns of the joint family if all columns are too many, otherwise None."""
+        raise TypeError(f"{type(self).__name__} chooses no columns")
+
+    def default_bins(self) -> Encoder:
+        """The encoder of binned columns unless ``discretize`` is given."""
+        return PairBins()
+
+    def choices(self) -> KindChoices:
+        bins = chosen_bins(self.discretize, self.n_bins, self.default_bins())
+        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+
+    def family_parameters(self) -> dict[str, Any]:
+        """Parameters that all joint families have, checked."""
+        return {
+            **smoothing_of(self.alpha, self.prior),
+            "back_off": number("back_off", self.back_off, 0.0, 1e300),
+            "bandwidth": OverBins() if self.bandwidth is None else bandwidth_named(self.bandwidth),
+            "max_cells": whole_number("max_cells", self.max_cells, 1),
+        }
+
+    def specifications(self) -> Sequence[tuple[Any, ...]]:
+        return joint_specifications(self.family_name, self.joint_family(), self.kinds, self.choices())
+
+    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+        """The families, with the joint one over the most relevant columns only if all columns are too many."""
+        return with_most_relevant(
+            super().specify(rows, classes),
+            rows.summary,
+            lambda positions, encoder: self.joint_columns(positions, encoder, rows, len(classes)),
+        )
+
+    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return joint_schema(self.family_name, self.kinds, binding, summary)
+
+    def learned_family(self, kind: type[Kind]) -> Kind | None:
+        """The joint family after training; None if it has no columns. Raises ValueError if there were too few rows."""
+        fitted = fitted_of(self)
+        fitted.learned()
+        family = fitted.model.families.get(self.family_name)
+        return family if isinstance(family, kind) else None
+
+
+# -- Tree-augmented naive Bayes over data frames with mixed types and missing values -------------------------
+
+TREE = "tree"
+"""Name of the family over the columns of the tree."""
+
+
+class Edge(NamedTuple):
+    """An edge of the tree: a column that depends on another."""
+
+    parent: str
+    child: str
+    information: float
+    """Mutual information of the two columns in nats, given the class; within one class if each has its own tree."""
+    label: Any = None
+    """The class whose tree it belongs to; None if all classes share one."""
+
+
+@estimator
+class TreeAugmentedNB(JointPreset):
+    """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
+
+    The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
+    found in one pass over the rows. Where the tables of all pairs of columns would need more than a gigabyte (32 megabytes,
+    if there are more columns than rows), only the 256 columns that depend on the class most (or fewer, if these need too
+    much as well) are part of the tree; the others are independent of all columns given the class. With more columns than
+    rows log probabilities have a temperature, as in `NaiveBayes`.
+
+    Parameters
+    ----------
+    per_class : bool, default=False
+        Whether every class has its own tree.
+    edges : Edges, optional
+        Which edges are kept: `SignificantEdges` by default, `InformativeEdges` above a number of nats, or `AllEdges`,
+        which is the tree of the paper; with the first two the result may be a forest.
+    back_off : float, default=5
+        Pseudo-rows that smooth a column's distribution, under each level of its parent, towards its distribution in the
+        class.
+    bandwidth : {"bins", "normal", "silverman", "sheather_jones"}, 0 or rule of `calibayes.families`, optional
+        Width of the kernel that smooths the tables along binned numbers; by default "bins" (`OverBins`), whose kernel
+        becomes narrower with more rows. 0 does not smooth, `InCells` is a width in bins.
+    max_cells : int, default=10000
+        Two columns whose joint table has more cells than this are not joined by an edge.
+    discretize, n_bins
+        How numbers are binned; see `NaiveBayes`. By default finely (`PairBins`), and ``bandwidth`` smooths over the bins.
+    kinds : mapping, optional
+        Column, by name or position, -> "binned" or "categorical" for columns that are to have another kind than by
+        default, or another kind of `GenerativeClassifier`, which is then independent of the tree given the class.
+    rare_levels, max_levels, prior, priors
+        See `NaiveBayes`.
+    alpha : float, default=1
+        Pseudo-count per level, divided by the number of levels of the column's parent.
+    rule, max_iter, stop, training, class_weight, costs, random_state, engine, n_jobs, verbose
+        See `GenerativeClassifier`.
+
+    Attributes
+    ----------
+    edges_ : list of Edge
+        The edges, the most informative first; `calibayes.plots.plot_tree` draws them.
+    schema_ : Schema
+        The kind of each column and why; it prints as a table.
+    training_table_ : TrainingTable
+        Rows, columns, their kinds and missing cells of the training table; `print` shows them in a line.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.datasets import load_penguins
+    >>> penguins = load_penguins()
+    >>> model = TreeAugmentedNB().fit(penguins.data, penguins.target)
+    >>> model.edges_[0].parent, model.edges_[0].child
+    ('body_mass_g', 'sex')
+    """
+
+    per_class: bool = False
+    edges: Edges | None = None
+
+    family_name: ClassVar[str] = TREE
+
+    def joint_family(self) -> Tree:
+        edges = checked_edges(self.edges, SignificantEdges())
+        search: Search = PerClass(edges) if self.per_class else OneTree(edges)
+        return Tree(search=search, **self.family_parameters())
+
+    def joint_columns(
+        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
+    ) -> list[int] | None:
+        return tree_columns(positions, encoder, rows, k, self.max_cells)
+
+    @property
+    def edges_(self) -> list[Edge]:
+        """The edges, the most informative first."""
+        family = self.learned_family(Tree)
+        if family is None:
+            return []
+        names, labels = family.layout.columns, [None, *self.classes_.tolist()]
+        edges = [
+            Edge(names[parent], names[child], nats, labels[c + 1])
+            for parent, child, nats, c in family.edges(self.data_statistics_[TREE])
+        ]
+        return sorted(edges, key=lambda edge: -edge.information)

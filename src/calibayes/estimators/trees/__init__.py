@@ -1,1 +1,0 @@
-"""Naive Bayes over the leaves of trees that are grown by calibration."""

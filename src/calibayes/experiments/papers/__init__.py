@@ -1,1 +1,0 @@
-"""One module per paper: its data sets, models, tables and figures."""

@@ -1,1 +1,0 @@
-"""Families whose statistics are counts: levels, flags and numbers of events."""

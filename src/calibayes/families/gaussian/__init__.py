@@ -1,1 +1,0 @@
-"""Gaussian families: shapes of covariance, priors, mixtures."""

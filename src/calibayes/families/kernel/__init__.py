@@ -1,1 +1,0 @@
-"""Kernel densities on bins and grids."""

@@ -1,0 +1,396 @@
+"""Columns with independent kernel densities given the class: kernel naive Bayes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import (
+    probabilities_of,
+    require_arrays,
+    require_finite,
+    require_length,
+    require_sums_of_one,
+)
+from calibayes.families.counts import floored, keep_nonnegative
+from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, check_bandwidth
+from calibayes.families.model import UNBOUND
+from calibayes.kernels import grids, level_counts
+from calibayes.kernels.grids import Corners
+from calibayes.kernels.level_counts import smooth, smoothing_matrices
+
+# -- Base of kernel densities: counts on cells, smoothed over neighboring cells, with a prior from pooled counts
+#
+# The entries of binned columns are codes of cells (`Codes`), those of gridded columns positions between the points of a
+# grid (`Positions`).
+
+PRIOR_ROWS = 3.0
+POOLED_PSEUDO_COUNT = 0.5
+"""Pseudo-count of each cell of a column in the pooled counts, so that no cell has probability 0. The cells of a pair of
+columns share the pseudo-counts of the cells of both."""
+
+
+class CellEncoding(Protocol):
+    """Operations that differ between columns of codes and columns of positions.
+
+    A table (k, cells) has the cells of all columns side by side.
+    """
+
+    def missing(self, columns: Array) -> Array:
+        """Which entries are missing, (n, d) booleans."""
+
+    def corners(self, columns: Array) -> Corners:
+        """The cells on both sides of each entry, counted within its column."""
+
+    def counts(self, columns: Array, weights: Array) -> Array:
+        """Sum of the weights per class and cell, (k, cells)."""
+
+    def terms(self, columns: Array, table: Array) -> Array:
+        """Log density of each entry, (n, k, d), from that of the cells, (k, cells); 0 where an entry is missing."""
+
+    def total(self, columns: Array, table: Array) -> Array:
+        """Log density of each row, (n, k): the sum of `terms` over columns."""
+
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+        """Entries drawn from within given cells, (n, d)."""
+
+    def point_estimate(self, probability: Array, j: int) -> Array:
+        """One entry of column j for each row, (n,), from the probabilities of its cells, (n, cells)."""
+
+
+def cell_encoding(layout: Layout) -> CellEncoding:
+    """The encoding of a layout's columns."""
+    return Positions(layout.levels, layout.ordered) if layout.gridded else Codes(layout.levels)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Each entry is the code of its cell, negative where missing; the density is constant within a cell."""
+
+    levels: tuple[int, ...]
+
+    @property
+    def _first(self) -> Array:
+        return level_counts.offsets(self.levels)
+
+    def missing(self, columns: Array) -> Array:
+        return np.asarray(columns < 0)
+
+    def corners(self, columns: Array) -> Corners:
+        local = np.where(columns < 0, np.array(self.levels), columns).astype(np.intp)
+        return Corners(local, local, np.zeros(columns.shape), np.zeros(columns.shape))
+
+    def counts(self, columns: Array, weights: Array) -> Array:
+        return level_counts.weighted_counts(columns, weights, self._first)
+
+    def terms(self, columns: Array, table: Array) -> Array:
+        return level_counts.look_up_each(columns, table, self._first)
+
+    def total(self, columns: Array, table: Array) -> Array:
+        return level_counts.look_up(columns, table, self._first)
+
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+        return codes
+
+    def point_estimate(self, probability: Array, j: int) -> Array:
+        """The most probable cell."""
+        return np.argmax(probability, axis=1)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Each entry is a position on its column's grid, NaN where missing; the density is linear between points."""
+
+    levels: tuple[int, ...]
+    points: tuple[int, ...]
+
+    def missing(self, columns: Array) -> Array:
+        return np.isnan(columns)
+
+    def corners(self, columns: Array) -> Corners:
+        return grids.corners(columns, np.array(self.points))
+
+    def counts(self, columns: Array, weights: Array) -> Array:
+        return grids.position_counts(
+            columns, np.array(self.points), weights, level_counts.offsets(self.levels)
+        )
+
+    def terms(self, columns: Array, table: Array) -> Array:
+        corners, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
+        return np.stack([grids.interpolated(corners, j, cells) for j, cells in enumerate(tables)], axis=2)
+
+    def total(self, columns: Array, table: Array) -> Array:
+        return grids.position_scores(columns, np.array(self.points), table, level_counts.offsets(self.levels))
+
+    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+        return grids.draw_positions(codes, np.array(self.points), rng)
+
+    def point_estimate(self, probability: Array, j: int) -> Array:
+        """The mean position, given that it is on the grid."""
+        inside = probability[:, : self.points[j]]
+        return np.asarray(inside @ grids.mean_positions(self.points[j]) / inside.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SmoothedCounts(ABC):
+    """
+    Parameters
+    ----------
+    bandwidth : Bandwidth, default=Silverman()
+        A rule of `calibayes.families.kernel_bandwidths`.
+    prior_rows : float, default=3
+        Pseudo-rows in each class, distributed as the pooled rows of all classes: a Dirichlet prior on the smoothed
+        counts. With 0 the family is a plain kernel density, whose cells have a share of at least 1e-12.
+    """
+
+    bandwidth: Bandwidth = field(default_factory=Silverman)
+    prior_rows: float = PRIOR_ROWS
+    layout: Layout = field(default=UNBOUND, repr=False, compare=False)
+    bandwidths: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
+    """Bandwidths in cells, (k, d), set by `prepare`."""
+    pooled: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    """Probabilities of the cells over all classes together, set by `prepare`."""
+
+    reads: ClassVar[str] = "cells"
+    _dimension: ClassVar[int] = 1
+    """Number of columns of each density."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.prior_rows) and self.prior_rows >= 0):
+            raise ValueError(f"prior_rows must be finite and must not be negative, got {self.prior_rows}")
+        check_bandwidth(self.bandwidth)
+
+    @abstractmethod
+    def _margins(self, count: Array) -> list[Array]:
+        """Marginal counts on the cells of each column, (k, cells) each."""
+
+    @abstractmethod
+    def _smooth(self, count: Array) -> Array:
+        """Counts smoothed by the kernel."""
+
+    @abstractmethod
+    def _totals(self, count: Array) -> Array:
+        """Sum over the cells of each density, broadcastable to the counts."""
+
+    @abstractmethod
+    def _log_volumes(self) -> Array:
+        """Log of the volume of each cell, in the shape of the counts of one class."""
+
+    @property
+    @abstractmethod
+    def _table_shape(self) -> tuple[int, ...]:
+        """Shape of the counts of one class."""
+
+    def bind(self, layout: Layout) -> Self:
+        return replace(self, layout=layout, bandwidths=np.zeros((0, 0)), pooled=np.zeros(0))
+
+    def verify(self) -> None:
+        self.layout.verify()
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        require_length("levels", self.layout.levels, d)
+        if k and (self.bandwidths.size or self.pooled.size):  # prepared
+            require_finite("bandwidths", self.bandwidths, (k, d), least=0.0)
+            require_finite("pooled", self.pooled, self._table_shape, least=0.0)
+            require_sums_of_one("pooled", self._totals(self.pooled))
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = (len(self.layout.classes), *self._table_shape)
+        require_arrays("parameters", parameters, {"log_density": shape})
+        probability = probabilities_of("log_density", self._log_probability(parameters))
+        require_sums_of_one("log_density", self._totals(probability))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = (len(self.layout.classes), *self._table_shape)
+        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+
+    def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
+        """This family with the bandwidths and the pooled prior fixed from the counts of the data."""
+        margins = self._margins(np.maximum(start["count"], 0.0))
+        log_volumes = self._by_column(self._log_volume)
+        widths = np.zeros((len(start["count"]), len(margins)))
+        for j, (margin, volume, cells) in enumerate(zip(margins, log_volumes, self._ordered, strict=True)):
+            if cells:
+                widths[:, j] = self.bandwidth.width_in_cells(
+                    margin[:, :cells], volume[:cells], self._dimension
+                )
+        prepared = replace(self, bandwidths=widths)
+        total = np.maximum(prepared._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
+        total = total + POOLED_PSEUDO_COUNT * self._first[-1] / total.size
+        return replace(prepared, pooled=total / self._totals(total))
+
+    @cached_property
+    def _first(self) -> Array:
+        """Position of the first cell of each column, and the number of all cells, (d + 1,)."""
+        return level_counts.offsets(self.layout.levels)
+
+    @cached_property
+    def _ordered(self) -> Array:
+        """Number of ordered cells of each column, (d,)."""
+        return np.array(self.layout.ordered or (0,) * len(self.layout.levels))
+
+    @cached_property
+    def _log_volume(self) -> Array:
+        """Log of the width of each cell, all columns side by side."""
+        return self.layout.log_volume if len(self.layout.log_volume) else np.zeros(self._first[-1])
+
+    @cached_property
+    def _cells(self) -> CellEncoding:
+        return cell_encoding(self.layout)
+
+    def _by_column(self, table: Array) -> list[Array]:
+        """The cells of each column, from an array with the cells of all columns side by side."""
+        return np.split(table, self._first[1:-1], axis=-1)
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        count = np.maximum(self._smooth(statistics["count"]), 0.0) + self.prior_rows * self.pooled
+        count = floored(count, self._totals(count))
+        return {"log_density": np.log(count) - np.log(self._totals(count)) - self._log_volumes()}
+
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        return keep_nonnegative(current, proposed)
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].reshape(len(statistics["count"]), -1))
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
+
+    def conjugate(self) -> Self:
+        return self if self.prior_rows else replace(self, prior_rows=PRIOR_ROWS)
+
+    def exact(self) -> Self:
+        return self
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(self.prior_rows * np.sum(self.pooled * self._log_probability(parameters)))
+
+    def _log_probability(self, parameters: Arrays) -> Array:
+        return np.asarray(parameters["log_density"] + self._log_volumes())
+
+
+# -- Columns with independent kernel densities given the class: kernel naive Bayes ---------------------------
+
+LARGEST_MATRICES = 2**22
+"""Most elements of smoothing matrices that are stored: 32 MiB."""
+
+
+class SmoothingMatrices(NamedTuple):
+    """Kernel matrices of the columns with ordered cells, padded to the largest number of cells."""
+
+    cells: Array
+    """Position of each cell, (columns, largest number of cells); that of the padding cell for missing ones."""
+    is_cell: Array
+    """False for padding, (columns, largest number of cells)."""
+    matrices: Array
+    """Share of each cell's count that every cell receives, (columns, cells, cells)."""
+
+
+@dataclass(frozen=True)
+class KernelDensity(SmoothedCounts):
+    """One kernel density for each class and column, over the ordered cells of the column.
+
+    Columns are bins, points of a grid (`calibayes.encoders.Grid`) or levels, as their encoder determines; cells without
+    an order are not smoothed. The statistics are counts on cells; the parameters are the log density of the smoothed
+    counts with the prior added. Bandwidths and prior are fixed by `prepare`. A smoothed density does not maximize the
+    likelihood: rules that ascend an objective rely on their step control. Missing values are skipped, and filled by the
+    most probable bin or level, or by the mean position on a grid.
+    """
+
+    @property
+    def _table_shape(self) -> tuple[int, ...]:
+        return (self.layout.cells,)
+
+    def _margins(self, count: Array) -> list[Array]:
+        return self._by_column(count)
+
+    def _totals(self, count: Array) -> Array:
+        return level_counts.sums_by_column(count, self._first)
+
+    def _log_volumes(self) -> Array:
+        return self._log_volume
+
+    def _smooth(self, count: Array) -> Array:
+        smoothed = np.array(count, dtype=np.float64)
+        stored = self._stored_matrices
+        if stored is None:
+            for columns, cells in self._columns_by_size:
+                smoothed[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
+            return smoothed
+        padded = np.concatenate([smoothed, np.zeros((len(count), 1))], axis=1)  # the last cell is the padding
+        by_column = np.matmul(padded[:, stored.cells].transpose(1, 0, 2), stored.matrices)
+        smoothed[:, stored.cells[stored.is_cell]] = by_column.transpose(1, 0, 2)[:, stored.is_cell]
+        return smoothed
+
+    @cached_property
+    def _stored_matrices(self) -> SmoothingMatrices | None:
+        """Kernel matrices, if all classes have the same bandwidths and the matrices are small; else None."""
+        columns = np.flatnonzero(self._ordered > 0)
+        sizes, widths = self._ordered[columns], self.bandwidths[:, columns]
+        most = int(sizes.max(initial=0))
+        if not len(columns) or (widths != widths[:1]).any() or len(columns) * most**2 > LARGEST_MATRICES:
+            return None
+        is_cell = np.arange(most) < sizes[:, None]
+        cells = np.where(is_cell, self._first[columns][:, None] + np.arange(most), self._first[-1])
+        return SmoothingMatrices(cells, is_cell, smoothing_matrices(widths[0], sizes))
+
+    @cached_property
+    def _columns_by_size(self) -> list[tuple[Array, Array]]:
+        """Columns with equally many ordered cells, and the positions of these, (columns, cells)."""
+        sizes = np.unique(self._ordered[self._ordered > 0])
+        by_size = [np.flatnonzero(self._ordered == size) for size in sizes]
+        return [
+            (columns, self._first[columns][:, None] + np.arange(size))
+            for columns, size in zip(by_size, sizes, strict=True)
+        ]
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"count": self._cells.counts(columns, weights)}
+
+    def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
+        encodings = [
+            cell_encoding(replace(self.layout, levels=(size,), ordered=self.layout.ordered[j : j + 1]))
+            for j, size in enumerate(self.layout.levels)
+        ]
+        tables = [
+            encoding.counts(entries[:, None], weights)
+            for encoding, (entries, weights) in zip(encodings, columns, strict=True)
+        ]
+        return {"count": np.concatenate(tables, axis=1)}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return self._cells.total(columns, parameters["log_density"])
+
+    def _tables(self, parameters: Arrays) -> list[Array]:
+        """Probabilities of the cells of each column, (k, cells)."""
+        return self._by_column(np.exp(self._log_probability(parameters)))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        drawn = [level_counts.draw(table[classes], rng) for table in self._tables(parameters)]
+        rows = self._cells.sample_within(np.stack(drawn, axis=1), rng)
+        return rows if given is None else np.where(self._cells.missing(given), rows, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        has_missing_cell = self.layout.gappy or (False,) * len(self.layout.levels)
+        tables = [  # the cell for missing values is no candidate
+            table[:, : max(table.shape[1] - last_is_missing, 1)]
+            for table, last_is_missing in zip(self._tables(parameters), has_missing_cell, strict=True)
+        ]
+        estimates = [self._cells.point_estimate(posterior @ table, j) for j, table in enumerate(tables)]
+        return np.where(self._cells.missing(columns), np.stack(estimates, axis=1), columns)
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return self._cells.terms(columns, parameters["log_density"])
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].sum(axis=0))
+
+    def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": level_counts.recode_counts(statistics["count"], codes, levels)}

@@ -1,1 +1,0 @@
-"""Tree-augmented naive Bayes and other tree-structured families over levels."""

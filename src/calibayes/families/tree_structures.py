@@ -1,0 +1,334 @@
+"""Structure learning: counts of pairs of columns, and trees and forests of maximal mutual information.
+
+A tree is given by the parent of each column, -1 for a root. Chow and Liu (1968): the tree of maximum likelihood is the
+spanning tree of maximal mutual information; with the information of all classes added up it is the tree-augmented naive
+Bayes classifier (TAN) of Friedman, Geiger and Goldszmidt (1997). Edges without information are left out. The root of
+each tree is its first column; of edges with equal information, those of earlier columns are preferred.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.special import chdtrc
+
+from calibayes.core.protocols import Array, Arrays
+from calibayes.core.verify import require, require_arrays, require_length
+from calibayes.families.counts import PseudoCounts
+from calibayes.kernels import level_counts, level_pairs
+from calibayes.kernels.level_pairs import PairInformation
+
+Parents: TypeAlias = tuple[int, ...]
+"""The parent of each column, -1 for a root."""
+LEAST_INFORMATION = 1e-9
+"""Mutual information in nats below which an edge is rounding error."""
+COMPARED_DIGITS = 10
+"""Digits to which gains are compared, so that a tree does not depend on the order of summation."""
+LARGEST_TABLES = 2**27
+"""Most cells in the tables of all pairs and classes: one gigabyte."""
+
+
+class Candidates(NamedTuple):
+    """Pairs of columns that may become edges."""
+
+    d: int
+    left: Array
+    right: Array
+    dependence: PairInformation
+    """Information of each pair in each class, (k, pairs)."""
+
+    def pooled(self) -> PairInformation:
+        """Sums over the classes, (pairs,): the conditional mutual information given the class."""
+        return PairInformation(*(part.sum(axis=0) for part in self.dependence))
+
+    def by_class(self) -> list[PairInformation]:
+        """The information within each class, (pairs,)."""
+        return [PairInformation(*parts) for parts in zip(*self.dependence, strict=True)]
+
+    def position(self, column: int, other: int) -> int:
+        """The position of a pair of columns among the candidates."""
+        is_pair = (self.left == min(column, other)) & (self.right == max(column, other))
+        return int(np.flatnonzero(is_pair)[0])
+
+
+@dataclass(frozen=True)
+class PairCounts(PseudoCounts):
+    """Counts of all columns and of all pairs of columns: the sums from which a tree structure is learned.
+
+    Parameters
+    ----------
+    max_cells : int, default=10000
+        Pairs of columns with more combinations of levels are not counted, and so cannot be edges.
+    """
+
+    max_cells: int = 10_000
+
+    @property
+    def pairs(self) -> level_pairs.Pairs:
+        """The pairs of columns that are counted. Raises ValueError if their tables do not fit into memory."""
+        counted = level_pairs.column_pairs(self.layout.levels, self.max_cells)
+        cells = len(self.layout.classes) * int(counted.first[-1])
+        if cells > LARGEST_TABLES:
+            raise ValueError(
+                f"the tables of {len(counted.left)} pairs of columns have {cells:.3g} cells over all classes, "
+                f"more than {LARGEST_TABLES:.3g}: fewer bins, pooled levels or a smaller max_cells help"
+            )
+        return counted
+
+    def structure_statistics(self, columns: Array, weights: Array) -> Arrays:
+        """Counts of levels of each column, (k, cells), and of pairs of levels of each pair, (k, cells of pairs)."""
+        levels = self.layout.levels
+        return {
+            "single": level_counts.weighted_counts(columns, weights, level_counts.offsets(levels)),
+            "pair": level_pairs.weighted_pairs(columns, weights, levels, self.pairs),
+        }
+
+    def verify_structure_statistics(self, structure_statistics: Arrays) -> None:
+        k, levels = len(self.layout.classes), self.layout.levels
+        shapes = {"single": (k, self.layout.cells), "pair": (k, cells_of_pairs(levels, self.max_cells))}
+        require_arrays("structure statistics", structure_statistics, shapes, least=0.0)
+
+    def candidates(self, structure_statistics: Arrays) -> Candidates:
+        """The counted pairs of columns and the mutual information of each."""
+        counted = self.pairs
+        information = level_pairs.pair_information(structure_statistics["pair"], counted, self.layout.levels)
+        return Candidates(len(self.layout.columns), counted.left, counted.right, information)
+
+    def column_counts(self, structure_statistics: Arrays) -> list[Array]:
+        """The counts of each column, (k, levels)."""
+        return np.split(
+            structure_statistics["single"], level_counts.offsets(self.layout.levels)[1:-1], axis=1
+        )
+
+    def occurrences(self, structure_statistics: Arrays) -> Array:
+        return np.asarray(structure_statistics["single"].sum(axis=0))
+
+    def recode(self, structure_statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        """A pair that now has too many cells is dropped; one that was not counted before has counts of 0."""
+        single, pair = structure_statistics["single"], structure_statistics["pair"]
+        old, new = self.pairs, level_pairs.column_pairs(tuple(levels), self.max_cells)
+        counted = {(i, j) for i, j in zip(old.left.tolist(), old.right.tolist(), strict=True)}
+        recoded = np.zeros((len(pair), int(new.first[-1])))
+        for number, (i, j) in enumerate(zip(new.left.tolist(), new.right.tolist(), strict=True)):
+            if (i, j) in counted:
+                table = level_pairs.pair_table(pair, old, self.layout.levels, i, j)
+                moved = level_counts.recode_table(table, (codes[i], codes[j]), (levels[i], levels[j]))
+                recoded[:, new.first[number] : new.first[number + 1]] = moved.reshape(len(recoded), -1)
+        return {"single": level_counts.recode_counts(single, codes, levels), "pair": recoded}
+
+
+class Edges(Protocol):
+    """A criterion that selects the pairs of columns that may become edges."""
+
+    def allowed(self, dependence: PairInformation) -> Array:
+        """Whether each pair may become an edge, (pairs,) booleans."""
+
+
+@dataclass(frozen=True)
+class AllEdges:
+    """Allow all pairs: one tree over all columns.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree, Tree
+    >>> Tree(alpha=1.0, search=OneTree(AllEdges())).search
+    OneTree(edges=AllEdges())
+    """
+
+    def allowed(self, dependence: PairInformation) -> Array:
+        return np.ones(dependence.gain.shape, dtype=bool)
+
+
+@dataclass(frozen=True)
+class InformativeEdges:
+    """Allow pairs with a least mutual information.
+
+    Parameters
+    ----------
+    nats : float
+        Least mutual information, in nats.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree
+    >>> OneTree(InformativeEdges(nats=0.05)).edges
+    InformativeEdges(nats=0.05)
+    """
+
+    nats: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nats < math.inf:
+            raise ValueError(
+                f"InformativeEdges(nats={self.nats}): the least information must be finite and not negative"
+            )
+
+    def allowed(self, dependence: PairInformation) -> Array:
+        return np.asarray(dependence.gain >= self.nats * dependence.weight)
+
+
+@dataclass(frozen=True)
+class SignificantEdges:
+    """Allow pairs for which a G-test rejects independence, with Bonferroni correction over all pairs.
+
+    Parameters
+    ----------
+    level : float, default=0.05
+        Probability that any pair of independent columns is allowed.
+
+    Examples
+    --------
+    >>> from calibayes.families import OneTree
+    >>> OneTree(SignificantEdges(level=0.01)).edges
+    SignificantEdges(level=0.01)
+    """
+
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"SignificantEdges(level={self.level}): the level must lie between 0 and 1")
+
+    def allowed(self, dependence: PairInformation) -> Array:
+        testable = dependence.freedom > 0
+        p_value = chdtrc(np.where(testable, dependence.freedom, 1.0), 2.0 * dependence.gain)
+        return np.asarray(testable & (p_value * len(p_value) <= self.level))
+
+
+class Search(Protocol):
+    """A method of structure learning."""
+
+    def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
+        """The parents of the columns, class by class."""
+
+
+@dataclass(frozen=True)
+class OneTree:
+    """One tree for all classes, of maximal conditional mutual information given the class.
+
+    Parameters
+    ----------
+    edges : Edges
+        Which pairs may become edges: `AllEdges`, `InformativeEdges` or `SignificantEdges`. The result is a forest where
+        the allowed pairs do not connect all columns.
+
+    Examples
+    --------
+    >>> from calibayes.families import InformativeEdges, Tree
+    >>> Tree(alpha=1.0, search=OneTree(InformativeEdges(0.01))).search
+    OneTree(edges=InformativeEdges(nats=0.01))
+    """
+
+    edges: Edges = field(default_factory=AllEdges)
+
+    def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
+        tree = spanning_forest(candidates, candidates.pooled(), self.edges)
+        return (tree,) * len(candidates.dependence.gain)
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """A tree for each class, of maximal mutual information within the class.
+
+    Parameters
+    ----------
+    edges : Edges
+        Which pairs may become edges, class by class.
+
+    Examples
+    --------
+    >>> from calibayes.families import Tree
+    >>> Tree(alpha=1.0, search=PerClass()).search
+    PerClass(edges=AllEdges())
+    """
+
+    edges: Edges = field(default_factory=AllEdges)
+
+    def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
+        by_class = candidates.by_class()
+        return tuple(spanning_forest(candidates, information, self.edges) for information in by_class)
+
+
+def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: Edges) -> Parents:
+    """The forest of maximal total gain over the allowed pairs."""
+    gain, weight = dependence.gain, dependence.weight
+    allowed = np.flatnonzero(edges.allowed(dependence) & (gain > LEAST_INFORMATION * weight))
+    largest = gain[allowed].max(initial=0.0)
+    order = allowed[np.argsort(-np.round(gain[allowed] / (largest or 1.0), COMPARED_DIGITS), kind="stable")]
+    # Ranks instead of gains: all differ, and none is 0, which a sparse graph takes for no edge.
+    ranks = np.arange(1.0, len(order) + 1)
+    shape = (candidates.d, candidates.d)
+    # SciPy before 1.17.1 takes graphs with 32-bit indices only.
+    ends = candidates.left[order].astype(np.int32), candidates.right[order].astype(np.int32)
+    graph = sparse.coo_array((ranks, ends), shape=shape)
+    forest = csgraph.minimum_spanning_tree(graph.tocsr())
+    return _rooted(forest, _total_gains(candidates, gain))
+
+
+def _total_gains(candidates: Candidates, gain: Array) -> Array:
+    """The sum of the gains of all pairs of each column, (d,), rounded so that the order of columns does not matter."""
+    ends = (candidates.left, candidates.right)
+    total = np.sum([np.bincount(end, gain, minlength=candidates.d) for end in ends], axis=0)
+    return np.round(total / (total.max() or 1.0), COMPARED_DIGITS)
+
+
+def _rooted(forest: Array, gains: Array) -> Parents:
+    """The parent of each column when the root of every tree is the column of the largest total gain."""
+    d = len(gains)
+    parents = np.full(d, -1)
+    reached = np.zeros(d, dtype=bool)
+    for column in np.argsort(-gains, kind="stable"):
+        if not reached[column]:
+            order, before = csgraph.breadth_first_order(forest, column, directed=False)
+            reached[order] = True
+            parents[order[1:]] = before[order[1:]]
+    return tuple(int(parent) for parent in parents)
+
+
+def cells_of_pairs(levels: Sequence[int], most: int) -> int:
+    """Number of cells of all pairs of columns with at most ``most`` each, without listing the pairs."""
+    columns = sorted(Counter(levels).items())
+    return sum(
+        a * b * (columns_a * (columns_a - 1) // 2 if a == b else columns_a * columns_b)
+        for i, (a, columns_a) in enumerate(columns)
+        for b, columns_b in columns[i:]
+        if a * b <= most
+    )
+
+
+def verify_parents(parents: Sequence[Parents], k: int, d: int) -> None:
+    """Raises ValueError unless these are forests over d columns, one for each of k classes."""
+    require_length("parents", parents, k)
+    for tree in dict.fromkeys(parents):
+        require_length("parents of a class", tree, d)
+        require(all(-1 <= parent < d for parent in tree), f"parents contains a column outside of {d} columns")
+        require(_is_forest(tree), "parents contains a cycle")
+
+
+def _is_forest(parents: Parents) -> bool:
+    """Whether the ancestors of every column end at a root."""
+    reached_from = [-1] * len(parents)
+    for column in range(len(parents)):
+        ancestor = column
+        while ancestor >= 0 and reached_from[ancestor] < 0:
+            reached_from[ancestor], ancestor = column, parents[ancestor]
+        if ancestor >= 0 and reached_from[ancestor] == column:
+            return False
+    return True
+
+
+def topological_order(parents: Parents) -> tuple[int, ...]:
+    """The columns by depth, so that parents come before their children; columns of equal depth in their order."""
+    depth = [0] * len(parents)
+    for column in range(len(parents)):
+        ancestor = parents[column]
+        while ancestor >= 0:
+            depth[column], ancestor = depth[column] + 1, parents[ancestor]
+    return tuple(sorted(range(len(parents)), key=lambda column: depth[column]))

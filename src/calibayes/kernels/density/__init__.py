@@ -1,1 +1,0 @@
-"""Kernels for kernel densities and Gram matrices."""

@@ -1,1 +1,0 @@
-"""Kernels over columns of levels (categories, bins, grid cells)."""

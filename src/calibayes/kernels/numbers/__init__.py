@@ -1,1 +1,0 @@
-"""Kernels over columns of numbers, dense or sparse."""

@@ -1,1 +1,0 @@
-"""Kernels of partitions: trees whose splits are found in sums of residuals by column and bin."""

@@ -1,1 +1,0 @@
-"""Kernels over posterior probabilities."""

@@ -1,0 +1,305 @@
+"""Grow trees round by round, each where the residuals that the trees before it leave can still be told apart.
+
+A round adds a tree to a model with log scores F (n, k) and posterior P: the tree splits the rows where the sums of
+W = Y - P differ most, and the log score of class c moves by ``rate * sum(W) / (sum(P (1 - P)) + prior)`` in each leaf. This
+is one damped step of Newton's method on the log loss, and one calibration step on the counts of a column whose levels are
+the leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.core.verify import require_number
+from calibayes.kernels.byte_columns import ByteColumns
+from calibayes.kernels.forests import MOST_LEAVES, Forest, Tree, forest_of, grow_tree, leaf_codes
+from calibayes.kernels.level_counts import look_up, offsets
+from calibayes.kernels.posterior import log_normalize
+from calibayes.kernels.threads import map_items, map_row_ranges
+from calibayes.kernels.tree_nodes import (
+    LeafSums,
+    SplitOptions,
+    leaf_sums,
+    packed_classes,
+    packed_residuals,
+    scale_of,
+)
+
+MOST_TREES = 100_000
+"""Largest number of trees."""
+LARGEST_STEP = 4.0
+"""Largest full step of a log score, before it is multiplied by the rate."""
+MANY_TREES, FASTER, FASTEST = 100, 1.5, 3.0
+"""After each hundred trees the rate grows by a half, to three times what it was at most."""
+LEAST_GAIN = 1e-3
+"""Growth ends if the held-out log loss falls by a smaller share than this in as many rounds as its patience."""
+
+
+@dataclass(frozen=True)
+class GrowthSettings:
+    """How trees are grown.
+
+    Parameters
+    ----------
+    trees : int, default=1000
+        Largest number of trees.
+    leaves : int, default=31
+        Largest number of leaves of a tree, from 2 to 127.
+    rate : float, default=0.1
+        Share of a full step that a tree moves the log scores; after each hundred trees it grows by a half, up to three
+        times.
+    prior : float, default=5
+        Precision of a normal prior, with mean 0, of the log factors of a leaf, as a sum of variances P (1 - P) of rows.
+    least_variance : float, default=1
+        Smallest sum of these variances in a leaf, over all classes.
+    patience : int, default=20
+        Number of trees without a clear gain on held-out rows after which growth ends.
+    """
+
+    trees: int = 1000
+    leaves: int = 31
+    rate: float = 0.1
+    prior: float = 5.0
+    least_variance: float = 1.0
+    patience: int = 20
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("trees", 0, MOST_TREES),
+            ("leaves", 2, MOST_LEAVES),
+            ("rate", 1e-6, 1.0),
+            ("prior", 1e-6, 1e9),
+            ("least_variance", 1e-6, 1e12),
+            ("patience", 1, MOST_TREES),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
+
+    def verify(self) -> None:
+        """Raises ValueError unless the numbers are finite; their ranges are checked when it is made."""
+        for name in ("rate", "prior", "least_variance"):
+            require_number(name, getattr(self, name), 1e-6)
+
+
+def full_steps(sums: LeafSums, prior: float) -> Array:
+    """The full step of each leaf and class, (leaves, k)."""
+    return np.asarray(np.clip(sums.residual / (sums.variance + prior), -LARGEST_STEP, LARGEST_STEP))
+
+
+class Sample(NamedTuple):
+    """Rows with labels, and the log scores (n, k) that growth begins with."""
+
+    columns: ByteColumns
+    labels: Array
+    weight: Array
+    log_scores: Array
+
+    def only(self, rows: Array) -> Sample:
+        """The rows where ``rows`` is true."""
+        return Sample(self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows])
+
+
+def by_first_row(labels: Array, k: int) -> Array:
+    """The classes in the order of their first rows, (k,): in this order, sums over classes do not depend on their names."""
+    distinct, first = np.unique(labels, return_index=True)
+    position = np.full(k, len(labels))
+    position[distinct] = first
+    return np.argsort(position, kind="stable")
+
+
+class Fold(NamedTuple):
+    """Rows to grow trees on, and rows that tell how many."""
+
+    training: Sample
+    held_out: Sample
+
+
+def fold_of(sample: Sample, held_out: Array) -> Fold:
+    """The fold that holds out the rows where ``held_out`` (n,) is true."""
+    return Fold(sample.only(~held_out), sample.only(held_out))
+
+
+class GrownForest(NamedTuple):
+    """Trees and the log factors of their leaves."""
+
+    forest: Forest
+    log_factor: Array
+    """Of each class and leaf, the leaves of all trees side by side, (k, leaves)."""
+    mass: Array
+    """Weights of the training rows in these leaves, (leaves,)."""
+    held_out_scores: Array
+    """Log scores of the held-out rows, (n, k)."""
+
+
+class GrownForests(NamedTuple):
+    """The trees of each fold, and the log loss of all held-out rows together."""
+
+    forests: list[GrownForest]
+    losses: Array
+    """Before the first round, and after each, also of rounds whose trees were left out; NaN without held-out rows."""
+
+
+@dataclass
+class Growth:
+    """Trees while they are grown on the rows of a fold."""
+
+    fold: Fold
+    settings: GrowthSettings
+    direction: Array
+    trees: list[Tree] = field(default_factory=list)
+    log_factors: list[Array] = field(default_factory=list)
+    """Of each tree, (leaves, k)."""
+    masses: list[Array] = field(default_factory=list)
+    """Weights of the training rows in the leaves of each tree, (leaves,)."""
+
+    def __post_init__(self) -> None:
+        columns, _, weight, log_scores = self.fold.training
+        self._scale, k = scale_of(weight), log_scores.shape[1]
+        self._rows = np.arange(columns.n, dtype=np.int32)
+        self._fractions = columns.fractions()
+        self._options = SplitOptions(
+            columns.order(),
+            self.direction,
+            self.settings.prior * self._scale,
+            self.settings.least_variance * self._scale * packed_classes(k) / k,
+        )
+        self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
+        self.remember()
+
+    def advance(self) -> bool:
+        """Grow a tree and apply it; False if no split gains."""
+        columns, labels, weight, _ = self.fold.training
+        posterior = np.exp(log_normalize(self._scores)[0])
+        packed = packed_residuals(labels, posterior, weight, self._scale, self._fractions)
+        grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
+        if len(grown.bounds) < 2:
+            return False
+        sums = leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
+        log_factor = self._rate() * self._steps(sums, grown.bounds)
+        self._scores += log_factor[grown.codes]
+        self.masses.append(sums.mass)
+        self.trees.append(grown.tree)
+        self.log_factors.append(log_factor)
+        if self.fold.held_out.columns.n:
+            codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
+            self._held_out_scores = self._held_out_scores + log_factor[codes]
+        return True
+
+    def _rate(self) -> float:
+        """The rate of the next tree: larger after many trees, since a table that gains from so many has much to learn."""
+        return self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
+
+    def _steps(self, sums: LeafSums, bounds: Array) -> Array:
+        """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
+        steps = full_steps(sums, self.settings.prior)
+        if self.direction.any():
+            change = steps[:, 1] - steps[:, 0]
+            excess = np.clip(change, *bounds.T) - change
+            steps += np.outer(excess, [-0.5, 0.5])
+        return np.asarray(steps)
+
+    def held_out_loss(self) -> float:
+        """Weighted sum of the log losses of the held-out rows."""
+        _, labels, weight, _ = self.fold.held_out
+        log_posterior = log_normalize(self._held_out_scores)[0]
+        return float(-np.sum(weight * log_posterior[np.arange(len(labels)), labels]))
+
+    def remember(self) -> None:
+        """Note that the trees so far are the best."""
+        self._best, self._best_scores = len(self.trees), self._held_out_scores
+
+    def result(self) -> GrownForest:
+        """The trees up to the best round."""
+        factors = [np.zeros((0, self._scores.shape[1])), *self.log_factors[: self._best]]
+        log_factor = np.ascontiguousarray(np.concatenate(factors).T)
+        mass = np.concatenate([np.zeros(0), *self.masses[: self._best]])
+        return GrownForest(forest_of(self.trees[: self._best]), log_factor, mass, self._best_scores)
+
+
+Report = Callable[[int, float], bool]
+"""Called after each round with the number of rounds and the held-out log loss; a true result ends the growth."""
+
+
+def grow_forests(
+    folds: Sequence[Fold],
+    settings: GrowthSettings,
+    direction: Array | None = None,
+    report: Report = lambda rounds, loss: False,
+) -> GrownForests:
+    """Grow a tree in each fold, round by round, until the held-out rows of all folds together gain no more.
+
+    So many rounds are used in every fold as are best for all held-out rows: the choice is less noisy than one by fold.
+    ``direction`` (d,) is 1 or -1 for columns with which the log odds of the second class may only rise or fall.
+    """
+    signs = np.zeros(folds[0].training.columns.d, dtype=np.int8) if direction is None else direction
+    growths = [Growth(fold, settings, signs) for fold in folds]
+    losses = [_mean_loss(growths)]
+    while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
+        if not any(map_items(Growth.advance, growths)):
+            break
+        losses.append(_mean_loss(growths))
+        if not losses[-1] >= min(losses[:-1]):
+            for growth in growths:
+                growth.remember()
+        if report(len(losses) - 1, losses[-1]):
+            break
+    return GrownForests([growth.result() for growth in growths], np.array(losses))
+
+
+def _mean_loss(growths: Sequence[Growth]) -> float:
+    """Log loss of all held-out rows; NaN if there are none."""
+    weight = sum(float(growth.fold.held_out.weight.sum()) for growth in growths)
+    return sum(growth.held_out_loss() for growth in growths) / weight if weight else np.nan
+
+
+def _is_over(losses: Sequence[float], patience: int) -> bool:
+    """Whether the last rounds have gained hardly anything on held-out rows."""
+    if len(losses) <= patience:
+        return False
+    before, after = min(losses[:-patience]), min(losses[-patience:])
+    return after > (1.0 - LEAST_GAIN) * before
+
+
+def forest_scores(columns: ByteColumns, forest: Forest, log_factor: Array) -> Array:
+    """Sum over the trees of the log factors (k, leaves) at the leaves of rows, (n, k)."""
+    if not forest.count:
+        return np.zeros((columns.n, len(log_factor)))
+    first = offsets(forest.leaves)
+
+    def of_rows(rows: slice) -> Array:
+        return look_up(leaf_codes(columns.rows(rows), forest), log_factor, first)
+
+    return np.concatenate(map_row_ranges(of_rows, columns.n, forest.count))
+
+
+# -- Move the log factors of the leaves of given trees by what further rows show -----------------------------
+
+
+def leaf_changes(
+    codes: Array,
+    leaves: Sequence[int],
+    labels: Array,
+    weight: Array,
+    log_scores: Array,
+    rate: float,
+    prior: float,
+) -> Array:
+    """Changes of the log factors, (k, leaves of all trees), tree by tree as in growth.
+
+    Rows have leaves ``codes`` (n, trees), class codes ``labels`` (n,) and log scores (n, k) under all trees. Each tree
+    takes a step on the residuals that the changes of the trees before it leave. With a negative rate, which takes rows
+    away, all trees take theirs on the same residuals: these would grow from tree to tree, without bound.
+    """
+    scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
+    for own, count in zip(codes.T, leaves, strict=True):
+        sums = leaf_sums(count, own.astype(np.int32), labels, np.exp(log_normalize(scores)[0]), weight)
+        changes.append(rate * full_steps(sums, prior))
+        if rate > 0:
+            scores += changes[-1][own]
+    return np.ascontiguousarray(np.concatenate(changes).T)

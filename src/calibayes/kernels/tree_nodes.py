@@ -1,0 +1,283 @@
+"""Nodes of a tree: sums over their rows, their best split, and the rows of their children."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.byte_columns import WORD, ByteColumns
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, twin
+from calibayes.kernels.threads import map_items, most_threads
+
+# -- Residuals and their variances as whole numbers, two in one: sums of them are exact, in any order --------
+#
+# A packed number is ``residual * 2**32 + variance`` in units of 1 / scale. The scale is such that the sum of all variances
+# is at most 2**30, so that neither part of any sum overflows. Sums of blocks, of threads and of machines are the same bits,
+# and the sums of one child are those of its parent minus those of the other, without rounding. Numbers are rounded up or down
+# by a fraction of each row, so that sums of many small ones are right on average. Of two classes the second is enough: the
+# residuals of the first are the opposite ones, and the variances the same.
+
+LARGEST_SUM = 2.0**30
+"""Largest sum of the weights of all rows, in units of 1 / scale."""
+SMALLEST_SUM = 2.0**-900
+"""A smaller sum of weights is taken for this one, so that the scale is finite."""
+HALF = 2**32
+
+
+def scale_of(weight: Array) -> float:
+    """Units per row, a power of two, such that the sum of the weights (n,) fits into a packed number."""
+    exponent = np.floor(np.log2(LARGEST_SUM) - np.log2(max(np.sum(weight), SMALLEST_SUM)))
+    return float(2.0**exponent)
+
+
+def variances(posterior: Array) -> Array:
+    """P (1 - P) of posteriors (n, k), times k / (k - 1): the second derivative of the log loss if all classes may move."""
+    k = posterior.shape[1]
+    if k < 2:
+        raise ValueError(f"residuals need two classes, got {k}")
+    return np.asarray(posterior * (1.0 - posterior) * (k / (k - 1)))
+
+
+def native_packed_residuals(
+    module: Any, labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array
+) -> Any:
+    if not is_matrix(posterior, "f"):
+        return NotImplemented
+    packed = np.empty((len(posterior), packed_classes(posterior.shape[1])), dtype=np.int64)
+    arrays = (as_int64(labels), as_float64(posterior), as_float64(weight))
+    module.packed_residuals(*arrays, scale, as_float64(fractions), packed)
+    return packed
+
+
+@twin(native_packed_residuals)
+def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array) -> Array:
+    """Packed weight * (1[label] - posterior) and weight * variance, (n, k), or (n, 1) of the second of two classes.
+
+    ``labels`` (n,) are class codes, ``fractions`` (n,) those by which each row is rounded.
+    """
+    units, rounding = (weight * scale)[:, None], fractions[:, None]
+    packed = np.floor(variances(posterior) * units + rounding).astype(np.int64)
+    packed -= np.floor(posterior * units + rounding).astype(np.int64) * HALF
+    packed[np.arange(len(labels)), labels] += np.floor(weight * scale + fractions).astype(np.int64) * HALF
+    return packed[:, -packed_classes(posterior.shape[1]) :].copy()
+
+
+def packed_classes(k: int) -> int:
+    """Number of classes whose numbers are packed, of k."""
+    return 1 if k == 2 else k
+
+
+class LeafSums(NamedTuple):
+    """Sums over the rows of each leaf."""
+
+    residual: Array
+    """Of weight * (1[label] - posterior), (leaves, k)."""
+    variance: Array
+    """Of weight * variance, (leaves, k)."""
+    mass: Array
+    """Of the weights, (leaves,)."""
+
+
+def native_leaf_sums(
+    module: Any, leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array
+) -> Any:
+    if not is_matrix(posterior, "f"):
+        return NotImplemented
+    sums = LeafSums(
+        np.zeros((leaves, posterior.shape[1])), np.zeros((leaves, posterior.shape[1])), np.zeros(leaves)
+    )
+    arrays = (as_type(codes, np.int32), as_int64(labels), as_float64(posterior), as_float64(weight))
+    module.leaf_sums(*arrays, *sums)
+    return sums
+
+
+@twin(native_leaf_sums)
+def leaf_sums(leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array) -> LeafSums:
+    """Sums over rows with leaves ``codes`` (n,), class codes ``labels`` (n,) and posteriors (n, k)."""
+    k = posterior.shape[1]
+    observed = np.bincount(codes * k + labels, weight, minlength=leaves * k).reshape(leaves, k)
+    expected, variance = (
+        np.stack([np.bincount(codes, weight * column, minlength=leaves) for column in columns.T], axis=1)
+        for columns in (posterior, variances(posterior))
+    )
+    return LeafSums(observed - expected, variance, np.bincount(codes, weight, minlength=leaves))
+
+
+def residual(packed: Array) -> Array:
+    """The residuals of packed numbers, as floats."""
+    return np.right_shift(packed - (packed & (HALF - 1)), 32).astype(np.float64)
+
+
+def variance(packed: Array) -> Array:
+    """The variances of packed numbers, as floats."""
+    return (packed & (HALF - 1)).astype(np.float64)
+
+
+# -- Nodes of a tree: sums over their rows, their best split, and the rows of their children -----------------
+
+
+class Split(NamedTuple):
+    """A condition on one column: codes from 1 to ``most`` go left, larger ones right."""
+
+    gain: float
+    """0 if there is no split."""
+    column: int
+    most: int
+    missing_left: bool
+
+
+NO_SPLIT = Split(0.0, -1, 0, False)
+
+
+class SplitOptions(NamedTuple):
+    """Which splits are possible. Sums are in units of 1 / scale, see `calibayes.kernels.tree_nodes`."""
+
+    columns: Array
+    """The columns that may be split, (m,) int32: of equal gains the first of them is taken."""
+    direction: Array
+    """1 (-1) if the log odds of the second class may only rise (fall) with a column, else 0, (d,) int8."""
+    prior: float
+    """Added to variances: the precision of a prior with mean 0 of the log factors of leaves."""
+    least: float
+    """Smallest variance of a side, over all classes whose numbers are packed."""
+
+    def in_memory(self) -> SplitOptions:
+        """The options in the types and the memory layout that native code reads."""
+        columns, direction = as_type(self.columns, np.int32), as_type(self.direction, np.int8)
+        return SplitOptions(columns, direction, self.prior, self.least)
+
+
+class Bounds(NamedTuple):
+    """Bounds of the change of the log odds of the second class, in a node below a split of a column with a direction."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+
+UNBOUNDED = Bounds()
+
+
+def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Array) -> Any:
+    if not columns.d or not packed.shape[1]:
+        return NotImplemented
+    words, first = columns.in_memory()
+    chosen, numbers = as_type(rows, np.int32), as_int64(packed)
+    out = np.empty((int(first[-1]), packed.shape[1]), dtype=np.int64)
+    share = -(-len(words) // most_threads())
+
+    def add_words(begin: int) -> None:
+        cells = first[WORD * begin : WORD * (begin + share) + 1]
+        own = out[int(cells[0]) : int(cells[-1])]
+        module.node_sums(words[begin : begin + share], chosen, numbers, cells - cells[0], own)
+
+    map_items(add_words, range(0, len(words), share))
+    return out
+
+
+@twin(native_node_sums)
+def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
+    """Sums of packed numbers (n, c) over some rows (int32) by cell, (cells, c)."""
+    chosen = packed[rows]
+    whole, part = residual(chosen), variance(chosen)
+    sums = np.zeros((int(columns.first[-1]), packed.shape[1]), dtype=np.int64)
+    for j, (begin, end) in enumerate(pairwise(columns.first)):
+        codes = columns.column(j)[rows]
+        for c in range(packed.shape[1]):  # exact: sums are below 2**53
+            residuals = np.bincount(codes, whole[:, c], minlength=end - begin)
+            variances = np.bincount(codes, part[:, c], minlength=end - begin)
+            sums[begin:end, c] = residuals.astype(np.int64) * HALF + variances.astype(np.int64)
+    return sums
+
+
+def native_best_split(
+    module: Any, sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED
+) -> Any:
+    if not len(options.direction) or not sums.shape[1]:
+        return NotImplemented
+    return Split(*module.best_split(as_int64(sums), as_int64(first), *options.in_memory(), *bounds))
+
+
+@twin(native_best_split)
+def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
+    """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
+
+    ``sums`` (cells, c) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to
+    the right before those to the left, then by code. Where no value of the column is missing in the node, missing ones go
+    to the larger side.
+    """
+    best = NO_SPLIT
+    for j in options.columns:
+        column = sums[first[j] : first[j + 1]]
+        for missing_left in (False, True) if column[0].any() else (False,):
+            gain, most, larger_left = _best_of_column(
+                column, options, int(options.direction[j]), bounds, missing_left=missing_left
+            )
+            if gain > best.gain:
+                is_left = missing_left if column[0].any() else larger_left
+                best = Split(gain, int(j), most, is_left)
+    return best
+
+
+def _best_of_column(
+    column: Array, options: SplitOptions, direction: int, bounds: Bounds, *, missing_left: bool
+) -> tuple[float, int, bool]:
+    """Gain and last code on the left of the best split of a column, (codes, c) packed sums; whether the left is larger."""
+    if len(column) < 2:
+        return 0.0, 0, False
+    total = column.sum(axis=0)
+    left = np.cumsum(column[1:], axis=0) + (column[0] if missing_left else 0)
+    right = total - left
+    gain = _quality(left, options.prior) + _quality(right, options.prior)
+    gain -= _quality(total[None], options.prior)
+    on_left, on_right = _size(left), _size(right)
+    possible = (on_left >= options.least) & (on_right >= options.least)
+    if direction:
+        lower, upper = (left, right) if direction > 0 else (right, left)
+        changes = [np.clip(log_odds_change(side, options.prior), *bounds) for side in (lower, upper)]
+        possible &= changes[0] <= changes[1]
+    gain = np.where(possible, gain, 0.0)
+    place = int(np.argmax(gain))
+    return float(gain[place]), place + 1, bool(on_left[place] >= on_right[place])
+
+
+def _quality(packed: Array, prior: float) -> Array:
+    """Sum over classes, one after another, of residual**2 / (variance + prior), (m,)."""
+    quality = np.zeros(len(packed))
+    for c in range(packed.shape[1]):
+        deviation = residual(packed[:, c])
+        quality += deviation * deviation / (variance(packed[:, c]) + prior)
+    return quality
+
+
+def _size(packed: Array) -> Array:
+    """Variance over all classes, (m,)."""
+    return variance(packed).sum(axis=1)
+
+
+def log_odds_change(packed: Array, prior: float) -> Array:
+    """A full step of the log odds of the second of two classes, (m,): the classes move in opposite directions."""
+    return np.asarray(2.0 * (residual(packed[:, 0]) / (variance(packed[:, 0]) + prior)))
+
+
+def native_divide(module: Any, columns: ByteColumns, rows: Array, split: Split) -> Any:
+    if not columns.d:
+        return NotImplemented
+    left, right = np.empty((2, len(rows)), dtype=np.int32)
+    words, chosen = columns.in_memory().words, as_type(rows, np.int32)
+    count = module.divide(words, chosen, split.column, split.most, split.missing_left, left, right)
+    return left[:count], right[: len(rows) - count]
+
+
+@twin(native_divide)
+def divide(columns: ByteColumns, rows: Array, split: Split) -> tuple[Array, Array]:
+    """The rows of both children, in order."""
+    goes_left = is_left(columns.column(split.column)[rows], split.most, split.missing_left)
+    return rows[goes_left], rows[~goes_left]
+
+
+def is_left(codes: Array, most: Any, missing_left: Any) -> Array:
+    """Whether bytes go left."""
+    return np.where(codes == 0, missing_left, codes <= most)

@@ -1,1 +1,0 @@
-"""Pictures as inline SVG in the colors of the page, each with a title and a description for screen readers."""

@@ -1,0 +1,314 @@
+"""The facts about a table: a comparison of models, and a description of the best one, trained on all rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calibayes.analysis.held_out import GIVEN_ROWS, HeldOut
+from calibayes.compare import ENSEMBLES, MODELS, FoldResult
+from calibayes.core.protocols import Array
+from calibayes.estimators.tabular import NaiveBayes
+from calibayes.report.gather import Progress, Stages, findings_of, predicted_facts, python_facts, refuse_early
+from calibayes.report.markup import count, counts, shortened
+from calibayes.report.python_code import GIVEN
+from calibayes.report.ranking_facts import (
+    best_own,
+    chosen_pairs,
+    compared_rows,
+    curve_model,
+    curves_of_model,
+    curves_of_rules,
+    empty_columns,
+    fold_count,
+    fold_results,
+    ranking_facts,
+    with_members,
+)
+from calibayes.report.reason_facts import (
+    FEWEST_SCORED,
+    SURPRISING_COLUMNS,
+    density_rows,
+    halves_of,
+    surprise_by_halves,
+    surprise_of_model,
+)
+from calibayes.report.row_facts import LabeledRows, labeled_rows, without_columns
+from calibayes.report.table_facts import table_facts
+from calibayes.report.values import CurveFacts, Facts, RankingFacts, SurpriseFacts, TableFacts
+from calibayes.tables.text import listed
+
+LISTED_COLUMNS = 10
+"""Most columns without enough values that are listed by name."""
+DEFAULT = ("BayesClassifier", "rc")
+"""The model of a report without a comparison."""
+
+
+class TableOptions:
+    """Parameters of `calibayes.report.report_on_table`."""
+
+    def __init__(
+        self,
+        models: Sequence[str] | None,
+        rules: Sequence[str] | None,
+        folds: int,
+        seed: int,
+        n_jobs: int | None,
+        max_rows: int | None,
+    ) -> None:
+        if folds < 2:
+            raise ValueError(f"folds must be at least 2, got {folds}")
+        if max_rows is not None and max_rows < 1:
+            raise ValueError(f"max_rows must be at least 1, got {max_rows}")
+        self.models, self.rules, self.folds, self.seed = models, rules, folds, seed
+        self.n_jobs, self.max_rows = n_jobs, max_rows
+
+
+def facts_of_table(
+    X: Any,
+    y: Any,
+    options: TableOptions,
+    *,
+    ignore: Sequence[str],
+    costs: Array | None,
+    progress: Progress | None,
+    title: str | None,
+    source: str | None,
+) -> tuple[Facts, Any]:
+    """The facts, and the model that they describe."""
+    stages = Stages(progress)
+    with stages.stage("reading the table"):
+        rows = labeled_rows(X, y)
+        refuse_early(ignore, costs, len(set(rows.labels.tolist())))
+    everything, rows = rows, _learnable(rows, options, stages)
+    sample = compared_rows(rows, options.max_rows, options.seed)
+    results, ranking = _compared(rows, sample, options, stages)
+    pair = DEFAULT if ranking is None else _best_pair(ranking)
+    with stages.stage("training the best model on all rows"):
+        model, record = _trained(rows, pair, options)
+    table = table_facts(everything, model)
+    made = predicted_facts(model, rows, record, costs, stages)
+    facts = Facts(
+        title=title or "Report on a table",
+        about=f"{counts(len(rows), 'row')}, {counts(len(table.columns), 'column')}, {counts(len(table.classes), 'class', 'classes')}",
+        model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, rule {pair[1]}",
+        table=table,
+        ranking=ranking,
+        curves=_curves(sample, ranking, model, options, stages),
+        surprise=_surprise(rows, table, options.seed, stages),
+        findings=findings_of(everything, model, record, ignore, stages, results, len(sample)),
+        code=python_facts(model, _source(source, everything, rows), stages),
+        skipped=tuple(stages.skipped),
+        seconds=stages.seconds,
+        **made,
+    )
+    stages.report("writing the page", 1.0)
+    return facts, model
+
+
+def _learnable(rows: LabeledRows, options: TableOptions, stages: Stages) -> LabeledRows:
+    """The rows, without columns that have too few values. Raises ValueError if no column has enough values."""
+    empty = empty_columns(compared_rows(rows, options.max_rows, options.seed))
+    if len(empty) == rows.frame.shape[1]:
+        raise ValueError("no column has enough values to learn from: nearly all cells are missing")
+    for name, known in list(empty.items())[:LISTED_COLUMNS]:
+        stages.skip(
+            f"Column {shortened(name)} in all models",
+            f"it has too few values in the rows that models are compared on ({count(known)})",
+        )
+    if len(empty) > LISTED_COLUMNS:
+        stages.skip(
+            f"{counts(len(empty) - LISTED_COLUMNS, 'further column')} in all models",
+            "they have too few values",
+        )
+    return without_columns(rows, list(empty)) if empty else rows
+
+
+def _source(source: str | None, everything: LabeledRows, rows: LabeledRows) -> str | None:
+    """The code that creates X and y, without the columns that were left out."""
+    left_out = [name for name in everything.frame.columns if name not in set(rows.frame.columns)]
+    return f"{source or GIVEN}\nX = X.drop(columns={left_out!r})" if left_out else source
+
+
+def _compared(
+    rows: LabeledRows, sample: LabeledRows, options: TableOptions, stages: Stages
+) -> tuple[list[FoldResult] | None, RankingFacts | None]:
+    """Results of the comparison on a sample of the rows; None if a class is too small for folds."""
+    folds = fold_count(sample.labels, options.folds)
+    if not folds:
+        stages.skip(
+            "Models compared",
+            "a class has only one row, which cannot be both held out and used for training",
+        )
+        return None, None
+    pairs, skipped = chosen_pairs(rows.frame, options.models, options.rules)
+    stages.skipped.extend(skipped)
+
+    def report(text: str, share: float) -> None:
+        stages.report("comparing models", share, text)
+
+    with stages.stage("comparing models"):
+        results, refused = fold_results(sample, pairs, folds, options.seed, options.n_jobs, report)
+    stages.skipped.extend(refused)
+    return results, ranking_facts(results, len(sample), len(rows))
+
+
+def _best_pair(ranking: RankingFacts) -> tuple[str, str]:
+    best = best_own(ranking)
+    return (best.model, best.rule) if best.model in MODELS else DEFAULT
+
+
+def _trained(rows: LabeledRows, pair: tuple[str, str], options: TableOptions) -> tuple[Any, HeldOut]:
+    """The best model trained on all rows, and its predictions for held-out rows. The comparison lists its warnings."""
+    name, rule = pair
+    model = MODELS[name]()
+    model.set_params(random_state=options.seed, **({} if name in ENSEMBLES else {"rule": rule}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.set_params(n_jobs=options.n_jobs).fit(rows.frame, rows.labels)
+        record = model.held_out_
+    return model.set_params(n_jobs=None), record
+
+
+def _curves(
+    sample: LabeledRows, ranking: RankingFacts | None, model: Any, options: TableOptions, stages: Stages
+) -> CurveFacts | None:
+    """Learning curves of the best model that is trained by one rule, on the rows of the comparison."""
+    name = None if ranking is None else curve_model(ranking)
+    curves: CurveFacts | None = None
+    with stages.stage("computing learning curves"):
+        if name is not None:
+            curves, refused = curves_of_rules(sample, name, options.seed, options.n_jobs)
+            stages.skipped.extend(refused)
+        made = with_members(curves, model)
+    if made is None:
+        stages.skip(
+            "Learning curves", "no rule with iterations trained a model; closed-form fits have no curve"
+        )
+    return made
+
+
+def _surprise(rows: LabeledRows, table: TableFacts, seed: int, stages: Stages) -> SurpriseFacts | None:
+    """Surprising rows under naive Bayes, in the columns that are most informative about the class."""
+    learnable = set(rows.frame.columns)
+    usable = [
+        column
+        for column in table.columns
+        if column.name in learnable and column.kind != "identifier" and column.distinct > 1
+    ]
+    chosen = [column.name for column in usable[:SURPRISING_COLUMNS]]
+    if not chosen:
+        stages.skip("Surprising rows", "no column has two distinct values")
+        return None
+    part = density_rows(rows, chosen, seed)
+    halves = halves_of(part, seed)
+    if (scored := int((halves >= 0).sum())) < FEWEST_SCORED:
+        stages.skip(
+            "Surprising rows",
+            f"{counts(scored, 'row')} of classes with two or more rows; at least {FEWEST_SCORED} are needed to estimate densities",
+        )
+        return None
+    with stages.stage("looking for surprising rows"):
+        return surprise_by_halves(NaiveBayes(rule="ml"), part, halves, len(usable) - len(chosen))
+
+
+# -- The facts about a fitted model, from labeled rows that it was not trained on ----------------------------
+
+SURPRISE_COLUMNS = 200
+"""Most columns of a table whose cells are scored one by one."""
+
+
+def facts_of_model(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    ignore: Sequence[str],
+    costs: Array | None,
+    progress: Progress | None,
+    title: str | None,
+    source: str | None,
+) -> Facts:
+    """The facts about a fitted model. Raises NotFittedError if it is not fitted."""
+    check_is_fitted(model)
+    stages = Stages(progress)
+    with stages.stage("reading the table"):
+        rows = labeled_rows(X, y, as_frame=hasattr(model, "feature_names_in_"))
+        refuse_early(ignore, costs, len(model.classes_))
+        table = table_facts(rows, model)
+    record = _record(model, rows)
+    stages.skip("Models compared", "this report describes one fitted model; report_on_table compares models")
+    made = predicted_facts(model, rows, record, costs, stages)
+    name = type(model).__name__
+    return Facts(
+        title=title or f"Report on a {name}",
+        about=f"{counts(len(rows), 'row')} that the model was not trained on, {counts(rows.frame.shape[1], 'column')}, "
+        f"{counts(len(table.classes), 'class', 'classes')}",
+        model=name,
+        table=table,
+        curves=_model_curves(model, stages),
+        surprise=_model_surprise(model, rows, stages),
+        findings=findings_of(rows, model, record, ignore, stages),
+        code=python_facts(model, source, stages),
+        skipped=tuple(stages.skipped),
+        seconds=stages.seconds,
+        **made,
+    )
+
+
+def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
+    """The predictions of the model for the rows; None if it predicts no probabilities.
+
+    Raises ValueError if a label is not among the model's classes.
+    """
+    if not hasattr(model, "predict_proba"):
+        return None
+    classes = np.asarray(model.classes_).tolist()
+    codes = {label: code for code, label in enumerate(classes)}
+    if unknown := sorted({str(label) for label in rows.labels.tolist() if label not in codes}):
+        raise ValueError(
+            f"the label {unknown[0]!r} is not among the model's classes {listed([repr(name) for name in classes])}: give rows of "
+            "classes that the model was trained on"
+        )
+    with np.errstate(divide="ignore"):
+        log_posterior = (
+            np.asarray(model.predict_log_proba(rows.given))
+            if hasattr(model, "predict_log_proba")
+            else np.log(model.predict_proba(rows.given))
+        )
+    log_posterior = np.maximum(log_posterior, np.log(np.finfo(float).tiny))
+    n = len(rows)
+    return HeldOut(
+        log_posterior,
+        np.array([codes[label] for label in rows.labels.tolist()]),
+        np.ones(n),
+        np.arange(n),
+        GIVEN_ROWS,
+    )
+
+
+def _model_curves(model: Any, stages: Stages) -> CurveFacts | None:
+    curves = curves_of_model(model)
+    if curves is None:
+        stages.skip(
+            "Learning curves",
+            f"this {type(model).__name__} has no record of iterations: it was trained in one step",
+        )
+    return curves
+
+
+def _model_surprise(model: Any, rows: LabeledRows, stages: Stages) -> SurpriseFacts | None:
+    d = rows.frame.shape[1]
+    if not (hasattr(model, "score_samples") and hasattr(model, "surprise")):
+        why = f"{type(model).__name__} has no density p(x); a generative model such as NaiveBayes has one"
+    elif d > SURPRISE_COLUMNS:
+        why = f"each of the {d} columns takes one prediction of every row, which is slow; call model.surprise(X) for a few rows"
+    else:
+        with stages.stage("looking for surprising rows"):
+            return surprise_of_model(model, rows)
+    stages.skip("Surprising rows", why)
+    return None

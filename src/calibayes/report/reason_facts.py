@@ -1,0 +1,299 @@
+"""Contributions of the columns to the predictions of a model: averaged over rows, and for single rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calibayes.analysis.explanation import Sampling, explanation_of
+from calibayes.analysis.held_out import HeldOut
+from calibayes.analysis.label_issues import judged
+from calibayes.analysis.marginals import ColumnSum
+from calibayes.analysis.surprise import Surprise
+from calibayes.core.protocols import Array
+from calibayes.engines import computing
+from calibayes.model.decision import most_probable
+from calibayes.model.splits import shuffled_folds
+from calibayes.report.markup import shortened
+from calibayes.report.row_facts import LabeledRows
+from calibayes.report.values import (
+    Contribution,
+    LabelFacts,
+    ReasonFacts,
+    RowReasons,
+    SurpriseFacts,
+    SurprisingRow,
+    SuspectLabel,
+)
+
+ROWS = 200
+"""Most rows whose contributions are averaged."""
+COLUMNS = 120
+"""Most dependent columns of a model for which Shapley values are sampled."""
+LISTED = 8
+"""Contributions that are listed for a row."""
+PERMUTATIONS = 16
+
+
+def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
+    """Why predictions of a model cannot be explained; None if they can.
+
+    `marginals` of a model that needs all columns raises TypeError or ValueError.
+    """
+    name = type(model).__name__
+    if not hasattr(model, "marginals"):
+        return f"{name} has no method explain"
+    try:
+        marginals = model.marginals(rows.table_rows(np.arange(1)))
+    except (TypeError, ValueError) as refused:
+        return str(refused)
+    dependent = max(
+        (len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)), default=0
+    )
+    if dependent > COLUMNS:
+        return (
+            f"{name} has {dependent} columns that depend on each other, and sampling Shapley values of more than {COLUMNS} such "
+            "columns is slow; call model.explain(X) for a few rows"
+        )
+    return None
+
+
+def reason_facts(
+    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0
+) -> ReasonFacts:
+    """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
+    order = np.random.default_rng(seed).permutation(len(record.rows))
+    sample = np.sort(record.rows[order[:ROWS]])
+    explained = model.explain(rows.table_rows(sample), permutations=PERMUTATIONS)
+    overall = {name: size for name, size in explained.overall().items() if name != "class prior"}
+    return ReasonFacts(overall, len(sample), explained.permutations, _singles(model, rows, record, classes))
+
+
+def _singles(model: Any, rows: LabeledRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
+    chosen = chosen_rows(record, classes)
+    places = [place for place, _ in chosen]
+    explained = model.explain(rows.table_rows(record.rows[places]), permutations=PERMUTATIONS)
+    made = []
+    for number, (place, why) in enumerate(chosen):
+        row, decided = int(record.rows[place]), int(np.argmax(record.log_posterior[place]))
+        listed, rest = _contributions(explained.names, explained.contributions[number], rows.frame, row)
+        made.append(
+            RowReasons(
+                row=int(rows.positions[row]),
+                why_shown=why,
+                label=str(classes[record.codes[place]]),
+                decided=str(classes[decided]),
+                probability=float(np.exp(record.log_posterior[place, decided])),
+                chosen=str(explained.chosen[number]),
+                other=str(explained.other[number]),
+                log_odds=float(explained.log_odds[number]),
+                contributions=listed,
+                rest=rest,
+            )
+        )
+    return tuple(made)
+
+
+def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
+    """Positions in the record, and why these rows are shown: typical rows, confident mistakes, one near the boundary."""
+    decided = most_probable(record.log_posterior)
+    own = record.log_posterior[np.arange(len(decided)), record.codes]
+    is_right, best = decided == record.codes, record.log_posterior.max(axis=1)
+    chosen: list[tuple[int, str]] = []
+    sizes = np.bincount(record.codes, minlength=len(classes))
+    for code in np.argsort(-sizes, kind="stable")[:2]:
+        rows = np.flatnonzero((record.codes == code) & is_right)
+        if len(rows):
+            typical = rows[np.argsort(own[rows], kind="stable")[len(rows) // 2]]
+            chosen.append((int(typical), f"typical row of class {shortened(classes[code], 30)}"))
+    wrong = np.flatnonzero(~is_right)
+    confident = wrong[np.argsort(-best[wrong], kind="stable")]
+    chosen += [
+        (int(row), f"{rank}most confident mistake")
+        for row, rank in zip(confident, ("", "second "), strict=False)
+    ]
+    top = np.sort(record.log_posterior, axis=1)[:, -2:]
+    for row in np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3]:
+        if int(row) not in [place for place, _ in chosen]:
+            chosen.append((int(row), "closest to the boundary between two classes"))
+            break
+    return chosen
+
+
+def _contributions(
+    names: Sequence[str], contributions: Array, frame: Any, row: int
+) -> tuple[tuple[Contribution, ...], float]:
+    """The largest contributions with the values of their cells, and the sum of the others."""
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    top = order[:LISTED]
+    listed = tuple(
+        Contribution(str(names[j]), cell_text(frame, row, str(names[j])), float(contributions[j]))
+        for j in top
+    )
+    return listed, float(contributions[order[LISTED:]].sum())
+
+
+def cell_text(frame: Any, row: int, name: str) -> str:
+    """The value of a cell as text; empty if the name is not a column, such as the class prior."""
+    import pandas as pd
+
+    if name not in frame.columns:
+        return ""
+    value = frame[name].iloc[row]
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "missing"
+    return shortened(f"{value:.6g}" if isinstance(value, float) else value, 40)
+
+
+# -- The rows of lowest density, and the cells that are least probable given the rest of their row -----------
+
+SURPRISING_ROWS = 8
+CELLS = 3
+"""Most cells that are shown for a row."""
+SCORED = 60_000
+"""Most cells that are scored: each takes one prediction of its row."""
+SURPRISING_COLUMNS = 60
+"""Most columns of the density."""
+FEWEST_SCORED = 20
+"""Fewest rows for which densities are estimated."""
+STRANGE = 0.05
+"""Largest p-value of a cell that is shown besides the least probable one."""
+
+
+def density_rows(rows: LabeledRows, columns: list[str], seed: int) -> LabeledRows:
+    """These columns of a sample of the rows, small enough for one prediction for each cell."""
+    most = max(SCORED // len(columns), 200)
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:most])
+    part = rows.only(chosen)
+    frame = part.frame[columns]
+    return LabeledRows(frame, frame, part.labels, part.unlabeled, part.positions)
+
+
+def halves_of(rows: LabeledRows, seed: int) -> Array:
+    """0 or 1 for each row, (n,): stratified random halves; -1 for the only row of a class, which is not scored."""
+    return shuffled_folds(np.unique(rows.labels.astype(str), return_inverse=True)[1], 2, seed)
+
+
+def surprise_by_halves(estimator: Any, rows: LabeledRows, halves: Array, left_out: int) -> SurpriseFacts:
+    """Surprise of each half of the rows under a density that was estimated from the other rows."""
+    p_value = np.ones(len(rows))
+    cells = np.full(rows.frame.shape, np.nan)
+    for half in (0, 1):
+        part = halves == half
+        result = _surprise_of(estimator, rows, np.flatnonzero(~part), np.flatnonzero(part))
+        p_value[part], cells[part] = result.p_value, result.column_p_value
+    about = f"{type(estimator).__name__} trained by maximum likelihood on the other half of these rows"
+    scored = np.flatnonzero(halves >= 0)
+    columns = list(rows.frame.columns)
+    return _facts(rows.only(scored), p_value[scored], cells[scored], columns, about, left_out)
+
+
+def _surprise_of(estimator: Any, rows: LabeledRows, training: Array, new: Array) -> Surprise:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
+        model = clone(estimator).fit(rows.frame.iloc[training], rows.labels[training])
+        result: Surprise = model.surprise(rows.frame.iloc[new])
+    return result
+
+
+def surprise_of_model(model: Any, rows: LabeledRows, seed: int = 0) -> SurpriseFacts:
+    """Surprise of rows that a model was not trained on, compared with each other."""
+    most = max(SCORED // rows.frame.shape[1], 200)
+    part = rows.only(np.sort(np.random.default_rng(seed).permutation(len(rows))[:most]))
+    result = model.with_held_out(part.given, part.labels).surprise(part.given)
+    about = f"this {type(model).__name__}; p-values compare these rows with each other"
+    columns = list(part.frame.columns)
+    if len(result.columns) == len(columns):
+        return _facts(part, result.p_value, result.column_p_value, columns, about, 0)
+    none = np.full(part.frame.shape, np.nan)
+    return _facts(part, result.p_value, none, columns, about, 0)
+
+
+def _facts(
+    rows: LabeledRows, p_value: Array, cells: Array, columns: list[str], about: str, left_out: int
+) -> SurpriseFacts:
+    smallest = np.where(np.isnan(cells), 1.0, cells).min(axis=1, initial=1.0)
+    order = np.lexsort([smallest, p_value])[:SURPRISING_ROWS]
+    shown = tuple(
+        SurprisingRow(
+            int(rows.positions[i]),
+            str(rows.labels[i]),
+            float(p_value[i]),
+            _strangest(cells[i], columns, rows.frame, int(i)),
+        )
+        for i in order
+    )
+    return SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
+
+
+def _strangest(cells: Array, columns: list[str], frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
+    """The cell of smallest p-value, and further cells with a small one."""
+    order = [
+        j
+        for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable")
+        if np.isfinite(cells[j])
+    ]
+    chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
+    return tuple((columns[j], cell_text(frame, row, columns[j]), float(cells[j])) for j in chosen)
+
+
+# -- Rows whose label looks wrong, by the posterior of models that were not trained on them ------------------
+
+LABEL_ISSUES = 10
+NAMED = 3
+"""Most columns that are listed as reasons."""
+LEAST_SHARE = 0.1
+"""Columns whose contribution is below this share of the largest one are not listed."""
+
+
+def label_facts(
+    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, *, has_reasons: bool
+) -> LabelFacts:
+    """The most suspicious labels of the held-out rows."""
+    found = judged(record)
+    first = [place for place in found.order[:LABEL_ISSUES] if found.suggested[place] != record.codes[place]]
+    reasons = (
+        _reasons(model, rows, record, np.array(first), found.suggested[first])
+        if has_reasons and first
+        else [""] * len(first)
+    )
+    shown = tuple(
+        SuspectLabel(
+            int(rows.positions[record.rows[place]]),
+            str(classes[record.codes[place]]),
+            str(classes[found.suggested[place]]),
+            float(found.probability[place]),
+            float(found.score[place]),
+            reason,
+        )
+        for place, reason in zip(first, reasons, strict=True)
+    )
+    return LabelFacts(shown, int(found.issue.sum()), len(record.codes))
+
+
+def _reasons(model: Any, rows: LabeledRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
+    """Columns with the largest contributions to the log odds of the suggested class against the label."""
+    with computing(getattr(model, "engine", None), model.n_jobs):
+        explained = explanation_of(
+            model.marginals(rows.table_rows(record.rows[places])),
+            np.asarray(model.classes_),
+            suggested,
+            record.codes[places],
+            Sampling(),
+        )
+    sources = getattr(getattr(model, "conversion_", None), "sources", None)
+    explained = explained.by_source(sources) if sources else explained
+    return [_named(explained.names, row) for row in explained.contributions]
+
+
+def _named(names: tuple[str, ...], contributions: Array) -> str:
+    values = contributions[1:]
+    largest = np.argsort(-values, kind="stable")[:NAMED]
+    least = max(LEAST_SHARE * values.max(initial=0.0), np.finfo(float).tiny)
+    return ", ".join(
+        f"{shortened(names[1 + j], 40)} ({values[j]:+.2g})" for j in largest if values[j] >= least
+    )

@@ -1,0 +1,262 @@
+"""Summary of the table: classes, and for each column its kind, missing and distinct values, and distribution by class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.encoders.schema import content_type, default_kind
+from calibayes.report.markup import number, shortened
+from calibayes.report.row_facts import LabeledRows
+from calibayes.report.values import ClassCount, ColumnFacts, Picture, TableFacts
+from calibayes.tables.read import read_frame
+from calibayes.tables.table import missing_mask
+
+PICTURES = 24
+"""Most columns with a picture."""
+READ_CELLS = 5_000_000
+"""Most cells from which pictures and mutual information are computed."""
+COUNTED_CELLS = 20_000_000
+"""Most cells among which duplicate rows are counted."""
+GROUPS = 6
+"""Most classes with a separate color; all others share one."""
+BINS, LEVELS, FEW = 24, 7, 12
+"""Bins of a histogram, levels that are shown, and distinct numbers up to which numbers are shown as levels."""
+INFORMATION_BINS = 10
+
+
+def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
+    """Summary of the table; kinds of columns are those of the ``model`` if it is given."""
+    names, codes = np.unique(rows.labels.astype(str), return_inverse=True)
+    sizes = np.bincount(codes, minlength=len(names))
+    group, groups = _groups(names, sizes)
+    d = rows.frame.shape[1]
+    seen = np.random.default_rng(0).permutation(len(rows))[: max(READ_CELLS // d, 1000)]
+    treated = _treatment(rows, model)
+    columns = [_column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)]
+    order = sorted(range(d), key=lambda j: -columns[j].information)
+    shown = set(order[:PICTURES])
+    pictured = [
+        _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups))
+        if j in shown
+        else columns[j]
+        for j in order
+    ]
+    return TableFacts(
+        rows=len(rows),
+        unlabeled=rows.unlabeled,
+        missing=sum(column.missing for column in columns),
+        duplicates=_duplicates(rows.frame, rows.labels),
+        classes=tuple(ClassCount(str(name), int(size)) for name, size in zip(names, sizes, strict=True)),
+        groups=tuple(groups),
+        columns=tuple(pictured),
+        read_rows=len(seen),
+    )
+
+
+def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
+    """The group of each class, (k,), and the names of the groups: frequent classes, then one group of all others."""
+    if len(names) <= GROUPS:
+        return np.arange(len(names)), [str(name) for name in names]
+    frequent = np.sort(np.argsort(-sizes, kind="stable")[:GROUPS])
+    group = np.full(len(names), GROUPS)
+    group[frequent] = np.arange(GROUPS)
+    return group, [*(str(name) for name in names[frequent]), f"{len(names) - GROUPS} other classes"]
+
+
+def _treatment(rows: LabeledRows, model: Any) -> list[tuple[str, str, str]]:
+    """Name, kind and reason of each column: those of the model's schema, otherwise by the content of the column."""
+    schema = getattr(model, "schema_", None)
+    known = {} if schema is None else {column.name: column for column in schema.columns}
+    sources = getattr(getattr(model, "conversion_", None), "sources", {})
+    derived: dict[str, list[str]] = {}
+    for name, source in sources.items():
+        derived.setdefault(source, []).append(name.removeprefix(source).strip(" ()"))
+    table = read_frame(rows.frame)
+    treated = []
+    for j, name in enumerate(table.names):
+        column = known.get(name)
+        kind, reason = (
+            (column.kind, column.reason) if column else (default_kind(table, j), content_type(table, j))
+        )
+        more = f"; also {', '.join(derived[name])}" if name in derived else ""
+        treated.append((name, kind, reason + more))
+    return treated
+
+
+def _column(column: Any, treated: tuple[str, str, str], codes: Array, seen: Array, k: int) -> ColumnFacts:
+    """One column without its picture."""
+    missing = missing_mask(np.asarray(column))
+    part = column.iloc[seen]
+    cells = _codes(part, INFORMATION_BINS)
+    return ColumnFacts(
+        *treated,
+        missing=int(missing.sum()),
+        distinct=int(_as_text(column).nunique() if column.dtype == object else column.nunique()),
+        information=information(cells, codes[seen], k),
+        range=_range(column),
+    )
+
+
+def information(cells: Array, codes: Array, k: int) -> float:
+    """Mutual information of cells and classes in bits, corrected for bias (Miller and Madow 1955), at least 0."""
+    n = len(codes)
+    # Pairs are counted by sorting: a table of all cells by all classes may be too large.
+    joint, levels, classes = (
+        np.unique(values, return_counts=True)[1] for values in (cells * k + codes, cells, codes)
+    )
+    bias = (len(joint) - len(levels) - len(classes) + 1) / (2 * n * np.log(2))
+    plain = _entropy(levels / n) + _entropy(classes / n) - _entropy(joint / n)
+    return float(max(plain - max(bias, 0.0), 0.0))
+
+
+def _entropy(shares: Array) -> float:
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _as_text(column: Any) -> Any:
+    return column.map(str, na_action="ignore")
+
+
+def _is_number(column: Any) -> bool:
+    return getattr(column.dtype, "kind", "O") in "fiu" or _is_date(column)
+
+
+def _is_date(column: Any) -> bool:
+    return getattr(column.dtype, "kind", "O") in "mM"
+
+
+def _numbers(column: Any) -> Array:
+    """Numbers of a column, NaN where they are missing or infinite; dates as numbers."""
+    if _is_date(column):
+        known = column.notna().to_numpy()
+        values = np.full(len(column), np.nan)
+        values[known] = column[known].astype("int64").to_numpy()
+        return values
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _codes(column: Any, bins: int) -> Array:
+    """Codes of quantile bins or of levels, (n,); 0 for missing values."""
+    import pandas as pd
+
+    if _is_number(column):
+        values = _numbers(column)
+        edges = _edges(values[~np.isnan(values)], bins)
+        # A value that equals an edge, such as a frequent zero, has a separate code.
+        places = np.searchsorted(edges, values, side="left") + np.searchsorted(edges, values, side="right")
+        return np.where(np.isnan(values), 0, 1 + places)
+    codes, levels = pd.factorize(_as_text(column))
+    if len(levels) > len(column) // 2:  # mostly distinct, like identifiers: not informative about new rows
+        return np.zeros(len(column), dtype=int)
+    return np.asarray(codes + 1)
+
+
+def _edges(known: Array, bins: int) -> Array:
+    """Quantiles of numbers; if one value fills several bins, also the quantiles of all other values."""
+    if not len(known):
+        return known
+    shares = np.linspace(0, 1, bins + 1)[1:-1]
+    edges, repeats = np.unique(np.quantile(known, shares), return_counts=True)
+    rest = known[known != edges[repeats.argmax()]] if repeats.max() > 1 else known
+    return np.union1d(edges, np.quantile(rest, shares[::2])) if len(rest) else edges
+
+
+def _range(column: Any) -> str:
+    """Smallest, largest and median number as text; empty for levels."""
+    if not _is_number(column):
+        return ""
+    values = _numbers(column)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return ""
+    low, middle, high = np.quantile(values, [0, 0.5, 1])
+    return f"{_written(column, low)} to {_written(column, high)}, median {_written(column, middle)}"
+
+
+def _written(column: Any, value: float) -> str:
+    """A number of a column as text: the day of a date, a duration, or a number."""
+    import pandas as pd
+
+    if column.dtype.kind == "M":
+        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])[:10]
+    if column.dtype.kind == "m":
+        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])
+    return number(value)
+
+
+def _duplicates(frame: Any, labels: Array) -> int | None:
+    """Number of rows that equal an earlier row and its label; None in a table that is too large."""
+    if frame.size > COUNTED_CELLS:
+        return None
+    import pandas as pd
+
+    hashes = np.zeros(len(frame), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for j in range(frame.shape[1]):
+            column = frame.iloc[:, j]
+            plain = _as_text(column) if column.dtype == object else column
+            hashes = hashes * np.uint64(31) + pd.util.hash_array(pd.factorize(plain)[0])
+    return int(pd.DataFrame({"row": hashes, "label": labels.astype(str)}).duplicated().sum())
+
+
+def _with_picture(facts: ColumnFacts, column: Any, groups: Array, k: int) -> ColumnFacts:
+    """The column with the distribution of its values by class."""
+    if _is_number(column) and facts.distinct > FEW:
+        return replace(facts, picture=_histogram(column, groups, k))
+    return replace(facts, picture=_levels(column, groups, k))
+
+
+def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
+    """Number of rows by class and bin; the outermost bins also count all values beyond them."""
+    values = _numbers(column)
+    known = ~np.isnan(values)
+    low, high = np.quantile(values[known], [0.005, 0.995]) if known.any() else (0.0, 0.0)
+    if known.any() and not high > low:
+        low, high = values[known].min(), values[known].max()
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.linspace(low, high, BINS + 1)
+    if not (np.isfinite(edges).all() and edges[-1] > edges[0]):
+        return None
+    place = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, BINS - 1)
+    counts = np.bincount(groups[known] * BINS + place, minlength=k * BINS).reshape(k, BINS)
+    below, above = (values[known] < low).any(), (values[known] > high).any()
+    ends = (
+        f"{'≤ ' if below else ''}{_written(column, low)}",
+        f"{'≥ ' if above else ''}{_written(column, high)}",
+    )
+    return Picture(counts, edges=edges, ends=ends)
+
+
+def _level_name(column: Any, level: Any) -> str:
+    if _is_date(column):
+        return str(level).removesuffix(" 00:00:00")
+    return f"{level:.6g}" if _is_number(column) else shortened(level, 40)
+
+
+def _levels(column: Any, groups: Array, k: int) -> Picture | None:
+    """Number of rows by class and level: the most frequent levels, all others together, and missing values."""
+    import pandas as pd
+
+    text = _as_text(column) if not _is_number(column) else column
+    codes, levels = pd.factorize(text, sort=_is_number(column))
+    if not len(levels):
+        return None
+    counts = np.bincount(groups[codes >= 0] * len(levels) + codes[codes >= 0], minlength=k * len(levels))
+    counts = counts.reshape(k, len(levels))
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    most = LEVELS + (len(levels) == LEVELS + 1)
+    top = order[:most] if not _is_number(column) or len(levels) > most else np.arange(len(levels))
+    names = [_level_name(column, levels[j]) for j in top]
+    parts = [counts[:, top]]
+    if len(rest := order[len(top) :]):
+        names.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
+        parts.append(counts[:, rest].sum(axis=1, keepdims=True))
+    if (codes < 0).any():
+        names.append("(missing)")
+        parts.append(np.bincount(groups[codes < 0], minlength=k)[:, None])
+    return Picture(np.concatenate(parts, axis=1), levels=tuple(names))

@@ -1,0 +1,228 @@
+"""Write the reports of all papers to one Markdown page, each paper with a summary of agreement on top."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibayes._version import __version__
+from calibayes.core.replaced_file import replaced_file
+from calibayes.reproduction.catalog import PAPERS
+from calibayes.reproduction.experiment import Paper
+from calibayes.reproduction.picture_numbers import to_json
+from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
+from calibayes.versions import DOCUMENTATION
+
+# -- Write a report as Markdown, CSV and figure files --------------------------------------------------------
+
+MARK = " *"
+"""Follows numbers that differ from the published ones by more than the spread."""
+
+
+def format_number(number: float | None, digits: int) -> str:
+    """The number with this many decimals, a dash for None."""
+    return "-" if number is None else f"{number:.{digits}f}"
+
+
+def format_pair(pair: NumberPair) -> str:
+    """``ours / published``, with a star where they differ and ours in bold where it is among the best."""
+    ours = format_number(pair.ours, pair.digits + pair.extra_digits)
+    ours = f"**{ours}**" if pair.bold else ours
+    if pair.published is None:
+        return ours
+    return f"{ours} / {format_number(pair.published, pair.digits)}{MARK * pair.differs}"
+
+
+def image(figure: Figure) -> str:
+    """Markdown of a figure with a file beside the page."""
+    return f"![{figure.name}]({figure.name}.svg)"
+
+
+def to_markdown(report: Report, show: Callable[[Figure], str] = image) -> str:
+    """A Markdown section with notes, table and figures; ``show`` is the Markdown of a figure."""
+    lines = [f"### {report.name}: {report.title}", ""]
+    lines += [line for note in report.notes for line in (note, "")]
+    if report.rows:
+        lines += [*_markdown_table(report), ""]
+    for figure in report.figures:
+        lines += [show(figure), ""]
+    return "\n".join(lines)
+
+
+def _markdown_table(report: Report) -> list[str]:
+    header = ["", *report.columns, *(["reason"] if any(row.reason for row in report.rows) else [])]
+    lines = [" | ".join(header), " | ".join(["---"] * len(header))]
+    lines += [" | ".join(_cells(row, report.columns, "reason" in header)) for row in report.rows]
+    return [f"| {line} |" for line in lines]
+
+
+def _cells(row: TableRow, columns: Sequence[str], with_reason: bool) -> list[str]:
+    cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in columns]
+    return [row.label, *cells, *([row.reason.replace("|", "/")] if with_reason else [])]
+
+
+def to_csv(report: Report) -> str:
+    """CSV text: for each column of the report one with our number at full precision and one with the published."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = report.columns
+    writer.writerow(
+        ["row", *(f"{name} {side}" for name in names for side in ("ours", "published")), "reason"]
+    )
+    for row in report.rows:
+        pairs = [row.pairs.get(name, NumberPair(None)) for name in names]
+        numbers = [number for pair in pairs for number in (pair.ours, pair.published)]
+        writer.writerow([row.label, *("" if n is None else repr(float(n)) for n in numbers), row.reason])
+    return text.getvalue()
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write all files of a report; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{report.paper}-{report.name}"
+    files = [write_text(folder / f"{stem}.md", to_markdown(report))]
+    if report.rows:
+        files.append(write_text(folder / f"{stem}.csv", to_csv(report)))
+    return files + [path for figure in report.figures for path in write_figure(figure, folder)]
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file; an interruption leaves no incomplete one."""
+    with replaced_file(path) as file:
+        file.write(text.encode())
+    return path
+
+
+def write_figure(figure: Figure, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write a figure in these formats; equal numbers give equal files."""
+    drawing = figure.draw()  # raises a helpful ImportError where matplotlib is missing
+    paths = [folder / f"{figure.name}.{ending}" for ending in formats]
+    for path in paths:
+        save_drawing(drawing, path)
+    return paths
+
+
+def save_drawing(drawing: Any, path: Path) -> None:
+    """Write a drawing, as in `write_text`."""
+    from matplotlib import rc_context
+
+    ending = path.suffix[1:]
+    # Without the salt, and with a date, files would differ every time.
+    with rc_context({"svg.hashsalt": path.stem}), replaced_file(path) as file:
+        drawing.savefig(file, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None)
+
+
+# -- Write the reports of all papers to one Markdown page, each paper with a summary of agreement on top -----
+
+RESULTS = "results"
+"""Folder, beside the page, of the numbers of figures."""
+MAX_LISTED = 30
+"""Up to this many differing numbers are listed one by one."""
+
+HEAD = """# Reproduction of the papers
+
+Each section names the command that wrote it; data sets that are not available are omitted. Table entries are
+*ours / published*: the number computed by calibayes and the one printed in the paper. A star marks differences larger
+than the published spread, or than one unit of the last printed digit if no spread is published.
+"""
+
+
+def compared_error_rates(report: Report) -> Iterator[tuple[TableRow, str, NumberPair]]:
+    """Row, column and numbers of each error rate that is both computed and published."""
+    for row in report.rows:
+        for name, pair in row.pairs.items():
+            if pair.compared and pair.unit:
+                yield row, name, pair
+
+
+def agreement_counts(report: Report) -> tuple[int, int, int]:
+    """Number of error rates compared, equal at the printed digits, and within 0.005."""
+    pairs = [pair for _, _, pair in compared_error_rates(report)]
+    return len(pairs), sum(pair.exact for pair in pairs), sum(pair.close for pair in pairs)
+
+
+def agreement_summary(reports: Sequence[Report]) -> str:
+    """Markdown: how many error rates agree in each table, and the reasons for the others."""
+    counts = {report.name: agreement_counts(report) for report in reports}
+    counts = {name: numbers for name, numbers in counts.items() if numbers[0]}
+    if not counts:
+        return ""
+    counts["all"] = tuple(np.sum(list(counts.values()), axis=0).tolist())
+    lines = ["| table | error rates | equal as printed | within 0.005 | others |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    lines += [
+        f"| {name} | {n} | {exact} | {close} | {n - close} |" for name, (n, exact, close) in counts.items()
+    ]
+    lines += ["", "Error rates that differ by more than 0.005, and why:", ""]
+    return "\n".join([*lines, *_differences(reports), ""])
+
+
+def _differences(reports: Sequence[Report]) -> list[str]:
+    lines: list[str] = []
+    for report in reports:
+        by_reason: dict[str, list[str]] = {}
+        for row, name, pair in compared_error_rates(report):
+            if not pair.close:
+                reason = row.reason or report.reason or "not explained"
+                by_reason.setdefault(reason, []).append(f"{row.label} ({name})")
+        lines += [f"- {report.name}: {_listed(entries)}: {reason}" for reason, entries in by_reason.items()]
+    return lines or ["- none"]
+
+
+def _listed(entries: Sequence[str]) -> str:
+    """The entries, or only their number if there are many; the table itself marks the differences."""
+    return ", ".join(entries) if len(entries) <= MAX_LISTED else f"{len(entries)} error rates"
+
+
+def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
+    """Write the page and its figures: as SVG files in the same folder, or as numbers that the site draws them from.
+
+    Papers without a report keep the section that the page already has.
+    """
+    sections = _read_sections(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for paper in PAPERS:
+        paper_reports = [report for report in reports if report.paper == paper.name]
+        if paper_reports:
+            sections[paper.name] = _section(paper, paper_reports, command, path)
+    parts = [HEAD, *(sections[paper.name] for paper in PAPERS if paper.name in sections)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "\n\n".join(part.strip("\n") for part in parts) + "\n")
+    for report in reports:
+        for figure in report.figures:
+            _write_figure(figure, path.parent)
+    return path
+
+
+def _write_figure(figure: Figure, folder: Path) -> None:
+    """Write the picture, or the numbers of one that the site draws."""
+    if figure.numbers is not None:
+        (folder / RESULTS).mkdir(exist_ok=True)
+        write_text(folder / RESULTS / f"{figure.name}.json", to_json(figure.numbers))
+    elif not figure.is_on_site:
+        write_figure(figure, folder, ["svg"])
+
+
+def _show(figure: Figure, page: Path) -> str:
+    """Markdown of a figure: an image, or a link to the site."""
+    address = f"{DOCUMENTATION}/{page.stem}.html#picture-{figure.name}"
+    return f"[Picture: {figure.name}]({address})" if figure.is_on_site else image(figure)
+
+
+def _section(paper: Paper, reports: Sequence[Report], command: str, page: Path) -> str:
+    origin = f"Written by calibayes {__version__} with `{command}`."
+    parts = [f"## {paper.name}", f"{paper.title}.", origin, paper.preface, agreement_summary(reports)]
+    parts += [to_markdown(report, lambda figure: _show(figure, page)) for report in reports]
+    return "\n\n".join(part.strip("\n") for part in parts if part)
+
+
+def _read_sections(text: str) -> dict[str, str]:
+    """Name of the paper -> its section on an existing page."""
+    names = {paper.name for paper in PAPERS}
+    _, *parts = text.split("\n## ")
+    titled = {part.partition("\n")[0].strip(): f"## {part}" for part in parts}
+    return {name: part for name, part in titled.items() if name in names}

@@ -1,0 +1,226 @@
+"""The computations of the experiments: data entries, splits, simulations, and tasks that fit and score models.
+
+Cached results are valid as long as the code of this folder is unchanged (`calibayes.reproduction.experiment.task_key`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from calibayes.core.protocols import Array
+from calibayes.datasets import Dataset, load, numeric_matrix
+
+# -- A data set as a paper uses it: rows, columns, target and preprocessing ----------------------------------
+
+
+@dataclass(frozen=True)
+class Above:
+    """Binary target: whether a column is above a value. The column is removed from the features."""
+
+    column: str
+    value: float
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """A data set and how the version of the paper differs from it.
+
+    Parameters
+    ----------
+    name : str
+        Name in `calibayes.datasets`.
+    label : str
+        Name in the paper.
+    skip, rows : int, optional
+        Number of leading rows to drop, and of rows to use after them.
+    drop : names of columns to drop
+    target : Above, optional
+        Replaces the target of the file.
+    missing_is_level : bool
+        Whether a missing text is a level; by default rows with missing values are dropped.
+    """
+
+    name: str
+    label: str
+    skip: int = 0
+    rows: int | None = None
+    drop: tuple[str, ...] = ()
+    target: Above | None = None
+    missing_is_level: bool = False
+
+    def read(self) -> Dataset:
+        """The version of the paper."""
+        data = load(self.name)
+        columns, target = data.data.drop(columns=list(self.drop)), data.target
+        if self.target is not None:
+            target = columns[self.target.column] > self.target.value
+            columns = columns.drop(columns=self.target.column)
+        last = len(target) if self.rows is None else self.skip + self.rows
+        used = slice(self.skip, last)
+        return replace(data, data=columns.iloc[used], target=target.iloc[used])
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """The preprocessing of a paper for a model; see `numeric_matrix`."""
+
+    least_class_rows: int = 1
+    within_classes: bool = False
+    standardize: bool = False
+
+    def apply(self, entry: DataEntry) -> tuple[Array, Array]:
+        """Columns (n, d) and target (n,)."""
+        numbers, target = numeric_matrix(
+            _read(entry),
+            missing_is_level=entry.missing_is_level,
+            least_class_rows=self.least_class_rows,
+            within_classes=self.within_classes,
+        )
+        return (StandardScaler().fit_transform(numbers) if self.standardize else numbers), target
+
+
+@lru_cache(maxsize=2)
+def _read(entry: DataEntry) -> Dataset:
+    """Cached, because successive tasks mostly use the same data set."""
+    return entry.read()
+
+
+# -- Fit a model within a task and collect its warnings ------------------------------------------------------
+
+
+def fit_clone(model: Any, columns: Array, target: Array, seed: int | None = None) -> tuple[Any, list[str]]:
+    """A fitted clone of the model, and the messages of its warnings.
+
+    Convergence warnings are ignored: the papers use a fixed number of updates.
+    """
+    estimator = clone(model)
+    if seed is not None:
+        estimator.set_params(random_state=seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(columns, target)
+    return estimator, sorted({str(warning.message) for warning in caught})
+
+
+# -- Training and test errors on a random split (rc-generative-2025); test rows are used only for the test error
+
+
+@dataclass(frozen=True)
+class HeldOutSplit:
+    """Task: fit one model on the training rows of one split and score it on both parts.
+
+    Parameters
+    ----------
+    data : DataEntry
+    cleaning : Cleaning
+        Applied before the split; it does not use the target: drops rows with missing values and constant columns.
+    model : estimator
+    split : int
+        Seed of the split, which is the same for all models.
+    standardize : bool
+        Standardize columns by means and standard deviations of the training rows.
+    share : float
+        Share of the rows that are held out, stratified by class.
+    """
+
+    data: DataEntry
+    cleaning: Cleaning
+    model: Any
+    split: int
+    standardize: bool = False
+    share: float = 0.25
+
+    def inputs(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.data.name,)
+
+    def run(self) -> dict[str, Any]:
+        """Errors on both parts, the best iteration (from 1), soft errors over the iterations, and warnings (notes)."""
+        columns, target = self.cleaning.apply(self.data)
+        training, test, training_target, test_target = train_test_split(
+            columns, target, test_size=self.share, stratify=target, random_state=self.split
+        )
+        if self.standardize:
+            scaler = StandardScaler().fit(training)
+            training, test = scaler.transform(training), scaler.transform(test)
+        model, notes = fit_clone(self.model, training, training_target, self.split)
+        inner = getattr(model, "estimator_", model)
+        true_class = model.predict_proba(training)[
+            np.arange(len(training_target)), np.searchsorted(model.classes_, training_target)
+        ]
+        start = {"soft_error": np.array([np.mean(1.0 - true_class)])}  # closed forms have no history_
+        return {
+            "training": float(np.mean(model.predict(training) != training_target)),
+            "test": float(np.mean(model.predict(test) != test_target)),
+            "iter": int(inner.best_iter_) + 1,
+            "soft_error": getattr(inner, "history_", start)["soft_error"].tolist(),
+            "notes": notes,
+        }
+
+
+# -- Balanced errors by stratified cross-validation (slb-2020, section 5.2) ----------------------------------
+
+
+@dataclass(frozen=True)
+class BalancedFolds:
+    """Task: cross-validate one model; folds of the same seed are the same for all models."""
+
+    data: DataEntry
+    cleaning: Cleaning
+    model: Any
+    seed: int
+    folds: int = 5
+
+    def inputs(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.data.name,)
+
+    def run(self) -> dict[str, Any]:
+        """Balanced error and error of each fold, and warnings of the fits (notes)."""
+        columns, target = self.cleaning.apply(self.data)
+        splitter = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
+        balanced_errors, errors, all_notes = [], [], set()
+        for training, test in splitter.split(columns, target):
+            model, notes = fit_clone(self.model, columns[training], target[training])
+            wrong = model.predict(columns[test]) != target[test]
+            balanced_errors.append(balanced_error(wrong, target[test]))
+            errors.append(float(np.mean(wrong)))
+            all_notes |= set(notes)
+        return {"balanced": balanced_errors, "error": errors, "notes": sorted(all_notes)}
+
+
+def balanced_error(wrong: Array, target: Array) -> float:
+    """Mean over the classes of the error within the class."""
+    return float(np.mean([np.mean(wrong[target == label]) for label in np.unique(target)]))
+
+
+# -- Training errors over the updates of a rule, on all rows (rc-probabilistic-2024) -------------------------
+
+
+@dataclass(frozen=True)
+class TrainingCurve:
+    """Task: fit one model on all rows of a data set; entry 0 of the curve is the start."""
+
+    data: DataEntry
+    cleaning: Cleaning
+    model: Any
+
+    def inputs(self) -> tuple[str, ...]:
+        """The data set."""
+        return (self.data.name,)
+
+    def run(self) -> dict[str, Any]:
+        """The training errors, the shape of the columns and warnings (notes)."""
+        columns, target = self.cleaning.apply(self.data)
+        model, notes = fit_clone(self.model, columns, target)
+        return {"error": model.history_["error"].tolist(), "shape": list(columns.shape), "notes": notes}

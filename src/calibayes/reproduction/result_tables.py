@@ -1,0 +1,205 @@
+"""The report of an experiment: computed numbers with the published ones, and figures."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+CLOSE = 0.005
+"""Error rates that differ by at most this are counted as close."""
+
+
+@dataclass(frozen=True)
+class NumberPair:
+    """A computed number and the published one.
+
+    Parameters
+    ----------
+    ours, published : float or None
+        None if there is no such number.
+    spread : float
+        Tolerated difference: the spread that the paper prints, else one unit of its last digit.
+    digits : int
+        Decimals that the paper prints; ours is rounded to them before the comparison.
+    unit : float
+        Factor that converts the number to an error rate: 1, 0.01 for percent, 0 if it is no error rate.
+    extra_digits : int
+        Decimals of ours that are printed in addition to ``digits``.
+    truncated : bool
+        Whether the paper truncates numbers instead of rounding them.
+    bold : bool
+        Whether ours is printed in bold, because it is among the best of its row.
+
+    Examples
+    --------
+    >>> NumberPair(0.1234, published=0.123).exact
+    True
+    """
+
+    ours: float | None
+    published: float | None = None
+    spread: float = 0.0
+    digits: int = 3
+    unit: float = 1.0
+    extra_digits: int = 0
+    truncated: bool = False
+    bold: bool = False
+
+    @property
+    def compared(self) -> bool:
+        """Whether both numbers exist."""
+        return self.ours is not None and self.published is not None
+
+    @property
+    def difference(self) -> float:
+        """Absolute difference at the printed digits; NaN if a number is missing."""
+        if self.ours is None or self.published is None:
+            return math.nan
+        return abs(self._as_printed(self.ours) - self.published)
+
+    def _as_printed(self, number: float) -> float:
+        """The number, rounded or truncated to the digits of the paper."""
+        shift = 10.0**self.digits
+        return math.floor(number * shift + 1e-9) / shift if self.truncated else round(number, self.digits)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are equal at the printed digits."""
+        return self.difference < 0.1 * 10.0**-self.digits
+
+    @property
+    def close(self) -> bool:
+        """Whether the error rates differ by at most 0.005."""
+        return self.difference * self.unit <= CLOSE + 1e-9
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is larger than the tolerated spread."""
+        return self.compared and self.difference > self.spread + 1e-9
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table: its label, its numbers by column, and the reason if they differ from the published ones.
+
+    Examples
+    --------
+    >>> TableRow("iris", {"error": NumberPair(0.04, published=0.05, spread=0.02)}).differs
+    False
+    """
+
+    label: str
+    pairs: Mapping[str, NumberPair]
+    reason: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether any number differs by more than the tolerated spread."""
+        return any(pair.differs for pair in self.pairs.values())
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: the name of its file without ending, and a function that draws and returns a matplotlib figure.
+
+    Parameters
+    ----------
+    numbers : BoxNumbers, CurveNumbers or None
+        Numbers that the figure is drawn from, if they are kept.
+    is_on_site : bool
+        Whether the documentation site draws the figure while it is built. A page refers to it by a link then, and has
+        a file with its numbers, if there are any, instead of one with the picture.
+
+    Examples
+    --------
+    >>> from calibayes.plots import boxes
+    >>> Figure("errors", lambda: boxes({"iris": {"NB": [0.04, 0.06]}}, y="error")).draw().axes[0].get_title(loc="left")
+    'iris'
+    """
+
+    name: str
+    draw: Callable[[], Any]
+    numbers: Any = None
+    is_on_site: bool = False
+
+    @classmethod
+    def of(cls, name: str, numbers: Any) -> Figure:
+        """The figure of some numbers, which the site draws."""
+        return cls(name, numbers.draw, numbers, is_on_site=True)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A reproduced table or figure of a paper.
+
+    Parameters
+    ----------
+    paper, name, title : str
+        Name of the paper, number of the table or figure, and its title.
+    rows : tuple of TableRow
+        Averages over rows are rows too.
+    notes : tuple of str
+        Sentences printed above the table.
+    reason : str
+        Why numbers may differ from the published ones; for rows without a reason of their own.
+    figures : tuple of Figure
+
+    Examples
+    --------
+    >>> row = TableRow("iris", {"error": NumberPair(0.04, published=0.05)})
+    >>> Report("gdt-2004", "1", "A table", rows=(row,)).columns
+    ['error']
+    """
+
+    paper: str
+    name: str
+    title: str
+    rows: tuple[TableRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+    figures: tuple[Figure, ...] = field(default=())
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, in order of appearance."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.pairs))
+
+
+# -- The published numbers, copied from the tables of the papers (CSV files in ``published/``) ---------------
+
+Published = dict[str, dict[str, float]]
+"""Row label -> column -> number, without the entries that the paper leaves empty."""
+
+
+@cache
+def published_table(paper: str, table: str) -> Published:
+    """A published table.
+
+    >>> published_table("rc-probabilistic-2024", "II")["iris"]["RC iter"]
+    30.0
+    """
+    header, *rows = _read_csv(f"{paper}-{table}.csv")
+    return {
+        row[0]: {name: float(text) for name, text in zip(header[1:], row[1:], strict=True) if text}
+        for row in rows
+    }
+
+
+@cache
+def known_reasons(paper: str, table: str) -> dict[str, str]:
+    """Row label -> why the reproduced row differs from the published one.
+
+    >>> sorted(known_reasons("rc-probabilistic-2024", "VI"))
+    ['redwine']
+    """
+    return {row[1]: row[2] for row in _read_csv(f"{paper}-reasons.csv")[1:] if row[0] == table}
+
+
+def _read_csv(name: str) -> list[list[str]]:
+    file = resources.files("calibayes.reproduction") / "published" / name
+    return list(csv.reader(file.read_text(encoding="utf-8").splitlines()))

@@ -1,1 +1,0 @@
-"""Files of arrays and plain values: the safetensors format with checksums, strict JSON, a closed list of classes, no code."""

@@ -1,0 +1,1 @@
+"""Rows that are read in chunks: files, Arrow data, queries and text."""

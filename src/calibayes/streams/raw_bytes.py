@@ -1,0 +1,216 @@
+"""The bytes of a table, from a file or from standard input: decompressed, with the kind of table that they are."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from calibayes.tables.arrow_text import pyarrow
+
+STANDARD_INPUT = "-"
+FIRST_BYTES = 16
+KINDS: Mapping[bytes, str] = {b"PAR1": "parquet", b"ARROW1": "ipc file", b"\xff\xff\xff\xff": "ipc stream"}
+"""First bytes -> kind of table; everything else is text."""
+OTHER_FILES: Mapping[bytes, str] = {
+    b"PK\x03\x04": "a spreadsheet or zip archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"SQLite format 3": "a database of SQLite",
+    b"\x89HDF": "an HDF5 file",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+}
+"""First bytes -> what a file that is no table in a known format is."""
+
+
+class Chained(io.RawIOBase):
+    """Bytes that were read already, followed by the rest of a file."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first, self._rest = first, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._first[: len(buffer)] or self._rest.read(len(buffer))
+        self._first = self._first[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if self._rest is not getattr(sys.stdin, "buffer", None):
+            self._rest.close()
+        super().close()
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """An open table.
+
+    Attributes
+    ----------
+    name : str
+        What is read, for messages.
+    kind : str
+        "parquet", "ipc file", "ipc stream" or "text".
+    file : binary file
+        The decompressed bytes, from the first one on.
+    path : Path or None
+        The file, if it is not compressed, so that it can be read at any place.
+    """
+
+    name: str
+    kind: str
+    file: BinaryIO
+    path: Path | None
+
+    def whole(self) -> Any:
+        """What pyarrow reads at any place: the path, or all bytes in memory."""
+        return str(self.path) if self.path is not None else pyarrow().BufferReader(self.file.read())
+
+
+def open_raw(source: str) -> RawTable:
+    """Open a file, or standard input if the name is "-"; compression and kind are found in the first bytes.
+
+    Raises ValueError if there is no such file, it is empty, or it is of a kind that cannot be read.
+    """
+    path = None if source == STANDARD_INPUT else Path(source)
+    name = "standard input" if path is None else str(path)
+    first, file = _peeked(_opened(path, name))
+    for magic, decompress in DECOMPRESSORS.items():
+        if first.startswith(magic):
+            first, file = _decompressed(decompress, file, name)
+            path = None
+            break
+    if not first:
+        raise ValueError(f"{name} is empty; a table with a header is expected")
+    return RawTable(name, _kind(first, name), file, path)
+
+
+def unreadable(raw: RawTable, error: Exception) -> ValueError:
+    """An error that names the table."""
+    kind = "CSV" if raw.kind == "text" else "Parquet or Arrow"
+    return ValueError(f"{raw.name} is not a readable {kind} file: {error}")
+
+
+def _opened(path: Path | None, name: str) -> BinaryIO:
+    if path is None:
+        return sys.stdin.buffer
+    if path.is_dir():
+        raise ValueError(f"{name} is a folder; give the file of a table")
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {name}") from None
+
+
+def _decompressed(decompress: Callable[[BinaryIO], Any], file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
+    try:
+        return _peeked(decompress(file))
+    except (EOFError, OSError) as error:
+        raise ValueError(f"{name} is not a readable CSV file: it cannot be decompressed: {error}") from error
+
+
+def _peeked(file: Any) -> tuple[bytes, BinaryIO]:
+    """The first bytes, and a file that still begins with them."""
+    first = b""
+    while len(first) < FIRST_BYTES and (more := file.read(FIRST_BYTES - len(first))):
+        first += more
+    return first, io.BufferedReader(Chained(first, file), buffer_size=2**18)
+
+
+def _kind(first: bytes, name: str) -> str:
+    for magic, meaning in OTHER_FILES.items():
+        if first.startswith(magic):
+            raise ValueError(
+                f"{name} is {meaning}; give a CSV, Parquet or Arrow file (export the table as CSV)"
+            )
+    if first[8:10] == b'{"':
+        raise ValueError(
+            f"{name} is a model file, where a table is expected; the model comes first, then the table"
+        )
+    return next((kind for magic, kind in KINDS.items() if first.startswith(magic)), "text")
+
+
+def _gunzipped(file: BinaryIO) -> Any:
+    return gzip.GzipFile(fileobj=file)
+
+
+def _unzstd(file: BinaryIO) -> Any:
+    try:
+        return pyarrow().CompressedInputStream(pyarrow().PythonFile(file, mode="r"), "zstd")
+    except ImportError:
+        raise ValueError(
+            "reading tables compressed by zstd needs pyarrow: pip install 'calibayes[parquet]'"
+        ) from None
+
+
+DECOMPRESSORS: Mapping[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": _gunzipped,
+    b"\x28\xb5\x2f\xfd": _unzstd,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+"""First bytes -> how a compressed file is read, whatever its name."""
+
+
+# -- Text in any encoding as UTF-8 ---------------------------------------------------------------------------
+
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""Byte order mark at the beginning -> encoding."""
+BYTES = 2**18
+
+
+class AsUTF8(io.RawIOBase):
+    """A file in another encoding, as UTF-8. Raises ValueError if bytes are not text in that encoding."""
+
+    def __init__(self, file: BinaryIO, encoding: str, name: str) -> None:
+        self._file, self._waiting, self._name, self._encoding = file, b"", name, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._waiting:
+            data = self._file.read(BYTES)
+            self._waiting = self._decoded(data).encode()
+            if not data:
+                break
+        data, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _decoded(self, data: bytes) -> str:
+        try:
+            return self._decoder.decode(data, final=not data)
+        except UnicodeError as error:
+            raise ValueError(
+                f"{self._name} is not text in {self._encoding}: {error}; name the encoding with --encoding"
+            ) from error
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def as_utf8(file: BinaryIO, encoding: str | None, name: str) -> BinaryIO:
+    """A file as UTF-8 without a byte order mark; by default it is in UTF-8, or as its byte order mark says."""
+    buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
+    first = buffered.peek(4)[:4]
+    found = encoding or next((known for mark, known in MARKS.items() if first.startswith(mark)), "utf-8")
+    try:
+        plain = codecs.lookup(found).name == "utf-8"
+    except LookupError:
+        raise ValueError(
+            f"unknown encoding {found!r}; usual ones are utf-8, latin-1, cp1252 and utf-16"
+        ) from None
+    return buffered if plain else io.BufferedReader(AsUTF8(buffered, found, name), buffer_size=BYTES)

@@ -1,0 +1,352 @@
+"""The summary of a table: the only thing that encoders are fitted to."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from calibayes.core.protocols import Array
+from calibayes.kernels.cut_points import DistinctSample
+from calibayes.kernels.moments import weight_of_one
+from calibayes.kernels.ordered_cells import CellCounts
+from calibayes.tables.origin import Origin
+from calibayes.tables.row_hashes import mixed
+from calibayes.tables.table import Conversion, Table, refuse_other_kind
+
+# -- How many distinct numbers the cells of a column have, estimated from a sample of the distinct numbers ---
+
+TOGETHER = 64
+"""Sampled numbers of neighboring cells that are taken together: fewer would make estimates too noisy."""
+
+
+def distinct_estimates(counts: CellCounts, sampled: DistinctSample) -> Array:
+    """Number of distinct numbers of each cell, cells ascending, (cells,); 1 for a cell of one number.
+
+    Neighboring cells have distinct numbers in proportion to their rows, and together as many as the sample shows.
+    """
+    several = counts.low < counts.high
+    low, high, rows = counts.low[several], counts.high[several], counts.rows[several]
+    in_sample = np.searchsorted(sampled.values, high, side="right") - np.searchsorted(sampled.values, low)
+    group = np.maximum(np.cumsum(in_sample) - 1, 0) // TOGETHER
+    share = np.bincount(group, in_sample) * 2.0**sampled.zeros / np.maximum(np.bincount(group, rows), 1)
+    estimates = np.ones(len(counts.rows))
+    estimates[several] = np.maximum(np.minimum(share, 1.0)[group] * rows, 1.0)
+    return estimates
+
+
+# -- The summary of one column: its known values in ascending order, in cells, with rows and weights of each
+
+MOST_DISTINCT = 2**16
+"""Distinct numbers of a column up to which each is a cell of its own."""
+MOST_SAMPLED = 2**12
+"""Distinct numbers of a column with more, by which the number of them in each cell is estimated."""
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """The known values of a column, ascending, in cells of neighboring values.
+
+    A column with at most `MOST_DISTINCT` distinct values has a cell for each; a column of text has one for each in any
+    case. A column with more distinct numbers has cells of the ordered bits of its numbers, which are divided until no
+    cell with several distinct numbers has more than a 1024th of the rows (see `calibayes.tables.memory_summary`).
+    Neither the order of the rows nor their division into blocks changes a cell.
+    """
+
+    low: Array
+    """Smallest value of each cell, (cells,): float64 for numbers, otherwise of the type of the column."""
+    high: Array
+    """Largest value of each cell, (cells,); the same array as ``low`` if every cell is one value."""
+    rows: Array
+    """Number of rows of each cell, (cells,) integers."""
+    weight: Array
+    """Total weight of the rows of each cell, (cells,)."""
+    distinct: Array
+    """Number of distinct values of each cell, (cells,); estimated in cells of several values."""
+    is_exact: bool
+    """Whether every cell is one value."""
+    count_classes: Callable[[], Array]
+    """Function that returns `class_weights`, which take much memory if there are many classes."""
+
+    @property
+    def class_weights(self) -> Array:
+        """Total weight of the rows of each cell by class, (cells, k + 1); the last column is that of rows without a label."""
+        return self.count_classes()
+
+    @property
+    def values(self) -> Array:
+        """A value for each cell, (cells,): the value itself, or the middle of the cell."""
+        return self.low if self.is_exact else np.asarray((self.low + self.high) / 2)
+
+    @property
+    def midpoints(self) -> Array:
+        """The points midway between neighboring cells, (cells - 1,)."""
+        return np.asarray((self.low[1:] + self.high[:-1]) / 2)
+
+    @property
+    def distinct_count(self) -> int:
+        """Number of distinct values; if not `is_exact`, an estimate above `MOST_DISTINCT`."""
+        return len(self.low) if self.is_exact else max(int(self.distinct.sum()), MOST_DISTINCT + 1)
+
+
+def values_summary(
+    values: Array, rows: Array, weight: Array, count_classes: Callable[[], Array]
+) -> ColumnSummary:
+    """The summary of a column with a cell for each distinct value, ascending."""
+    return ColumnSummary(
+        values, values, rows, weight, np.ones(len(values)), is_exact=True, count_classes=count_classes
+    )
+
+
+def cells_summary(
+    counts: CellCounts, sampled: DistinctSample, count_classes: Callable[[], Array]
+) -> ColumnSummary:
+    """The summary of a column with very many distinct numbers, from cells in any order and a sample of its distinct numbers."""
+    order = np.argsort(counts.low)
+    counts = CellCounts(*(part[order] for part in counts))
+    return ColumnSummary(
+        counts.low,
+        counts.high,
+        counts.rows,
+        counts.weight,
+        distinct_estimates(counts, sampled),
+        is_exact=False,
+        count_classes=lambda: count_classes()[order],
+    )
+
+
+# -- The rows that encoders of several columns at once learn from: all, or a sample by row number ------------
+
+SAMPLE_ROWS = 2**17
+"""All rows are the sample of a table with at most so many; of more rows, about so many are drawn."""
+
+
+class Sample(NamedTuple):
+    """Rows of a table, in their order."""
+
+    table: Table
+    weight: Array
+    codes: Array | None
+    """Class codes, -1 for a row without a label; None if the classes are not known."""
+
+
+HASHED_ROWS = 2**16
+"""Rows whose numbers are hashed at a time, so that hashes of all rows of a large table need no memory."""
+
+
+def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
+    """Which of the rows from number ``first`` on are in the sample of a table with n rows, (count,) booleans.
+
+    A row is in the sample if a hash of its number is small: neither other rows nor their division into blocks matter.
+    """
+    if n <= most:
+        return np.ones(count, dtype=bool)
+    chosen, bound = np.empty(count, dtype=bool), np.uint64(2**64 * most // n)
+    for start in range(0, count, HASHED_ROWS):
+        stop = min(start + HASHED_ROWS, count)
+        numbers = np.arange(first + start + 1, first + stop + 1, dtype=np.uint64)
+        chosen[start:stop] = mixed(mixed(numbers)) < bound
+    return chosen
+
+
+def sample_positions(n: int) -> Array | None:
+    """Positions of the rows in the sample of a table with n rows; None if all are."""
+    chosen = in_sample(0, n, n)
+    return None if chosen.all() else np.flatnonzero(chosen)
+
+
+def sample_of(table: Table, weight: Array, codes: Array | None) -> Sample:
+    """The sample of a table in memory."""
+    chosen = sample_positions(table.n)
+    if chosen is None:
+        return Sample(table, weight, codes)
+    return Sample(table.rows(chosen), weight[chosen], None if codes is None else codes[chosen])
+
+
+# -- The summary of a table: the only thing that encoders are fitted to --------------------------------------
+
+Result = TypeVar("Result")
+
+
+class Moments(NamedTuple):
+    """A point near most rows, and the variance of the known values, of columns of numbers, (d,) each."""
+
+    center: Array
+    variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary(ABC):
+    """What encoders learn from: summaries of single columns, a sample of the rows, labels and weights.
+
+    It is made of a table in memory (`InMemory`), or of sums over the blocks of a table (`Streamed`).
+    """
+
+    head: Table
+    """A table with the same columns, of any number of rows."""
+    weight: Array
+    """Weight of each row, (n,)."""
+    codes: Array | None
+    """Class code of each row, (n,), -1 for a row without a label; None if the classes are not known."""
+
+    @property
+    @abstractmethod
+    def sample(self) -> Sample:
+        """All rows of a table with at most `SAMPLE_ROWS`, else about as many, by row number: for encoders of several columns."""
+
+    @abstractmethod
+    def column(self, j: int) -> ColumnSummary:
+        """The summary of column j."""
+
+    @abstractmethod
+    def missing_rows(self, j: int) -> int:
+        """Number of rows whose value of column j is missing."""
+
+    @abstractmethod
+    def missing_weight(self, j: int) -> float:
+        """Total weight of the rows whose value of column j is missing."""
+
+    @abstractmethod
+    def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
+        """For each column its distinct values, ascending, in the type of the column, and their total weights.
+
+        If the weights are not needed, they may be any positive numbers. Raises ValueError if a column is all missing.
+        """
+
+    @abstractmethod
+    def moments(self, indices: Sequence[int]) -> Moments:
+        """Centers and variances of columns of numbers. Raises ValueError if a column holds none."""
+
+    @abstractmethod
+    def check_numbers(self, indices: Sequence[int]) -> None:
+        """Raises ValueError if a column holds neither numbers nor booleans, or is all missing."""
+
+    @abstractmethod
+    def contents(self, j: int) -> Array:
+        """Values of column j that show what it contains: all that are distinct, or all."""
+
+    @abstractmethod
+    def encoded(self, encoder: Any) -> Any:
+        """All rows, encoded by a fitted encoder."""
+
+    @abstractmethod
+    def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
+        """``compute()``, or its stored result if it was called before with this key."""
+
+    def numbers(self, j: int) -> ColumnSummary:
+        """`column`. Raises ValueError if it does not hold numbers, or is all missing."""
+        refuse_other_kind(self.head, [j], "fiu")
+        self.refuse_all_missing([j])
+        return self.column(j)
+
+    def refuse_all_missing(self, indices: Sequence[int]) -> None:
+        """Raises ValueError if a column has no known value."""
+        for j in indices:
+            if self.missing_rows(j) == self.n:
+                raise ValueError(f"column {self.names[j]!r} is all missing: leave it out")
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.weight)
+
+    @cached_property
+    def k(self) -> int:
+        """Number of classes: one more than the largest code; 0 if the classes are not known."""
+        return 0 if self.codes is None else int(self.codes.max(initial=0)) + 1
+
+    @cached_property
+    def unit(self) -> float:
+        """The weight of one row."""
+        return weight_of_one(self.weight)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The weight of all rows."""
+        return float(self.weight.sum())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.head.names
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Names of the columns as they were read, without those that a conversion has added."""
+        return self.head.source_names
+
+    @property
+    def used(self) -> Sequence[int]:
+        """Positions of all columns but identifiers."""
+        return self.head.used
+
+    @property
+    def origin(self) -> Origin:
+        """The kind of table that was passed."""
+        return self.head.origin
+
+    @property
+    def conversion(self) -> Conversion | None:
+        """How the columns were made from those that were read."""
+        return self.head.conversion
+
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """The type of each column."""
+        return self.head.types()
+
+    def dtype_kind(self, j: int) -> str:
+        """NumPy's one-letter code of the type of column j."""
+        return self.head.dtype_kind(j)
+
+    def is_numeric(self, j: int) -> bool:
+        """Whether column j contains numbers."""
+        return self.head.is_numeric(j)
+
+    def is_derived(self, j: int) -> bool:
+        """Whether column j was derived from another one."""
+        return self.head.is_derived(j)
+
+
+# -- Row weights whose sums are exact, and therefore the same in any order -----------------------------------
+
+SUM_BITS = 51
+"""Bits of the sum of all weights, in units of the rounding: with so many, sums in float64 are exact."""
+
+
+ROUNDING = 1e-9
+"""Relative difference between total weights that counts as rounding."""
+
+
+def summable(weight: Array) -> Array:
+    """Weights (n,) rounded to multiples of a power of two, so small that all sums of weights are exact.
+
+    A weight changes by at most the rounding error of the sum of all weights. Whole numbers do not change.
+
+    >>> weight = summable(np.array([0.1, 0.2, 0.3]))
+    >>> bool(weight[0] + (weight[1] + weight[2]) == (weight[0] + weight[1]) + weight[2])
+    True
+    """
+    return rounded(weight, rounding_unit(weight))
+
+
+def rounding_unit(weight: Array) -> float:
+    """The power of two whose multiples the weights (n,) of all rows are rounded to by `summable`."""
+    _, exponent = math.frexp(float(weight.sum()))
+    return math.ldexp(1.0, max(exponent - SUM_BITS, -1000))
+
+
+def rounded(weight: Array, unit: float) -> Array:
+    """Weights rounded to multiples of a power of two."""
+    if len(weight) and not weight.strides[0]:  # one number for all rows
+        return np.full(len(weight), rounded(weight[:1].copy(), unit)[0])
+    return np.asarray(np.rint(weight / unit) * unit)
+
+
+def reaches(weight: Any, least: float) -> Any:
+    """Whether a total weight is at least ``least``, apart from rounding."""
+    return weight >= (1.0 - ROUNDING) * least

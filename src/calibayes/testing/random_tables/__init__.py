@@ -1,1 +1,0 @@
-"""Random tables for property tests with hypothesis, which is imported when `tables` is called."""
