@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calibayes.analysis.drift import ColumnDrift, Drift
 from calibayes.analysis.fairness import FairDecisions, UncertainRatesWarning, fair_thresholds
-from calibayes.analysis.held_out import HeldOut
 from calibayes.analysis.influence import Influence
 from calibayes.analysis.prediction_sets import AdaptiveScore
 from calibayes.analysis.prior_shift import ClassConditionalShiftWarning, PriorShift
@@ -13,6 +12,7 @@ from calibayes.analysis.questions import Questionnaire, Questions
 from calibayes.analysis.receipt_audit import ReceiptAudit, verify_receipt
 from calibayes.analysis.receipts import ForgettingReceipt
 from calibayes.analysis.surprise import Surprise
+from calibayes.model.remembered import HeldOut
 
 __all__ = [
     "AdaptiveScore",

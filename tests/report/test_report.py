@@ -16,10 +16,10 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import calibayes as cb
-from calibayes.analysis.held_out import HeldOut
 from calibayes.checks import Findings
 from calibayes.compare import BASELINES, MODELS
 from calibayes.datasets import load_penguins
+from calibayes.model.remembered import HeldOut
 from calibayes.report import report_on_model, report_on_table
 from calibayes.report.markup import readable
 from calibayes.report.page import SCRIPT, STYLE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densi
 from calibayes.analysis.column_cells import DriftReference, counted_columns
 from calibayes.backends.device.input import numpy_classes, on_numpy
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_array, require_length
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.input import read_table
 from calibayes.model.labels import read_target, read_weight
@@ -29,8 +28,10 @@ from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import (
     DRIFT,
     HELD_OUT,
+    HELD_OUT_ROWS,
     OUT_OF_FOLD,
     SURPRISE,
+    HeldOut,
     forget_rows,
     is_private,
     remembered_rows,
@@ -44,8 +45,6 @@ FOLDS, MORE_FOLDS = 5, 20
 FEW_ROWS = 1000
 MANY_ROWS = 20_000
 """Rows from which on one part of them is held out, instead of each fold in turn."""
-HELD_OUT_ROWS = 10_000
-"""Most rows of that part."""
 GIVEN_ROWS = "rows that were not used in training"
 """How rows were held out that are given to `with_held_out`: the model itself predicts them."""
 SHIFTED = "; weighted to other class frequencies"
@@ -53,55 +52,6 @@ SCORED_CELLS = 500_000
 """Most cells whose conditional densities are computed for `surprise`."""
 DRIFT_SHARE = 0.3
 """Share of the rows that `drift` holds out."""
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions for rows by models that were not trained on them.
-
-    Attributes
-    ----------
-    log_posterior : (m, k) array
-        log p(class | x).
-    codes : (m,) integers
-        The class of each row, a position in ``classes_``.
-    weight : (m,) array
-        Sample weights.
-    rows : (m,) integers
-        Positions of the rows in the table that was given.
-    how : str
-        How the rows were held out, in words.
-    log_density : (m,) array or None
-        log p(x); None for a model without densities.
-
-    Examples
-    --------
-    >>> from calibayes import GaussianNB
-    >>> from sklearn.datasets import load_iris
-    >>> record = GaussianNB(rule="ml").fit(*load_iris(return_X_y=True)).held_out_
-    >>> record.how, record.log_posterior.shape
-    ('each row left out exactly', (150, 3))
-    """
-
-    log_posterior: Array
-    codes: Array
-    weight: Array
-    rows: Array
-    how: str
-    log_density: Array | None = None
-
-    def verify(self) -> None:
-        """Raises ValueError if the arrays, which may come from a model file, do not fit together."""
-        m, k = require_array("log_posterior", self.log_posterior, (None, None)).shape
-        for name in ("codes", "rows"):
-            require_array(name, getattr(self, name), (m,), "iu")
-        require_length("weight", require_array("weight", self.weight, (None,)), m)
-        require(m > 0, "no held-out row")
-        require(bool((self.weight > 0).all()), "weights of held-out rows must be positive")
-        require(bool(((self.codes >= 0) & (self.codes < k)).all()), "codes of classes that do not exist")
-        require(not bool(np.isnan(self.log_posterior).any()), "log_posterior contains NaN")
-        if self.log_density is not None:
-            require_array("log_density", self.log_density, (m,))
 
 
 class LabeledTable(NamedTuple):
@@ -168,13 +118,6 @@ def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) ->
         record = cross_fitted(model, labeled_table(model, *reference, reset=True))
     vars(model)[HELD_OUT] = record
     return record
-
-
-def keep_shifted(model: Any, adjusted: Any, log_change: Array, frequencies: Array) -> Any:
-    """The model that was adjusted to other class frequencies, with the record of the original one, if there is one."""
-    if HELD_OUT in vars(model):
-        vars(adjusted)[HELD_OUT] = shifted(vars(model)[HELD_OUT], log_change, frequencies)
-    return adjusted
 
 
 def shifted(record: HeldOut, log_change: Array, frequencies: Array) -> HeldOut:

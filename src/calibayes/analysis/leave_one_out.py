@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.analysis.held_out import HeldOut, LabeledTable
+from calibayes.analysis.held_out import LabeledTable
 from calibayes.backends.device.input import numpy_classes
 from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
 from calibayes.core.block import Block
@@ -28,6 +28,7 @@ from calibayes.model.decision import tempered
 from calibayes.model.input import Rows, convert, read_table
 from calibayes.model.labels import check_total_weight, class_factors
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source, layouts_of, recoded
+from calibayes.model.remembered import HeldOut
 from calibayes.tables.sources import ArraySource
 
 if TYPE_CHECKING:

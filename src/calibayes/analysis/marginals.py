@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
 from calibayes.core.protocols import Array, Arrays, Family
@@ -18,6 +19,7 @@ from calibayes.encoders.encoder import Derived, MixesColumns, SplitsColumns
 from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
 from calibayes.model.fitted import Fitted
+from calibayes.model.input import new_table
 from calibayes.tables.table import Table
 
 ROWS_AT_ONCE = 1024
@@ -233,3 +235,18 @@ class FamilyColumns:
         for positions in by_column:
             scores = scores + terms[:, :, positions].sum(axis=2)
             yield scores
+
+
+def refuse_marginals(self: Any, X: Any) -> Marginals:
+    """log p(class | known columns) of the rows, up to a term of the row, for any known columns.
+
+    Raises ValueError for a classifier that cannot leave out columns.
+    """
+    raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
+
+
+def marginals_of(self: Any, X: Any) -> Marginals:
+    """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
+    check_is_fitted(self, "fitted_")
+    self.fitted_.learned()
+    return marginals(self.fitted_, new_table(self, X))

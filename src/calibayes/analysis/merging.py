@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.encoders.encoder import ImputesTraining
 from calibayes.families.model import PRIOR, Product
 from calibayes.learn import data_sums
-from calibayes.model.fitted import Fitted
+from calibayes.model.fitted import ROUNDING, Fitted
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded
 
@@ -36,8 +36,6 @@ WITHOUT_EFFECT = frozenset(
     )
 )
 """Parameters and training options without influence on a closed form, so that merged models may differ in them."""
-ROUNDING = 1e-12
-"""Share of a sum that is left as rounding when all rows were removed from it."""
 
 
 def merge(left: Fitted, right: Fitted) -> Fitted:

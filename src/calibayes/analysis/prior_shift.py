@@ -9,15 +9,7 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.held_out import (
-    GIVEN_ROWS,
-    HELD_OUT_ROWS,
-    HeldOut,
-    held_out_of,
-    labeled_table,
-    predicted,
-    refitted,
-)
+from calibayes.analysis.held_out import GIVEN_ROWS, held_out_of, labeled_table, predicted, refitted
 from calibayes.analysis.shift_tests import (
     Comparison,
     LabeledSample,
@@ -38,11 +30,18 @@ from calibayes.core.verify import (
 )
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.parameters import seed_of, whole_number
-from calibayes.model.remembered import HELD_OUT, TRAINING
+from calibayes.model.remembered import (
+    ADAPTED,
+    HELD_OUT,
+    HELD_OUT_ROWS,
+    INTERVAL,
+    REPORT,
+    TRAINING,
+    HeldOut,
+)
 from calibayes.model.splits import hold_out
 from calibayes.tables.text import PlainText, counted, shortened
 
-ADAPTED, INTERVAL, REPORT = "adapted_priors_", "adapted_priors_interval_", "prior_shift_"
 MOST_NEW_ROWS = 10_000
 """Of more new rows, so many are drawn: the held-out rows limit the precision, and they are no more."""
 FEWEST_DRAWS = 20
@@ -311,13 +310,6 @@ def _comparisons(sample: LabeledSample, log_posterior: Array, estimate: Array) -
     )
     of_classes = [Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
     return [*of_classes, Comparison(held_out.max(axis=1), new.max(axis=1))]
-
-
-def forget_adaptation(model: Any) -> Any:
-    """The model, without what `adapt_priors` has noted: it has other class frequencies now."""
-    for name in (ADAPTED, INTERVAL, REPORT):
-        vars(model).pop(name, None)
-    return model
 
 
 def verify_adapted(model: Any) -> None:

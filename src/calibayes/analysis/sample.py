@@ -6,14 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from calibayes.backends.device.input import computing_for
 from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.encoder import Encoder, MissingIsValue
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.fitted import Fitted
+from calibayes.model.input import new_table
+from calibayes.model.parameters import whole_number
 from calibayes.model.predict import log_joint
+from calibayes.tables.origin import like_frame
 from calibayes.tables.read import typed_objects, zone_of
 from calibayes.tables.table import Table, is_missing, missing_mask, missing_objects
 
@@ -193,3 +199,55 @@ def _as_trained(fitted: Fitted, table: Table, columns: list[Array]) -> Any:
     conversion = fitted.binding.conversion
     restored = conversion.restored(columns, table.originals)
     return fitted.binding.origin.build(conversion.names, conversion.types, restored)
+
+
+# -- The methods of estimators ----------------------------------------------------------------------------------
+
+
+def sample_model(
+    self: Any,
+    n_samples: int = 1,
+    y: Any = None,
+    given: Mapping[Any, Any] | None = None,
+    random_state: Any = None,
+) -> tuple[Any, Array]:
+    """Random rows and their classes, drawn from the model.
+
+    Parameters
+    ----------
+    n_samples : int, default=1
+    y : label or (n_samples,) labels, optional
+        Classes to draw from; by default they are drawn too, conditional on the given cells.
+    given : mapping, optional
+        Column (name or position) -> value of all rows; the other columns are drawn conditional on these.
+    random_state : int or RandomState, optional
+
+    Returns
+    -------
+    X : data frame or array of shape (n_samples, d)
+        The kind of table that the model was fitted to. Columns that no family models are missing.
+    y : (n_samples,) array
+    """
+    fitted, n = _learned(self), whole_number("n_samples", n_samples, 1)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return sample(fitted, n, y, given or {}, rng)
+
+
+def fill_rows(self: Any, X: Any) -> Any:
+    """The rows with missing values imputed, conditional on the known values of each row.
+
+    Numbers are imputed by their mean, levels by the most probable one, and binned numbers by the middle of the most
+    probable bin. Returns a table of the kind that the model was fitted to; a data frame has the index and the
+    column types of ``X``.
+    """
+    fitted, table = _learned(self), new_table(self, X)
+    with computing_for(self, X) as engine:
+        return like_frame(fill(fitted, table, engine), X)
+
+
+def _learned(model: Any) -> Fitted:
+    """The fitted model of an estimator, with parameters."""
+    check_is_fitted(model, "fitted_")
+    model.fitted_.learned()
+    fitted: Fitted = model.fitted_
+    return fitted

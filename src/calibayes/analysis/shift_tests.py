@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
-from calibayes.analysis.held_out import HeldOut
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import indicators, log_normalize
+from calibayes.model.remembered import HeldOut
 
 # -- Bias-corrected temperature scaling: one factor for all log posteriors and one constant for each class ---
 #

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from calibayes.analysis.held_out import HeldOut, labeled_table
+from calibayes.analysis.held_out import labeled_table
 from calibayes.backends.device.input import on_numpy
 from calibayes.checks.check import MODEL, RESULTS, Check, Evidence, NotChecked, percent
 from calibayes.checks.subject import Subject
 from calibayes.compare import NO_RULE, FoldResult, MeanResult, rank_results
 from calibayes.core.protocols import Array
-from calibayes.model.remembered import remembered_rows
+from calibayes.model.remembered import HeldOut, remembered_rows
 from calibayes.tables.text import counted, listed
 
 TRAINING_ROWS = 10_000

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.held_out import HeldOut
 from calibayes.checks.columns import Column, column_count, read_columns
 from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.model.labels import read_target
+from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.tables.text import counted
 

@@ -11,13 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.held_out import keep_shifted
-from calibayes.analysis.marginals import Marginals
-from calibayes.analysis.prior_shift import forget_adaptation
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
-from calibayes.ensemble.ensemble_marginals import marginals
 from calibayes.ensemble.fitted_ensemble import TREES, FittedEnsemble
 from calibayes.ensemble.member import Member
 from calibayes.ensemble.training import MEMBER_ROWS, Deadline, EnsembleTraining
@@ -25,12 +21,13 @@ from calibayes.families import ClassPrior
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
 from calibayes.model.decisions import Decisions
+from calibayes.model.delegates import delegate
 from calibayes.model.estimator import FittedAttribute
 from calibayes.model.input import Rows, kept_rows_line, new_table, training_rows
 from calibayes.model.labels import class_probabilities
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
-from calibayes.model.remembered import OUT_OF_FOLD, forget_rows
+from calibayes.model.remembered import OUT_OF_FOLD, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.verification import verified_conversion
 from calibayes.streams.streaming import in_memory_and_beyond, weighted
@@ -170,9 +167,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
         table = self._new_table(X)
         return self.fitted_.shares(table)
 
-    def marginals(self, X: Any) -> Marginals:
-        """log p(class | known columns) of the rows: the weighted average of the members' posteriors given these columns."""
-        return marginals(self.fitted_, self._new_table(X))
+    marginals = delegate("analysis.ensemble_marginals", "marginals_of_ensemble")
 
     def summary(self) -> PlainText:
         """Plain text: weight, total step, held-out log loss and error of each member, and what was left out.

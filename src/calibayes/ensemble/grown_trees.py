@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.analysis.marginals import ColumnSum, Marginals
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite, require_length, require_number
 from calibayes.encoders.leaves import OrderedBytes
-from calibayes.kernels.forests import Forest, path_terms
+from calibayes.kernels.forests import Forest
 from calibayes.kernels.posterior import log_normalize, mix
 from calibayes.kernels.tree_growth import forest_scores
 from calibayes.tables.table import Table
@@ -83,10 +82,3 @@ class GrownTrees:
         columns = self.bytes.encode(table)
         pairs = zip(self.forests, self.log_factors, strict=True)
         return [forest_scores(columns, forest, log_factor) for forest, log_factor in pairs]
-
-    def marginals(self, table: Table) -> list[Marginals]:
-        """The scores of each forest for any known columns: contributions along the paths of the rows."""
-        columns, none = self.bytes.encode(table), np.zeros(len(self.log_factors[0]))
-        parts = zip(self.forests, self.log_factors, self.masses, strict=True)
-        sums = [ColumnSum(self.bytes.indices, *path_terms(columns, *part)) for part in parts]
-        return [Marginals(table.names, none, (scores,)) for scores in sums]

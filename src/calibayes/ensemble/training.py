@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.analysis.held_out import HELD_OUT_ROWS, HeldOut
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.schema import column_types
@@ -22,6 +21,7 @@ from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.labels import class_frequencies
 from calibayes.model.progress import ProgressReporter
+from calibayes.model.remembered import HELD_OUT_ROWS, HeldOut
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight
 
 # -- The posteriors of held-out rows that the training of an ensemble makes, as the record `held_out_` -------

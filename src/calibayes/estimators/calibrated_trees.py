@@ -11,9 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.forget import receipt_of
-from calibayes.analysis.merging import ROUNDING
-from calibayes.analysis.receipts import utc_text
 from calibayes.core.abilities import Conjugate
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.notices import warn
@@ -31,9 +28,10 @@ from calibayes.learn.plan import stop_named
 from calibayes.learn.train import prepared
 from calibayes.model import parameters
 from calibayes.model.binding import ColumnBinding, every, position
+from calibayes.model.delegates import feature
 from calibayes.model.estimator import GenerativeEstimator, Note, fitted_of
 from calibayes.model.fit import known_classes
-from calibayes.model.fitted import Fitted, begin
+from calibayes.model.fitted import ROUNDING, Fitted, begin
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
@@ -474,7 +472,8 @@ class CalibratedTrees(GenerativeEstimator):
         exact = (
             "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
         )
-        receipt = receipt_of(self, left, rows, utc_text(date), exact)
+        date_text = feature("receipts").utc_text(date)
+        receipt = feature("forget").receipt_of(self, left, rows, date_text, exact)
         left = replace(left, receipts=(*self.fitted_.receipts, receipt))
         return self.holding(left, training_table_=self.training_table_ - rows.described())
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.marginals import JointColumns, Marginals, known_cells
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_finite, require_instance, require_number, require_positions
@@ -23,6 +22,7 @@ from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, poster
 from calibayes.kernels.threads import thread_limit
 from calibayes.model import parameters
 from calibayes.model.decisions import Decisions
+from calibayes.model.delegates import feature
 from calibayes.model.input import Rows, kept_rows_line, new_table, set_training_table, training_rows
 from calibayes.model.labels import class_frequencies
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
@@ -417,18 +417,19 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns), seen]
         return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
 
-    def marginals(self, X: Any) -> Marginals:
+    def marginals(self, X: Any) -> Any:
         """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
         table, density = new_table(self, X), self.density_
+        kinds = feature("marginals")
         x, sources = density.encode(table), np.array(density.encoder.sources)
 
         def scores(present: Array) -> Array:
             with one_thread(), self._threads():
-                rows = known_cells(x, present[:, sources])
+                rows = kinds.known_cells(x, present[:, sources])
                 return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
 
-        part = JointColumns(density.encoder.indices, len(x), scores)
-        return Marginals(table.names, np.zeros(len(self.classes_)), (part,))
+        part = kinds.JointColumns(density.encoder.indices, len(x), scores)
+        return kinds.Marginals(table.names, np.zeros(len(self.classes_)), (part,))
 
 
 def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Array:

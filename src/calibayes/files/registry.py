@@ -12,7 +12,6 @@ from sklearn import covariance, model_selection
 from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis.cell_scores import SurpriseReference
 from calibayes.analysis.column_cells import ColumnCells, DriftReference
-from calibayes.analysis.held_out import HeldOut
 from calibayes.analysis.prior_shift import PriorShift
 from calibayes.analysis.privacy import Privacy, PrivacyAccount
 from calibayes.analysis.receipts import ForgettingReceipt
@@ -59,6 +58,7 @@ from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model.binding import ColumnBinding, categorical, every, numeric
 from calibayes.model.fitted import Fitted
 from calibayes.model.recipe import TrainingOptions
+from calibayes.model.remembered import HeldOut
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.dates import DateFormat, Dates, Durations
 from calibayes.tables.kept_sums import KeptSums

@@ -7,21 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibayes.analysis import (
-    drift,
-    held_out,
-    influence,
-    label_issues,
-    prediction_sets,
-    prior_shift,
-    surprise,
-)
-from calibayes.analysis import questions as unknown
-from calibayes.analysis.explanation import PERMUTATIONS, Explanation, explanation, sampling
-from calibayes.analysis.marginals import Marginals, ModelNeedsAllColumns
 from calibayes.backends.device.input import numpy_classes, on_device
 from calibayes.core.protocols import Array
-from calibayes.engines import computing
 from calibayes.kernels.dispatch import on_host
 from calibayes.model import delegates
 from calibayes.model.decision import (
@@ -32,12 +19,9 @@ from calibayes.model.decision import (
     most_probable,
     rejected,
 )
+from calibayes.model.delegates import delegate, feature
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import number
-from calibayes.model.progress import ProgressReporter
-
-REPORT_SECONDS = 1.0
-"""Least time between two reports of progress."""
 
 
 class Decisions:
@@ -112,76 +96,37 @@ class Decisions:
 
     # -- what the model says about rows that it was not trained on ----------------------------------------------------
 
-    with_held_out = held_out.with_held_out
-    predict_set = prediction_sets.predict_set
-    held_out_: Any = cached_property(held_out.held_out_of)
-    adapt_priors = prior_shift.adapt_priors
-    drift = drift.drift
-    surprise = surprise.surprise
-    label_issues = label_issues.label_issues
+    with_held_out = delegate("analysis.held_out")
+    predict_set = delegate("analysis.prediction_sets")
+    adapt_priors = delegate("analysis.prior_shift")
+    drift = delegate("analysis.drift")
+    surprise = delegate("analysis.surprise")
+    label_issues = delegate("analysis.label_issues")
+    influence = delegate("analysis.influence")
+    questions = delegate("analysis.questions")
 
-    def leave_one_out(self, given: held_out.LabeledTable) -> held_out.HeldOut | None:
+    @cached_property
+    def held_out_(self) -> Any:
+        """The record of predictions for rows that the model was not trained on; made at first use (`calibayes.trust.HeldOut`)."""
+        return feature("held_out").held_out_of(self)
+
+    def leave_one_out(self, given: Any) -> Any:
         """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
         return None
-
-    influence = influence.influence
-    questions = unknown.questions
 
     # -- in other places ----------------------------------------------------------------------------------------------
 
     report = delegates.report
 
-    def unknown_cells(self, X: Any) -> unknown.UnknownCells:
+    def unknown_cells(self, X: Any) -> Any:
         """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
         raise TypeError(
             f"{type(self).__name__} has no density of its columns, so that the values of an unknown cell have no probabilities: "
             "use a generative estimator such as NaiveBayes, TreeAugmentedNB or GenerativeClassifier"
         )
 
-    def marginals(self, X: Any) -> Marginals:
-        """log p(class | known columns) of the rows, up to a term of the row, for any known columns."""
-        raise ModelNeedsAllColumns(f"{type(self).__name__} cannot leave out columns")
-
-    def explain(
-        self, X: Any, against: Any = None, *, permutations: int = PERMUTATIONS, random_state: Any = None
-    ) -> Explanation:
-        """Contributions of the columns to the log odds of the most probable class.
-
-        The contribution of a column is its Shapley value: the change of the log odds when the column becomes known,
-        averaged over all orders in which the columns may become known. Columns that are not known are integrated out of
-        the model. Where columns are independent given the class, as in naive Bayes, the Shapley value is the column's own
-        log likelihood ratio. Otherwise it is exact up to eight columns and estimated from sampled orders beyond.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-        against : label, optional
-            The class to compare with; by default each row's second most probable one. For rows whose most probable
-            class it is, the second most probable one is explained against it.
-        permutations : int, default=32
-            Number of sampled orders of d dependent columns, an even number: each order is followed by its reverse. The
-            time is at most that of ``permutations * d`` predictions, and the standard errors fall with its square root.
-            Shapley values are exact if the 2^d sets of columns are no more than that.
-        random_state : int or RandomState, optional
-            Seed of the orders; None is always the same.
-
-        Returns
-        -------
-        Explanation
-            The contributions of a row sum to its log odds (before any temperature), however many orders are sampled.
-            ``standard_error`` has their standard errors. Costs have no influence.
-        """
-        progress = ProgressReporter(
-            type(self).__name__, bool(getattr(self, "verbose", 0)), interval=REPORT_SECONDS
-        )
-        how = sampling(permutations, random_state, progress)
-        with computing(getattr(self, "engine", None), self.n_jobs):
-            explained = explanation(self.marginals(X), numpy_classes(self), against, how)
-            conversion = getattr(self, "conversion_", None)
-            if conversion is not None and conversion.sources:
-                explained = explained.by_source(conversion.sources)
-        progress.close()
-        return explained
+    marginals = delegate("analysis.marginals", "refuse_marginals")
+    explain = delegate("analysis.explanation")
 
     # -- in other places ---------------------------------------------------------------------------------------------
 

@@ -1,12 +1,54 @@
-"""Methods of classifiers that other packages of calibayes implement, which are imported when a method is called.
+"""The way from the model to what lies above it: modules that are imported when a method or an option asks for them.
 
-Exports and reports are built on estimators, so that estimators cannot import them as they are imported themselves.
+The model, the estimators and the ensemble import nothing of the packages above them. `delegate` makes a method of a function of
+such a package, `feature` returns a module of `FEATURES`; both import it at first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from types import MethodType
 from typing import Any
+
+FEATURES = {
+    "checkpoint": "files.checkpoint",
+    "drift": "analysis.column_cells",
+    "forget": "analysis.forget",
+    "held_out": "analysis.held_out",
+    "keep_summary": "analysis.kept_encoders",
+    "marginals": "analysis.marginals",
+    "merging": "analysis.merging",
+    "prior_shift": "analysis.prior_shift",
+    "privacy": "analysis.private_training",
+    "receipts": "analysis.receipts",
+    "surprise": "analysis.cell_scores",
+}
+"""Name -> module of what options, fitted attributes and methods need."""
+
+
+def feature(name: str) -> Any:
+    """The module of a feature."""
+    return import_module(f"calibayes.{FEATURES[name]}")
+
+
+class Delegate:
+    """A method that a function of another module implements; see `delegate`."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        function = getattr(import_module(f"calibayes.{self.module}"), self.name)
+        return function if instance is None else MethodType(function, instance)
+
+
+def delegate(module: str, name: str = "") -> Any:
+    """A method that a function of a module above the model implements: that of the same name, or of the given one."""
+    return Delegate(module, name)
 
 
 def report(self: Any, X: Any, y: Any, **options: Any) -> Any:

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis import marginals as explain
-from calibayes.analysis import merging, sample
-from calibayes.analysis.calibrate import calibrate
-from calibayes.analysis.forget import forget
-from calibayes.analysis.held_out import keep_shifted
-from calibayes.analysis.influence import influence_of_groups
-from calibayes.analysis.leave_one_out import leave_one_out
-from calibayes.analysis.marginals import Marginals
-from calibayes.analysis.private_training import fit_privately
-from calibayes.analysis.unknown_cells import cells_of
 from calibayes.backends.device import input as device_input
 from calibayes.backends.device.input import at_home
 from calibayes.core.protocols import Array, Engine, Rule
@@ -33,6 +22,7 @@ from calibayes.model import parameters, predict
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.decision import log_odds
 from calibayes.model.decisions import Decisions
+from calibayes.model.delegates import delegate, feature
 from calibayes.model.fit import fit, known_classes, update
 from calibayes.model.fitted import Fitted, log_change, with_priors
 from calibayes.model.input import TrainingRows, kept_rows_line, new_table, set_training_table
@@ -40,11 +30,10 @@ from calibayes.model.labels import class_probabilities
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import Recipe, Specification, TrainingOptions, class_prior_of
-from calibayes.model.remembered import forget_rows
+from calibayes.model.remembered import forget_rows, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.streams.streaming import rows_of
-from calibayes.tables.origin import like_frame
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, listed, shortened
@@ -291,7 +280,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         with device_input.computing_for(self, X) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
             if (privacy := recipe.options.privacy) is not None:
-                return adopt(self, fit_privately(self, privacy, X, y, sample_weight, recipe))
+                return adopt(
+                    self, feature("privacy").fit_privately(self, privacy, X, y, sample_weight, recipe)
+                )
             unlabeled = recipe.rule.uses_unlabeled
             fitted = fit(recipe, *self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled))
         return adopt(self, {**vars(reader), "fitted_": fitted})
@@ -324,7 +315,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         few = self.fewest_classes
         return rows_of(reader, *given, class_weight=self.class_weight, fewest_classes=few, **options)
 
-    calibrate = calibrate
+    calibrate = delegate("analysis.calibrate")
 
     def holding(self, fitted: Fitted, table: Table | None = None, **changes: Any) -> Self:
         """A copy of this estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
@@ -334,9 +325,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
     verify = verify_attributes
-    leave_one_out = leave_one_out
-    unknown_cells = cells_of
-    influence = influence_of_groups
+    leave_one_out = delegate("analysis.leave_one_out")
+    unknown_cells = delegate("analysis.unknown_cells", "cells_of")
+    influence = delegate("analysis.influence", "influence_of_groups")
     __sklearn_array_api_convert__ = device_input.moved
 
     # -- prediction --------------------------------------------------------------------------------------------------
@@ -389,46 +380,9 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         adapted: Self = adjusted(self, self._learned(), priors)
         return adapted
 
-    def marginals(self, X: Any) -> Marginals:
-        """log p(known columns, class) of the rows before any temperature, up to a term that all classes share."""
-        return explain.marginals(self._learned(), new_table(self, X))
-
-    def sample(
-        self,
-        n_samples: int = 1,
-        y: Any = None,
-        given: Mapping[Any, Any] | None = None,
-        random_state: Any = None,
-    ) -> tuple[Any, Array]:
-        """Random rows and their classes, drawn from the model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        y : label or (n_samples,) labels, optional
-            Classes to draw from; by default they are drawn too, conditional on the given cells.
-        given : mapping, optional
-            Column (name or position) -> value of all rows; the other columns are drawn conditional on these.
-        random_state : int or RandomState, optional
-
-        Returns
-        -------
-        X : data frame or array of shape (n_samples, d)
-            The kind of table that the model was fitted to. Columns that no family models are missing.
-        y : (n_samples,) array
-        """
-        fitted, n = self._learned(), parameters.whole_number("n_samples", n_samples, 1)
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return sample.sample(fitted, n, y, given or {}, rng)
-
-    def fill(self, X: Any) -> Any:
-        """The rows with missing values imputed, conditional on the known values of each row.
-
-        Numbers are imputed by their mean, levels by the most probable one, and binned numbers by the middle of the most
-        probable bin. Returns a table of the kind that the model was fitted to; a data frame has the index and the
-        column types of ``X``.
-        """
-        return like_frame(self._of_table(sample.fill, X), X)
+    marginals = delegate("analysis.marginals", "marginals_of")
+    sample = delegate("analysis.sample", "sample_model")
+    fill = delegate("analysis.sample", "fill_rows")
 
     def _learned(self) -> Fitted:
         """The fitted model, with parameters."""
@@ -454,13 +408,13 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 
-    merge = merging.merge_models
-    forget = forget
+    merge = delegate("analysis.merging", "merge_models")
+    forget = delegate("analysis.forget")
 
     def require_sums(self) -> None:
         """Raises ValueError unless this is a fitted closed-form model whose statistics are plain sums over rows."""
         check_is_fitted(self, "fitted_")
-        merging.require_additive(self.fitted_)
+        feature("merging").require_additive(self.fitted_)
         self.refuse_parts_of_rows()
 
     def refuse_parts_of_rows(self) -> None:

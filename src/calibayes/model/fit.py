@@ -17,7 +17,7 @@ from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior import best_temperature, log_normalize
 from calibayes.learn import LastState, Plan, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
-from calibayes.model.features import feature
+from calibayes.model.delegates import feature
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.labels import read_classes

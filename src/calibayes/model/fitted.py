@@ -24,6 +24,8 @@ from calibayes.model.verification import verify_classes
 from calibayes.tables.kept_sums import KeptSums
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
+ROUNDING = 1e-12
+"""Share of a sum that is left as rounding when all rows were removed from it."""
 NOT_SUMS = "not_sums"
 """Note of a model whose statistics are no sums over its training rows: why, and what to do."""
 

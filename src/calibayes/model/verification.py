@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.cell_scores import SurpriseReference
-from calibayes.analysis.column_cells import DriftReference
-from calibayes.analysis.held_out import HeldOut
-from calibayes.analysis.prior_shift import ADAPTED, INTERVAL, REPORT, verify_adapted
 from calibayes.core.verify import (
     require,
     require_array,
@@ -19,7 +15,8 @@ from calibayes.core.verify import (
     require_length,
     require_number,
 )
-from calibayes.model.remembered import DRIFT, HELD_OUT, SURPRISE
+from calibayes.model.delegates import feature
+from calibayes.model.remembered import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import missing_mask
 from calibayes.tables.training_table import TrainingTable
@@ -49,7 +46,8 @@ def verify_columns(model: Any) -> ColumnConversion:
     require_instance("training_table_", model.training_table_, TrainingTable)
     require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
     verify_held_out(model)
-    verify_adapted(model)
+    if not {ADAPTED, INTERVAL, REPORT}.isdisjoint(vars(model)):
+        feature("prior_shift").verify_adapted(model)
     if hasattr(model, "feature_names_in_"):
         names = require_array("feature_names_in_", model.feature_names_in_, (d,), "O")
         require(tuple(names.tolist()) == conversion.names, "feature_names_in_ are not those of conversion_")
@@ -62,10 +60,10 @@ def verify_held_out(model: Any) -> None:
         require_instance(HELD_OUT, record, HeldOut)
         require_length(f"the classes of {HELD_OUT}", model.classes_, record.log_posterior.shape[1])
     if (drift := vars(model).get(DRIFT)) is not None:
-        require_instance(DRIFT, drift, DriftReference)
+        require_instance(DRIFT, drift, feature("drift").DriftReference)
         require_length(f"the classes of {DRIFT}", model.classes_, drift.log_posterior.shape[1])
     if (surprise := vars(model).get(SURPRISE)) is not None:
-        require_instance(SURPRISE, surprise, SurpriseReference)
+        require_instance(SURPRISE, surprise, feature("surprise").SurpriseReference)
         require(surprise.cells.shape[1] == len(model.conversion_.names), f"{SURPRISE} is of other columns")
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.held_out import GIVEN_ROWS, HeldOut
+from calibayes.analysis.held_out import GIVEN_ROWS
 from calibayes.compare import ENSEMBLES, MODELS, FoldResult
 from calibayes.core.protocols import Array
 from calibayes.estimators.tabular import NaiveBayes
+from calibayes.model.remembered import HeldOut
 from calibayes.report.gather import Progress, Stages, findings_of, predicted_facts, python_facts, refuse_early
 from calibayes.report.markup import count, counts, shortened
 from calibayes.report.python_code import GIVEN

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from calibayes.analysis.held_out import HeldOut
 from calibayes.checks import Findings
 from calibayes.checks.run import known_codes, run_on
 from calibayes.checks.subject import subject_of
 from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs
+from calibayes.model.remembered import HeldOut
 from calibayes.report.python_code import NotExpressible, code_of
 from calibayes.report.quality_facts import quality_facts
 from calibayes.report.reason_facts import label_facts, reason_facts, why_not_explained

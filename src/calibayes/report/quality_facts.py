@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.held_out import HeldOut
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
+from calibayes.model.remembered import HeldOut
 from calibayes.report.values import Bin, QualityFacts, Threshold, Tradeoff
 
 BINS = 10

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.analysis.explanation import Sampling, explanation_of
-from calibayes.analysis.held_out import HeldOut
 from calibayes.analysis.label_issues import judged
 from calibayes.analysis.marginals import ColumnSum
 from calibayes.analysis.surprise import Surprise
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.decision import most_probable
+from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.report.markup import shortened
 from calibayes.report.row_facts import LabeledRows

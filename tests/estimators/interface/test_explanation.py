@@ -197,6 +197,6 @@ def test_signs_agree_with_leaving_out_a_cell_of_penguins():
 
 def test_progress_is_reported(capsys, monkeypatch):
     X, y = rows()
-    monkeypatch.setattr("calibayes.model.decisions.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("calibayes.analysis.explanation.REPORT_SECONDS", 0.0)
     cb.QuadraticDiscriminantAnalysis(rule="ml").fit(X, y).set_params(verbose=1).explain(X)
     assert "sets of columns 32/32" in capsys.readouterr().err

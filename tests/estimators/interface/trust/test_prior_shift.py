@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 
 import calibayes as cb
 from calibayes.analysis import prior_shift
-from calibayes.analysis.held_out import HeldOut
 from calibayes.analysis.shift_tests import (
     Comparison,
     LabeledSample,
@@ -24,6 +23,7 @@ from calibayes.analysis.shift_tests import (
     no_shift_p_value,
     resampled_changes,
 )
+from calibayes.model.remembered import HeldOut
 from calibayes.trust import ClassConditionalShiftWarning, PriorShift
 
 MODELS = {

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.marginals import Marginals, PartNeedsAllColumns
+from calibayes.analysis.marginals import ColumnSum, Marginals, PartNeedsAllColumns
 from calibayes.core.protocols import Array
 from calibayes.ensemble.fitted_ensemble import FittedEnsemble
+from calibayes.ensemble.grown_trees import GrownTrees
+from calibayes.kernels.forests import path_terms
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.input import new_table
 from calibayes.tables.table import Table
 
 
@@ -71,7 +75,7 @@ class AverageOfMembers:
 def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
     """log p(class | known columns) of an ensemble. Raises ValueError if a member cannot be explained."""
     members = tuple(_member_marginals(name, model, table) for name, model in fitted.models.items())
-    trees = () if fitted.grown is None else tuple(fitted.grown.marginals(table))
+    trees = () if fitted.grown is None else tuple(forest_marginals(fitted.grown, table))
     part = AverageOfMembers(range(len(table.names)), fitted, members, trees, table.n)
     return Marginals(table.names, np.zeros(len(fitted.classes)), (part,))
 
@@ -83,3 +87,18 @@ def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
             "use a generative estimator or JointKernelClassifier as this member"
         )
     return MemberMarginals(model.marginals(table), getattr(model, "temperature_", 1.0))
+
+
+def forest_marginals(grown: GrownTrees, table: Table) -> list[Marginals]:
+    """The scores of each forest for any known columns: contributions along the paths of the rows."""
+    columns, none = grown.bytes.encode(table), np.zeros(len(grown.log_factors[0]))
+    parts = zip(grown.forests, grown.log_factors, grown.masses, strict=True)
+    sums = [ColumnSum(grown.bytes.indices, *path_terms(columns, *part)) for part in parts]
+    return [Marginals(table.names, none, (scores,)) for scores in sums]
+
+
+def marginals_of_ensemble(self: Any, X: Any) -> Marginals:
+    """log p(class | known columns) of the rows: the weighted average of the members' posteriors given these columns."""
+    check_is_fitted(self)
+    table, names = new_table(self, X), self.fitted_.names
+    return marginals(self.fitted_, table if table.names == names else replace(table, names=names))
