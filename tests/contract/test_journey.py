@@ -140,8 +140,8 @@ def test_an_import_loads_no_more_than_before() -> None:
     ).stdout
     modules = printed.split()
     of_features = [name for name in modules if any(word in name for word in FEATURES)]
-    assert len(modules) <= 160
-    assert len(of_features) <= 36, of_features
+    assert len(modules) <= 130
+    assert len(of_features) <= 4, of_features
 
 
 def test_an_estimator_shows_no_more_than_before() -> None:

@@ -17,8 +17,8 @@ from calibayes import (
     TreeAugmentedNB,
 )
 from calibayes.engines import Dask, Serial
+from calibayes.model.input import rows_of
 from calibayes.streams.streamed_rows import EncodedOnWorkers
-from calibayes.streams.streaming import rows_of
 from tests.engines.cluster import KillingEngine
 
 da = pytest.importorskip("dask.array")

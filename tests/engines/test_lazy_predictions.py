@@ -18,8 +18,8 @@ from calibayes import (
     NaiveBayes,
     TradeOffCV,
 )
-from calibayes.backends.dask.collections import dask_kind
-from calibayes.backends.dask.predictions import METHODS
+from calibayes.model.door import METHODS
+from calibayes.tables.kinds import dask_kind
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

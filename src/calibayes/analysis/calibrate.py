@@ -15,10 +15,9 @@ from calibayes.engines import computing
 from calibayes.families.model import PRIOR, ClassPrior
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import TrainingRows
+from calibayes.model.input import TrainingRows, rows_of
 from calibayes.model.parameters import abilities_present
 from calibayes.model.recipe import Assembly, Recipe
-from calibayes.streams.streaming import rows_of
 
 
 def calibrate(self: Any, X: Any, y: Any, sample_weight: Any = None, *, rule: str | Rule = "rc") -> Any:

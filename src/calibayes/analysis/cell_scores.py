@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.backends.device.input import on_numpy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array
 from calibayes.kernels.event_counts import is_sparse
+from calibayes.model.door import on_numpy
 from calibayes.tables.table import Table
 
 ENOUGH = 50

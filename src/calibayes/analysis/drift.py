@@ -19,8 +19,8 @@ from calibayes.analysis.two_samples import (
     mixture_fit,
     superiority,
 )
-from calibayes.backends.device.input import numpy_classes, on_numpy
 from calibayes.core.protocols import Array
+from calibayes.model.door import numpy_classes, on_numpy
 from calibayes.model.input import new_table
 from calibayes.model.parameters import number
 from calibayes.model.remembered import DRIFT, remembered_rows

@@ -23,11 +23,10 @@ from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import Rows
+from calibayes.model.input import Rows, rows_of
 from calibayes.model.recipe import Assembly, Recipe
 from calibayes.model.remembered import TRAINING, TrainingReference
 from calibayes.model.temperature import fold_temperature, needs_temperature
-from calibayes.streams.streaming import rows_of
 
 NEEDS_REMAINING = (
     "a model that is no plain sum over rows (a rule that takes steps, or something hidden) is trained again on the rows that "

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
 from calibayes.analysis.column_cells import DriftReference, counted_columns
-from calibayes.backends.device.input import numpy_classes, on_numpy
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.door import in_memory, numpy_classes, on_numpy
 from calibayes.model.input import read_table
 from calibayes.model.labels import read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
@@ -37,7 +37,6 @@ from calibayes.model.remembered import (
     remembered_rows,
 )
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.table import Table
 
 FOLDS, MORE_FOLDS = 5, 20

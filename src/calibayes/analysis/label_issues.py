@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.analysis.explanation import Explanation, Sampling, explanation_of
 from calibayes.analysis.held_out import FOLDS, LabeledTable, cross_fitted, labeled_table
 from calibayes.analysis.marginals import NEEDS_ALL_COLUMNS
-from calibayes.backends.device.input import numpy_classes
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.decision import most_probable
+from calibayes.model.door import in_memory, numpy_classes
 from calibayes.model.parameters import whole_number
 from calibayes.model.remembered import HeldOut
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.row_hashes import content_hashes
 from calibayes.tables.table import Table
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.analysis.held_out import LabeledTable
-from calibayes.backends.device.input import numpy_classes
 from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import subtract
@@ -25,6 +24,7 @@ from calibayes.kernels.dispatch import row_major
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn.train import accurate_sums
 from calibayes.model.decision import tempered
+from calibayes.model.door import numpy_classes
 from calibayes.model.input import Rows, convert, read_table
 from calibayes.model.labels import check_total_weight, class_factors
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source, layouts_of, recoded

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibayes.analysis.held_out import held_out_of
-from calibayes.backends.device.input import on_numpy
 from calibayes.core.protocols import Array
 from calibayes.kernels.moments import weight_of_one
+from calibayes.model.door import on_numpy
 from calibayes.model.parameters import number, open_fraction, whole_number
 from calibayes.model.remembered import HeldOut
 from calibayes.tables.row_hashes import MULTIPLIER, mixed

@@ -18,7 +18,6 @@ from calibayes.analysis.shift_tests import (
     estimated_frequencies,
     no_shift_p_value,
 )
-from calibayes.backends.device.input import numpy_classes, on_numpy
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import (
@@ -29,6 +28,7 @@ from calibayes.core.verify import (
     require_probabilities,
 )
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.door import numpy_classes, on_numpy
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.remembered import (
     ADAPTED,

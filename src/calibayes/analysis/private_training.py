@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from calibayes.analysis.privacy import Privacy, PrivacyAccount, noise, rho_of
-from calibayes.backends.device.input import refuse_on_device
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Trees
 from calibayes.encoders.bins import UniformBins
@@ -25,12 +24,12 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.model import PRIOR
+from calibayes.model.door import in_memory, refuse_on_device
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.input import Rows, read_table, set_training_table
 from calibayes.model.labels import read_classes, read_target, require_labels
 from calibayes.model.parameters import unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, assemble
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.table import Table, numeric_matrix
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.backends.device.input import numpy_classes
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.decision import checked_costs, least_cost, most_probable, tempered
+from calibayes.model.door import numpy_classes
 from calibayes.model.parameters import number
 from calibayes.tables.text import counted, listed, shortened
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis.forget import difference_of_sums, retrained, training_rows_of
 from calibayes.analysis.receipts import ForgettingReceipt, sums_hash
-from calibayes.backends.device.input import on_numpy
 from calibayes.engines import computing
+from calibayes.model.door import on_numpy
 
 SAME_PROBABILITY = 1e-6
 """Largest difference between the posterior probabilities of a model and of its refit: far above rounding."""

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.backends.device.input import computing_for
 from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.encoder import Encoder, MissingIsValue
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.door import computing_for
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import new_table
 from calibayes.model.parameters import whole_number

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import stats
 
 from calibayes.analysis.held_out import labeled_table
-from calibayes.backends.device.input import on_numpy
 from calibayes.checks.check import MODEL, RESULTS, Check, Evidence, NotChecked, percent
 from calibayes.checks.subject import Subject
 from calibayes.compare import NO_RULE, FoldResult, MeanResult, rank_results
 from calibayes.core.protocols import Array
+from calibayes.model.door import on_numpy
 from calibayes.model.remembered import HeldOut, remembered_rows
 from calibayes.tables.text import counted, listed
 

@@ -3,7 +3,9 @@
 `Dask` adds the sums of blocks in another order, which changes results by rounding alone.
 """
 
-from calibayes.backends.dask.engine import Dask
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from calibayes.engines.local import (
     Serial,
     Threads,
@@ -14,6 +16,9 @@ from calibayes.engines.local import (
     one_thread,
     thread_count,
 )
+
+if TYPE_CHECKING:
+    from calibayes.backends.dask.engine import Dask
 
 __all__ = [
     "Dask",
@@ -26,3 +31,11 @@ __all__ = [
     "one_thread",
     "thread_count",
 ]
+
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        """`Dask`, imported at first use."""
+        if name != "Dask":
+            raise AttributeError(f"module 'calibayes.engines' has no attribute {name!r}")
+        return import_module("calibayes.backends.dask.engine").Dask

@@ -22,6 +22,7 @@ from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
 from calibayes.model.decisions import Decisions
 from calibayes.model.delegates import delegate
+from calibayes.model.door import in_memory_and_beyond
 from calibayes.model.estimator import FittedAttribute
 from calibayes.model.input import Rows, kept_rows_line, new_table, training_rows
 from calibayes.model.labels import class_probabilities
@@ -30,7 +31,7 @@ from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import OUT_OF_FOLD, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.verification import verified_conversion
-from calibayes.streams.streaming import in_memory_and_beyond, weighted
+from calibayes.streams.streaming import weighted
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, text_table

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.backends.device.input import array_property
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.numbers import Counts
 from calibayes.estimators.naive_bayes import ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
 from calibayes.families.model import PRIOR
 from calibayes.model.binding import every
+from calibayes.model.door import array_property
 from calibayes.model.parameters import estimator, number
 from calibayes.model.recipe import Recipe, class_prior_of
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from calibayes.backends.device.input import array_property, on_device
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.resolve import resolve
@@ -28,6 +27,7 @@ from calibayes.families.covariances import (
 from calibayes.families.model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
 from calibayes.model.binding import every
+from calibayes.model.door import array_property, on_device
 from calibayes.model.estimator import GenerativeEstimator, fitted_of
 from calibayes.model.input import TrainingRows, new_table
 from calibayes.model.parameters import estimator, number, one_of, whole_number

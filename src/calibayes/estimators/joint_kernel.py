@@ -23,6 +23,7 @@ from calibayes.kernels.threads import thread_limit
 from calibayes.model import parameters
 from calibayes.model.decisions import Decisions
 from calibayes.model.delegates import feature
+from calibayes.model.door import in_memory
 from calibayes.model.input import Rows, kept_rows_line, new_table, set_training_table, training_rows
 from calibayes.model.labels import class_frequencies
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
@@ -35,7 +36,6 @@ from calibayes.model.verification import (
     require_score,
     verify_columns,
 )
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, shortened

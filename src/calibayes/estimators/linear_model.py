@@ -16,7 +16,6 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.backends.dask.predictions import by_partition
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Array
 from calibayes.core.verify import (
@@ -38,13 +37,13 @@ from calibayes.estimators.log_densities import (
     training_features,
 )
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.door import by_partition, in_memory
 from calibayes.model.input import Rows, kept_rows_line
 from calibayes.model.labels import class_factors
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset
 from calibayes.model.verification import require_score
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.text import PlainText, counted, listed
 
 # -- Linear classifiers on features: scikit-learn's solvers, each as coefficients and intercepts -------------

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from calibayes.backends.device.input import array_property
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.encoders.levels import Levels
@@ -25,6 +24,7 @@ from calibayes.families.covariances import VarianceSmoothing
 from calibayes.families.model import PRIOR
 from calibayes.kernels.level_counts import offsets
 from calibayes.model.binding import every
+from calibayes.model.door import array_property
 from calibayes.model.estimator import GenerativeEstimator
 from calibayes.model.parameters import estimator, number
 

@@ -19,6 +19,7 @@ from calibayes.estimators.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates
+from calibayes.model.door import in_memory
 from calibayes.model.estimator import GenerativeEstimator
 from calibayes.model.input import Rows, training_rows
 from calibayes.model.labels import require_labels
@@ -27,7 +28,6 @@ from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks
 from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score
 from calibayes.rules import GDT
-from calibayes.streams.streaming import in_memory
 from calibayes.tables.text import PlainText, counted
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_", "training_table_")

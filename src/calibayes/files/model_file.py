@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes._version import __version__
-from calibayes.backends.device.input import numpy_classes
 from calibayes.files import container
 from calibayes.files.codec import INVALID, Reader, Writer, reason
 from calibayes.files.container import document_text, read_document
@@ -19,6 +18,7 @@ from calibayes.files.errors import ModelFileError
 from calibayes.files.objects import READS, WRITES, pandas_writes
 from calibayes.files.registry import ESTIMATORS
 from calibayes.files.value_objects import UnknownClassError
+from calibayes.model.door import numpy_classes
 from calibayes.model.input import kept_row_count
 
 # -- What is in a model file, in short: written into the file, so that it can be told from the header alone

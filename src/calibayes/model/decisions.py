@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibayes.backends.device.input import numpy_classes, on_device
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import on_host
 from calibayes.model import delegates
@@ -20,6 +19,7 @@ from calibayes.model.decision import (
     rejected,
 )
 from calibayes.model.delegates import delegate, feature
+from calibayes.model.door import numpy_classes, on_device
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import number
 

@@ -13,6 +13,11 @@ from typing import Any
 
 FEATURES = {
     "checkpoint": "files.checkpoint",
+    "dask": "backends.dask.collections",
+    "dask_engine": "backends.dask.engine",
+    "dask_predictions": "backends.dask.predictions",
+    "device": "backends.device.input",
+    "device_support": "backends.device.support",
     "drift": "analysis.column_cells",
     "forget": "analysis.forget",
     "held_out": "analysis.held_out",
@@ -22,6 +27,8 @@ FEATURES = {
     "prior_shift": "analysis.prior_shift",
     "privacy": "analysis.private_training",
     "receipts": "analysis.receipts",
+    "stream_predictions": "streams.predictions",
+    "streams": "streams.streaming",
     "surprise": "analysis.cell_scores",
 }
 """Name -> module of what options, fitted attributes and methods need."""

@@ -10,22 +10,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.backends.device import input as device_input
-from calibayes.backends.device.input import at_home
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.schema import Column, Schema
 from calibayes.families import ClassPrior
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn import Stop
-from calibayes.model import parameters, predict
+from calibayes.model import door, parameters, predict
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.decision import log_odds
 from calibayes.model.decisions import Decisions
 from calibayes.model.delegates import delegate, feature
+from calibayes.model.door import at_home
 from calibayes.model.fit import fit, known_classes, update
 from calibayes.model.fitted import Fitted, log_change, with_priors
-from calibayes.model.input import TrainingRows, kept_rows_line, new_table, set_training_table
+from calibayes.model.input import TrainingRows, kept_rows_line, new_table, rows_of, set_training_table
 from calibayes.model.labels import class_probabilities
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
@@ -33,7 +32,6 @@ from calibayes.model.recipe import Recipe, Specification, TrainingOptions, class
 from calibayes.model.remembered import forget_rows, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
-from calibayes.streams.streaming import rows_of
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, listed, shortened
@@ -265,7 +263,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    @device_input.fit_on_device
+    @door.fit_on_device
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on a table. A fit that fails or is interrupted leaves the estimator as it was.
 
@@ -277,7 +275,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             None, NaN or NA is a missing label, for ``rule="em"``.
         sample_weight : (n,) floats, optional
         """
-        with device_input.computing_for(self, X) as engine:
+        with door.computing_for(self, X) as engine:
             reader, recipe = unfitted_copy(self), self.recipe(engine)
             if (privacy := recipe.options.privacy) is not None:
                 return adopt(
@@ -287,7 +285,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
             fitted = fit(recipe, *self._rows(reader, X, y, sample_weight, engine, unlabeled=unlabeled))
         return adopt(self, {**vars(reader), "fitted_": fitted})
 
-    @device_input.fit_on_device
+    @door.fit_on_device
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
 
@@ -299,7 +297,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         start anew from the data so far, as trees do when their structure changes. Until every class has enough rows,
         predictions raise ValueError (docs/scikit-learn.md: classes of probability 0).
         """
-        with device_input.computing_for(self, X) as engine:
+        with door.computing_for(self, X) as engine:
             recipe, before = self.recipe(engine), getattr(self, "fitted_", None)
             self.refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else copy.copy(self)
@@ -328,34 +326,34 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     leave_one_out = delegate("analysis.leave_one_out")
     unknown_cells = delegate("analysis.unknown_cells", "cells_of")
     influence = delegate("analysis.influence", "influence_of_groups")
-    __sklearn_array_api_convert__ = device_input.moved
+    __sklearn_array_api_convert__ = delegate("backends.device.input", "moved")
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
-    @device_input.on_device
+    @door.on_device
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
         if self.costs is not None:
             return super().predict(X)
         codes = self._of_table(predict.most_probable_classes, X)
-        return device_input.labels_at(self.fitted_.classes, codes)
+        return door.labels_at(self.fitted_.classes, codes)
 
-    @device_input.on_device
+    @door.on_device
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         return self._of_table(predict.log_posterior, X)
 
-    @device_input.on_device
+    @door.on_device
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, class), (n, k)."""
         return self._of_table(predict.log_joint, X)
 
-    @device_input.on_device
+    @door.on_device
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,): low for rows unlike those of training."""
         return log_normalize(self.predict_joint_log_proba(X))[1]
 
-    @device_input.on_device
+    @door.on_device
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes, before any temperature; otherwise log p(x, class), (n, k)."""
         joint = self.predict_joint_log_proba(X)
@@ -368,7 +366,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         is -inf if they are too few for so small a share. A row with missing values has the density of its known ones,
         which is no smaller: use the threshold for rows that are as complete as these.
         """
-        scores = np.sort(device_input.on_numpy(self.score_samples(X)))
+        scores = np.sort(door.on_numpy(self.score_samples(X)))
         return predict.lower_quantile(scores, parameters.number("share", share, 0.0, 1.0))
 
     def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
@@ -393,7 +391,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     def _of_table(self, function: Any, X: Any) -> Any:
         """A function of the fitted model, a table and an engine."""
         fitted, table = self._learned(), new_table(self, X)
-        with device_input.computing_for(self, X) as engine:
+        with door.computing_for(self, X) as engine:
             return function(fitted, table, engine)
 
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:

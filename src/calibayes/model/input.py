@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from calibayes.backends.device.input import DeviceTable, refuse_on_device
 from calibayes.core.notices import note_once
-from calibayes.core.protocols import Array, Source
+from calibayes.core.protocols import Array, Engine, Source
 from calibayes.kernels.dispatch import native_kernels
+from calibayes.model.delegates import feature
+from calibayes.model.door import in_memory, refuse_on_device
 from calibayes.model.labels import (
     MOST_WEIGHT,
     check_total_weight,
@@ -22,8 +23,8 @@ from calibayes.model.labels import (
     read_weight,
     require_labels,
 )
-from calibayes.streams.open import is_streamed
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
+from calibayes.tables.kinds import OpenedTable, is_streamed
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
@@ -140,7 +141,7 @@ def convert(estimator: Any, table: Table) -> Table:
 def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
-    if isinstance(X, DeviceTable) and get_tags(estimator).array_api_support:
+    if isinstance(X, OpenedTable) and get_tags(estimator).array_api_support:
         X = X.host
     refuse_on_device(estimator, X)
     if isinstance(X, Table):
@@ -203,6 +204,25 @@ def training_rows(
     if reset:
         estimator.training_table_ = rows.described()
     return target.classes, rows
+
+
+def rows_of(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    engine: Engine | None = None,
+    *,
+    class_weight: Mapping[Any, float] | str | None,
+    **options: Any,
+) -> tuple[Array, TrainingRows]:
+    """Classes and training rows. Those of files and streams are read in passes by an engine, or without one into memory."""
+    if engine is not None and is_streamed(X):
+        streamed: tuple[Array, TrainingRows] = feature("streams").streamed_rows(
+            estimator, X, y, sample_weight, class_weight, engine, **options
+        )
+        return streamed
+    return training_rows(estimator, *in_memory(X, y, sample_weight), class_weight, **options)
 
 
 def set_training_table(estimator: Any, table: Table) -> None:

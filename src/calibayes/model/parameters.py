@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from calibayes.backends.dask.predictions import predicting_lazily
 from calibayes.core.protocols import Rule
 from calibayes.learn.progress import Callback
 from calibayes.model import pickles
+from calibayes.model.door import HOME, predicting_lazily
 from calibayes.model.remembered import PROCESS_ONLY, remembering
 
 # -- Parameters of parameters, such as ``rule__lam`` of an estimator with ``rule=GDT()`` ---------------------
@@ -113,8 +113,6 @@ def _field_names(value: Any) -> tuple[str, ...]:
 # Each check raises ValueError with what was given and what is expected.
 
 Estimator = TypeVar("Estimator")
-HOME = "_home"
-"""Attribute of an estimator: where its training rows are, if they are on a device."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)

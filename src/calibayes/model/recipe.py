@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.analysis.privacy import ONLY_FIT, Privacy, check_alone
-from calibayes.backends.device.support import require_device_support
 from calibayes.core.abilities import Recodable
 from calibayes.core.block import Block
 from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Source, Trees
@@ -23,6 +22,7 @@ from calibayes.learn.progress import Callback
 from calibayes.learn.train import Fold
 from calibayes.model import parameters
 from calibayes.model.binding import ColumnBinding, bind
+from calibayes.model.delegates import feature
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
@@ -224,7 +224,10 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
     options = recipe.options
-    require_device_support(recipe.engine, families, recipe.rule, options.batch_size, options.checkpoint)
+    if getattr(recipe.engine, "is_on_device", False):
+        feature("device_support").require_device_support(
+            families, recipe.rule, options.batch_size, options.checkpoint
+        )
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     layouts, names = layouts_of(binding, classes)

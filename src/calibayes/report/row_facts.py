@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.datasets.dataset import data_frame
-from calibayes.streams.streaming import in_memory
+from calibayes.model.door import in_memory
 from calibayes.tables.read import object_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted

@@ -106,11 +106,6 @@ class Readable:
     where: str
 
 
-def is_duckdb(source: Any) -> bool:
-    """Whether an object is a relation of DuckDB."""
-    return type(source).__name__ == "DuckDBPyRelation"
-
-
 def read_duckdb(relation: Any) -> Readable:
     """A relation of DuckDB: a table or a query, of which only the columns that are needed are computed."""
     schema = _duckdb_reader(relation.limit(0), 1).schema

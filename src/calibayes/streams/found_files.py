@@ -91,12 +91,6 @@ class FoundFile:
     partition_types: dict[str, Any] = field(default_factory=dict)
 
 
-def is_path(source: Any) -> bool:
-    """Whether an object is a path, or a list of paths."""
-    paths = source if isinstance(source, list | tuple) else [source]
-    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
-
-
 def found_files(source: Any) -> list[FoundFile]:
     """The files of a path, glob or folder, or of several. Raises ValueError if there are none, or of several kinds."""
     paths = source if isinstance(source, list | tuple) else [source]

@@ -16,31 +16,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.tables.kinds import ENVIRONMENT_VARIABLE, memory_budget
 
-ENVIRONMENT_VARIABLE = "CALIBAYES_MEMORY"
-DEFAULT_BUDGET = 2**28
-"""Bytes of encoded rows that are kept in memory."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used quota and a file that is too large for its file system."""
-UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 GAP_ROWS = 64
 """Chosen rows that lie closer together than this are read in one go."""
-
-
-def memory_budget() -> int:
-    """Bytes that encoded rows may take in memory: the environment variable CALIBAYES_MEMORY, such as 512M or 2G."""
-    text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
-    if not text:
-        return DEFAULT_BUDGET
-    number = text.lower().removesuffix("ib").removesuffix("b")
-    unit = number[-1:] if number[-1:] in UNITS else ""
-    try:
-        budget = int(float(number.removesuffix(unit)) * UNITS[unit])
-    except (ValueError, OverflowError):
-        budget = -1
-    if budget < 0:
-        raise ValueError(f"{ENVIRONMENT_VARIABLE} must be a number of bytes such as 512M or 2G, got {text!r}")
-    return budget
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,52 +8,16 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from calibayes.backends.dask.collections import dask_kind
 from calibayes.backends.dask.frame import DaskStream
 from calibayes.core.protocols import Array
 from calibayes.streams.arrow import ArrowStream, Layout
-from calibayes.streams.arrow_readers import (
-    Readable,
-    is_duckdb,
-    read_duckdb,
-    read_exporter,
-    read_factory,
-    read_lazyframe,
-)
+from calibayes.streams.arrow_readers import Readable, read_duckdb, read_exporter, read_factory, read_lazyframe
 from calibayes.streams.chunks import RowStream, chunk_rows
 from calibayes.streams.file_sets import read_csv_files, read_dataset, read_ipc_files, read_parquet_files
-from calibayes.streams.found_files import FoundFile, found_files, is_path
-from calibayes.streams.kept_arrays import memory_budget
+from calibayes.streams.found_files import FoundFile, found_files
 from calibayes.streams.memory import ArrayStream, TableSource
 from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
-
-
-def is_streamed(source: Any) -> bool:
-    """Whether `open_stream` is meant for an object, rather than reading it into memory as a whole.
-
-    False for arrays, lists of rows and data frames in memory, and for memory-mapped arrays of no more bytes than
-    `memory_budget`.
-    """
-    if dask_kind(source) is not None:
-        return True
-    if isinstance(source, np.ndarray):
-        return isinstance(source, np.memmap) and source.nbytes > memory_budget()
-    if nw.dependencies.is_into_dataframe(source) or nw.dependencies.is_into_series(source):
-        return False
-    if is_path(source) or nw.dependencies.is_polars_lazyframe(source):
-        return True
-    if hasattr(source, "__arrow_c_stream__") or _is_of_pyarrow(source) or is_duckdb(source):
-        return True
-    return callable(source) and not isinstance(source, type) and not hasattr(source, "__array__")
-
-
-def _is_of_pyarrow(source: Any) -> bool:
-    """Whether an object is a dataset, table or batch of pyarrow; looked up by name, without an import."""
-    return any(
-        kind.__module__.partition(".")[0] == "pyarrow"
-        and kind.__name__ in ("Dataset", "RecordBatch", "Table")
-        for kind in type(source).__mro__
-    )
+from calibayes.tables.kinds import dask_kind, is_duckdb, is_of_pyarrow, is_path
 
 
 def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
@@ -136,11 +100,11 @@ def _refuse_read_once(source: Any) -> None:
 
 
 def _is_dataset(source: Any) -> bool:
-    return _is_of_pyarrow(source) and isinstance(source, module_of_pyarrow("dataset").Dataset)
+    return is_of_pyarrow(source) and isinstance(source, module_of_pyarrow("dataset").Dataset)
 
 
 def _is_arrow_table(source: Any) -> bool:
-    return _is_of_pyarrow(source) and isinstance(source, (pyarrow().Table, pyarrow().RecordBatch))
+    return is_of_pyarrow(source) and isinstance(source, (pyarrow().Table, pyarrow().RecordBatch))
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Readable]], ...] = (

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from calibayes.backends.dask.collections import dask_kind
 from calibayes.core.protocols import Array, Engine
 from calibayes.model.labels import distinct, read_target, read_weight, refuse_missing_labels
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, RowStream
 from calibayes.streams.open import open_stream
+from calibayes.tables.kinds import dask_kind
 from calibayes.tables.table import CodedColumn, missing_mask
 
 GROUP = 4096

@@ -12,57 +12,29 @@ import numpy as np
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
 from calibayes.kernels.threads import most_threads
-from calibayes.model.input import TrainingRows, convert, set_names, training_rows
+from calibayes.model.input import convert, set_names
 from calibayes.model.labels import check_total_weight, class_factors, read_weight, require_labels
 from calibayes.model.progress import ProgressReporter
 from calibayes.streams.chunk_source import ChunkSource
-from calibayes.streams.open import is_streamed
 from calibayes.streams.stream_labels import opened, read_labels
 from calibayes.streams.streamed_rows import StreamedRows
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.summary import SAMPLE_ROWS
 from calibayes.tables.table import Table
-from calibayes.tables.target_columns import taken_out
 
 CONVERTED_KINDS = "OUSMm"
 """Kinds of NumPy types of columns that may have to be converted: text, dates, durations."""
 
 
-def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-    """Table, labels and weights in memory: those of files and streams are read, columns that are named are taken out.
-
-    Of a source with very many rows some are read, by their number.
-    """
-    return in_memory_and_beyond(X, y, sample_weight)[0]
-
-
-def in_memory_and_beyond(
+def read_into_memory(
     X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[tuple[Any, Any, Any], StreamedRows | None]:
-    """`in_memory`, and all rows of the source if these are not all."""
-    if not is_streamed(X):
-        return taken_out(X, y, sample_weight), None
+    """Table, labels and weights of a source in memory, and all rows of the source if these are not all."""
     rows = _all_rows(X, y, sample_weight, engine_for(most_threads()), unlabeled=True, fewest_classes=1)
     read = rows.in_memory()
     labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
     is_sample = len(read.codes) < len(rows.codes)
     return (replace(read.table, conversion=None), labels, read.weight), rows if is_sample else None
-
-
-def rows_of(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    engine: Engine | None = None,
-    *,
-    class_weight: Mapping[Any, float] | str | None,
-    **options: Any,
-) -> tuple[Array, TrainingRows]:
-    """Classes and training rows. Those of files and streams are read in passes by an engine, or without one into memory."""
-    if engine is not None and is_streamed(X):
-        return streamed_rows(estimator, X, y, sample_weight, class_weight, engine, **options)
-    return training_rows(estimator, *in_memory(X, y, sample_weight), class_weight, **options)
 
 
 def streamed_rows(

@@ -16,12 +16,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array
 
-from calibayes.backends.dask.collections import dask_kind
 from calibayes.core.protocols import Array
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.arrow_text import coded_text, holds_text
 from calibayes.tables.csv_file import markers, read_csv
 from calibayes.tables.dates import DATE, DURATION
+from calibayes.tables.kinds import dask_kind
 from calibayes.tables.origin import origin_of
 from calibayes.tables.table import CodedColumn, Table, missing_objects
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from calibayes.streams import kept_arrays as kept_module
-from calibayes.streams.kept_arrays import KeptArrays, memory_budget
+from calibayes.streams.kept_arrays import KeptArrays
+from calibayes.tables.kinds import memory_budget
 from calibayes.tables.sources import ArraySource
 
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calibayes.streams import ipc as ipc_files
-from calibayes.streams.open import is_streamed, open_stream
+from calibayes.streams.open import open_stream
+from calibayes.tables.kinds import is_streamed
 from calibayes.tables.read import read_frame
 from calibayes.testing import tables
 from tests.tables.streams.sources import (

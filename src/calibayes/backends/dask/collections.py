@@ -47,16 +47,6 @@ def unwrapped(wrapped: Unhashed) -> Any:
     return wrapped.value
 
 
-def dask_kind(data: Any) -> str | None:
-    """ "frame", "series" or "array" for a Dask collection, None for anything else."""
-    module, name = type(data).__module__, type(data).__name__
-    if not module.startswith("dask."):
-        return None
-    if module.startswith("dask.array"):
-        return "array"
-    return {"DataFrame": "frame", "Series": "series"}.get(name)
-
-
 # -- The client of a Dask cluster, from what the user gave ---------------------------------------------------
 
 _opened: dict[str, Any] = {}

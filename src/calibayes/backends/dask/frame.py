@@ -12,9 +12,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts, Unhashed, dask_kind
+from calibayes.backends.dask.collections import LazyParts, Unhashed
 from calibayes.core.protocols import Array
 from calibayes.streams.chunks import Chunk
+from calibayes.tables.kinds import dask_kind
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array, read_frame, refuse_duplicate_names
 from calibayes.tables.table import Table

@@ -7,71 +7,30 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable, Sequence
-from functools import wraps
-from types import FunctionType
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from calibayes.backends.dask.collections import Unhashed, dask_kind, unwrapped
+from calibayes.backends.dask.collections import Unhashed, unwrapped
 from calibayes.core.protocols import Array
-from calibayes.model.labels import require_labels
-from calibayes.streams.open import is_streamed
-from calibayes.streams.predictions import accuracy_by_chunk, predicted_by_chunk
-from calibayes.tables.target_columns import taken_out
+from calibayes.tables.kinds import dask_kind
 
-METHODS = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "predict_joint_log_proba",
-    "score_samples",
-    "decision_function",
-)
-"""Methods of one value or one row of values for each row of the table."""
 FLAT = ("predict", "score_samples")
 """Those with one value for each row."""
 OF_THIS_PROCESS = ("engine", "n_jobs", "verbose")
 """Parameters that say how to compute here, which the model on the workers does without."""
 
-Estimator = TypeVar("Estimator")
-Method = TypeVar("Method", bound=Callable[..., Any])
 
-
-def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
-    """A class that predicts files, streams and Dask collections: all methods named in `METHODS`, its own and inherited."""
-    for name in METHODS:
-        method = getattr(cls, name, None)
-        if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
-            setattr(cls, name, by_partition(method))
-    changed: Any = cls
-    score = getattr(cls, "score", None)
-    if isinstance(score, FunctionType) and not hasattr(score, "is_lazy_for_dask"):
-        changed.score = _of_computed(score)
-    return cls
-
-
-def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
-    """A score of tables with named labels, and of tables that are not in memory."""
-
-    @wraps(score)
-    def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        require_labels(self, y)
-        if dask_kind(X) is None:
-            if is_streamed(X):
-                return accuracy_by_chunk(self, X, y, sample_weight)
-            return score(self, *taken_out(X, y, sample_weight))
-        rows, *roles = _columns_taken_out(X, y, sample_weight)
-        given = (self.predict(rows), *roles)
-        predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
-        return float(accuracy_score(labels, predicted, sample_weight=weight))
-
-    compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
-    return compute
+def score_of_collection(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """The share of the rows of a Dask collection, by weight, whose class is predicted."""
+    rows, *roles = _columns_taken_out(X, y, sample_weight)
+    given = (model.predict(rows), *roles)
+    predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
+    return float(accuracy_score(labels, predicted, sample_weight=weight))
 
 
 def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -85,22 +44,7 @@ def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, An
     return X.drop(columns=names) if names else X, *values
 
 
-def by_partition(method: Method) -> Method:
-    """A prediction method that reads files and streams, and returns a lazy Dask array for a Dask collection."""
-
-    @wraps(method)
-    def predict(self: Any, X: Any) -> Any:
-        if not is_streamed(X):
-            return method(self, X)
-        if dask_kind(X) is None:
-            return predicted_by_chunk(self, method, X)
-        return _lazily(self, method.__name__, X)
-
-    predict.is_lazy_for_dask = True  # type: ignore[attr-defined]
-    return predict  # type: ignore[return-value]
-
-
-def _lazily(model: Any, name: str, X: Any) -> Any:
+def predicted_lazily(model: Any, name: str, X: Any) -> Any:
     """The predictions of each partition. The model is one task of the graph, whose result the others use."""
     from dask.delayed import delayed
 

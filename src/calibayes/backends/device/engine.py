@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class DeviceEngine:
     table: tuple[Array, Any] | None = None
     blocks: dict[int, tuple[Parts, Block]] = field(default_factory=dict, repr=False, compare=False)
     """Number of a source object -> the source and its rows on the device."""
+
+    is_on_device: ClassVar[bool] = True
 
     def total(self, function: Callable[[Any], Mapping[str, Any]], source: Parts) -> Any:
         return function(self._block(source))

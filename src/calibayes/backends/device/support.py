@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibayes.backends.device.engine import DeviceEngine
 from calibayes.backends.device.input import ADVICE
-from calibayes.core.protocols import Engine, Family, Rule
+from calibayes.core.protocols import Family, Rule
 from calibayes.families import (
     Bernoulli,
     Categorical,
@@ -28,15 +27,12 @@ SHAPES = (Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical, Weighted
 
 
 def require_device_support(
-    engine: Engine,
     families: Mapping[str, Family],
     rule: Rule,
     batch_size: int | None,
     checkpoint: Any = None,
 ) -> None:
-    """Raises TypeError if the engine computes on a device, where a family, the rule or an option is not supported."""
-    if not isinstance(engine, DeviceEngine):
-        return
+    """Raises TypeError if a family, the rule or an option is not supported on a device."""
     for name, family in families.items():
         shape = getattr(family, "shape", None)
         if type(family) not in FAMILIES or (shape is not None and type(shape) not in SHAPES):
