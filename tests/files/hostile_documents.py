@@ -115,7 +115,7 @@ VERSIONS = {
     },
     **{
         f"format version {version}": Hostile(document(format_version=version), f"newer format {version}")
-        for version in (2, 10**30)
+        for version in (3, 10**30)
     },
     "version of the package that is a number": Hostile(document(calibayes_version=1), "no format version"),
     "endless version of the package": Hostile(

@@ -42,7 +42,7 @@ def test_class_versions_classes_and_sizes(path):
     found, (header, rest) = describe_file(path), header_of(path)
     assert (found.estimator, found.format_version, found.calibayes_version) == (
         "GaussianNB",
-        1,
+        2,
         calibayes.__version__,
     )
     assert found.classes == ("no", "yes")
@@ -176,6 +176,6 @@ def test_wide_tables_are_printed_shortened(tmp_path):
 def test_it_prints_well(path):
     lines = str(describe_file(path)).splitlines()
     assert lines[0] == f"{path}: GaussianNB"
-    assert lines[1] == f"format 1, written by calibayes {calibayes.__version__}"
+    assert lines[1] == f"format 2, written by calibayes {calibayes.__version__}"
     assert lines[2] == "2 classes: no, yes"
     assert lines[-2].endswith(f"file {path.stat().st_size / 1000:.1f} kB")

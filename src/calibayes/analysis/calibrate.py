@@ -81,10 +81,9 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     if problem := problem_of(run):
         warn(problem, ConvergenceWarning)
     return replace(
-        fitted.after(run),
+        fitted.after(run).with_extra("receipts", ()),
         rule=rule,
         is_additive=False,
-        receipts=(),
         history=as_arrays(run.history),
         best_iter=run.best_iter,
         n_iter=max(run.updates, 1),
@@ -96,7 +95,7 @@ def _start(fitted: Fitted, recipe: Recipe) -> Trees:
     recipe.options.refuse_checkpoint("calibrate")
     if recipe.options.validation_fraction is not None:
         raise ValueError("calibrate holds no rows out: set validation_fraction=None")
-    if fitted.privacy is not None:
+    if "privacy" in fitted.extras:
         raise ValueError("a private model cannot be calibrated on rows, which would not be private")
     if fitted.statistics is None:
         raise ValueError(

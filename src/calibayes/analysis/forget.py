@@ -67,7 +67,7 @@ def forget(
     check_is_fitted(self, "fitted_")
     fitted = self.fitted_
     fitted.require_changeable()
-    if fitted.privacy is not None:
+    if "privacy" in fitted.extras:
         raise ValueError(
             "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"
         )
@@ -82,7 +82,7 @@ def forget(
         left = _without(fitted, rows, rest, recipe)
     receipt = receipt_of(self, left, rows, when)
     made = self.holding(
-        replace(left, receipts=(*fitted.receipts, receipt)),
+        left.with_extra("receipts", (*self.forgetting_receipts_, receipt)),
         training_table_=self.training_table_ - rows.described(),
     )
     if rest is not None:
@@ -222,7 +222,7 @@ def receipt_of(
     model: Any, left: Fitted, rows: Rows, date: str, exact: tuple[str, ...] = ()
 ) -> ForgettingReceipt:
     """The record of a removal of rows from a model, of which ``left`` is what remains; ``exact`` in words, if special."""
-    before, previous = model.fitted_, model.fitted_.receipts
+    before, previous = model.fitted_, model.forgetting_receipts_
     return ForgettingReceipt(
         estimator=type(model).__name__,
         rule=left.rule.name,

@@ -10,6 +10,7 @@ import numpy as np
 from calibayes.core.abilities import SumsByColumn
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Rule
+from calibayes.core.verify import require, require_instance, require_names
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.fitted import Fitted, counted_families
 from calibayes.model.input import Rows, TrainingRows
@@ -59,14 +60,15 @@ def sums_of(binding: ColumnBinding, rows: TrainingRows, k: int) -> KeptSums:
 
 def with_further_rows(before: Fitted, binding: ColumnBinding, rows: Rows) -> KeptSums:
     """The counts of a model with those of further rows. Raises ValueError if the model has none."""
-    if before.kept is None:
+    kept: KeptSums | None = before.extras.get("kept")
+    if kept is None:
         raise ValueError(
             "this model has not counted the values of its columns: fit it with keep_summary=True from the beginning, or set "
             "keep_summary=False"
         )
-    if before.kept.exceeding:
-        return before.kept.plus(KeptSums(len(rows.codes), float(rows.weight.sum())), binding.names)
-    sums = before.kept.plus(sums_of(binding, rows, len(before.classes)), binding.names)
+    if kept.exceeding:
+        return kept.plus(KeptSums(len(rows.codes), float(rows.weight.sum())), binding.names)
+    sums = kept.plus(sums_of(binding, rows, len(before.classes)), binding.names)
     _warn_if_exceeding(sums)
     return sums
 
@@ -100,11 +102,12 @@ def refitted(assembly: Assembly, sums: KeptSums, rows: TrainingRows) -> Assembly
 
 def recounted(old: Fitted, assembly: Assembly) -> Fitted:
     """A model with the statistics of its rows under other encoders; its state is dropped."""
-    if old.kept is None or not old.kept.columns:
+    kept: KeptSums | None = old.extras.get("kept")
+    if kept is None or not kept.columns:
         return old
-    binding, table = assembly.binding, values_table(old.kept, assembly.binding.names)
+    binding, table = assembly.binding, values_table(kept, assembly.binding.names)
     statistics = {
-        name: _statistics(assembly.model.families[name], binding, name, table, old.kept)
+        name: _statistics(assembly.model.families[name], binding, name, table, kept)
         for name in counted_families(binding)
     }
     return replace(old, data_statistics={**old.data_statistics, **statistics}, state=None, statistics=None)
@@ -145,3 +148,19 @@ def with_kept_sums(
     kept = with_further_rows(old, assembly.binding, rows)
     assembly = described(refitted(assembly, kept, rows), recipe, rows)
     return assembly, old if kept.exceeding else recounted(old, assembly), kept
+
+
+def verify_extra(fitted: Fitted, kept: Any) -> None:
+    """Raises ValueError if the counts of values are not those of the columns whose encoding depends on the rows."""
+    require_instance("kept", kept, KeptSums)
+    if kept.exceeding:
+        return
+    families = counted_families(fitted.binding)
+    columns = [str(j) for name in families for j in fitted.binding.chosen[name]]
+    require_names("columns of kept sums", kept.columns, columns)
+    for name in families:
+        can_count = isinstance(fitted.model.families[name], SumsByColumn)
+        require(can_count, f"kept sums of family {name!r}, which does not count single columns")
+    for sums in kept.columns.values():
+        require(sums.weights.shape[1] == len(fitted.classes) + 1, "kept sums of other classes")
+        require(len(sums.values) > 0, "kept sums of a column without values")

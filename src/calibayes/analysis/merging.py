@@ -49,7 +49,7 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         raise ValueError(f"different classes: {left.classes.tolist()} and {right.classes.tolist()}")
     if left.binding.names != right.binding.names or left.binding.chosen != right.binding.chosen:
         raise ValueError("different columns, or columns of different kinds")
-    if (left.privacy is None) != (right.privacy is None):
+    if ("privacy" in left.extras) != ("privacy" in right.extras):
         raise ValueError("a private model can be merged only with a private one of other rows")
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
@@ -58,8 +58,8 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
         recoded(left.model.families, _centered(left, model), moved_left, layouts),
         recoded(right.model.families, _centered(right, model), moved_right, layouts),
     )
-    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter, receipts=())
-    return merged.closed_form(total)
+    merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
+    return merged.with_extra("receipts", ()).closed_form(total)
 
 
 def merge_models(self: Any, other: Any) -> Any:
@@ -102,7 +102,7 @@ def require_additive(fitted: Fitted) -> None:
         raise ValueError(
             f"rule {fitted.rule.name!r} has no closed form: only ML and MAP models are sums over their rows"
         )
-    if fitted.kept is not None and fitted.kept.columns:
+    if (kept := fitted.extras.get("kept")) is not None and kept.columns:
         raise ValueError(
             "a model that keeps counts of the values of its columns (keep_summary) can be extended by partial_fit alone: "
             "to merge models or to forget rows, fit with keep_summary=False"

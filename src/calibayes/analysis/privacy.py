@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_number
+from calibayes.core.verify import require, require_instance, require_number
 
 # -- Zero-concentrated differential privacy (zCDP) and the (epsilon, delta) that it implies ------------------
 
@@ -277,3 +277,8 @@ def _happens_exp_of_fraction(numerator: int, denominator: int, source: random.Ra
     while source.randrange(denominator * trials) < numerator:
         trials += 1
     return trials % 2 == 1
+
+
+def verify_extra(fitted: Any, account: Any) -> None:
+    """Raises ValueError unless this is an account, which may come from a model file."""
+    require_instance("privacy", account, PrivacyAccount)

@@ -274,10 +274,8 @@ def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, rows: GivenR
         is_seeded=privacy.seed is not None,
     )
     temperature = float(recipe.options.temperature)
-    fitted = begin(
-        assembly, recipe.rule, statistics, is_additive=True, temperature=temperature, privacy=account
-    )
-    return fitted.closed_form(statistics)
+    fitted = begin(assembly, recipe.rule, statistics, is_additive=True, temperature=temperature)
+    return fitted.with_extra("privacy", account).closed_form(statistics)
 
 
 def _sums(

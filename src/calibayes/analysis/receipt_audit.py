@@ -108,7 +108,7 @@ def verify_receipt(
 
 def _is_recorded(receipt: ForgettingReceipt, after: Any) -> ReceiptCheck:
     """Whether the last receipt of a model is this one, and each follows the one before."""
-    chain = after.fitted_.receipts
+    chain = after.forgetting_receipts_
     is_last = bool(chain) and chain[-1].digest == receipt.digest
     links = [*("" for _ in chain[:1]), *(earlier.digest for earlier in chain[:-1])]
     follows = all(entry.previous == link for entry, link in zip(chain, links, strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibayes._version import __version__
-from calibayes.core.verify import require
+from calibayes.core.verify import require, require_instance
 
 HEX_DIGITS = 64
 """Length of a SHA-256 checksum in hexadecimal digits."""
@@ -161,3 +161,10 @@ def _signature(key: Any, digest: str) -> str:
     if not isinstance(key, bytes) or not key:
         raise ValueError("the key of a signature must be bytes, and not empty")
     return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
+
+
+def verify_extra(fitted: Any, receipts: Any) -> None:
+    """Raises ValueError unless these are receipts, which may come from a model file."""
+    require_instance("receipts", receipts, tuple)
+    for receipt in receipts:
+        require_instance("a receipt", receipt, ForgettingReceipt)

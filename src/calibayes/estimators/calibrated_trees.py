@@ -121,7 +121,8 @@ def merged(ours: Fitted, theirs: Fitted) -> Fitted:
     binding, _, _ = ours.binding.unite(theirs.binding)
     data: Trees = add(ours.data_statistics, theirs.data_statistics)
     counts: Trees = add(_calibrated(ours), _calibrated(theirs))
-    return _at(replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter, receipts=()), data, counts)
+    merged = replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter)
+    return _at(merged.with_extra("receipts", ()), data, counts)
 
 
 def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
@@ -131,7 +132,9 @@ def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     data: Trees = add(fitted.data_statistics, added)
     share = _weight(added) / _weight(data)
     return _at(
-        replace(fitted, n_iter=fitted.n_iter + 1, receipts=()), data, _moved(fitted, rows, share, data)
+        replace(fitted, n_iter=fitted.n_iter + 1).with_extra("receipts", ()),
+        data,
+        _moved(fitted, rows, share, data),
     )
 
 
@@ -474,7 +477,7 @@ class CalibratedTrees(GenerativeEstimator):
         )
         date_text = feature("receipts").utc_text(date)
         receipt = feature("forget").receipt_of(self, left, rows, date_text, exact)
-        left = replace(left, receipts=(*self.fitted_.receipts, receipt))
+        left = left.with_extra("receipts", (*self.forgetting_receipts_, receipt))
         return self.holding(left, training_table_=self.training_table_ - rows.described())
 
     @property

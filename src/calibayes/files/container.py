@@ -318,7 +318,7 @@ def read_tensors(file: BufferedReader, header: Header) -> dict[str, Array]:
 
 # -- The JSON document of a file: the versions of the format and of the library, and what kind of file it is
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Version of the format that is written. All earlier ones can be read, too."""
 KINDS: Final[Mapping[str, str]] = {"model": "a saved model", "checkpoint": "the checkpoint of a training"}
 """Key of the document that says what kind of file it is -> what it holds."""

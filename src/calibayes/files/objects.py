@@ -28,7 +28,7 @@ from calibayes.files.codec import (
     unknown_type,
 )
 from calibayes.files.errors import ModelFileError
-from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES, EstimatorEntry
+from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, OLDER_FIELDS, VALUES, EstimatorEntry
 from calibayes.files.value_objects import check_types, looked_up, read_same, value_codec, verified
 from calibayes.model.door import HOME
 from calibayes.model.parameters import adopt
@@ -236,7 +236,7 @@ def _read_function(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     return looked_up(FUNCTIONS, node["$function"])
 
 
-_value = value_codec(VALUES)
+_value = value_codec(VALUES, OLDER_FIELDS)
 _estimator = Codec("$estimator", _write_estimator, _read_estimator)
 _foreign = Codec("$scikit_learn", _write_foreign, _read_foreign)
 _function = Codec("$function", _write_function, _read_function)

@@ -52,10 +52,12 @@ from calibayes.families.covariances import (
     WeightedTied,
 )
 from calibayes.families.priors import ResolvedPrior
+from calibayes.files.value_objects import OlderFields
 from calibayes.kernels.forests import Forest
 from calibayes.kernels.joint_density import KernelRows, NormalScores, ProductKernel
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model.binding import ColumnBinding, categorical, every, numeric
+from calibayes.model.delegates import EXTRAS
 from calibayes.model.fitted import Fitted
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.remembered import HeldOut
@@ -209,3 +211,14 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
         *(dependence.bonferroni, dependence.benjamini_hochberg),
     )
 }
+
+
+def _with_extras(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `Fitted`; in format 1, each extra was a field of its own, None or empty if there was none."""
+    older = {name: fields.pop(name) for name in EXTRAS if name in fields}
+    extras = {name: value for name, value in older.items() if value is not None and value != ()}
+    return {**fields, "extras": extras} if older else fields
+
+
+OLDER_FIELDS: Final[Mapping[str, OlderFields]] = {"Fitted": OlderFields(tuple(EXTRAS), _with_extras)}
+"""Class -> its fields in files of older formats."""

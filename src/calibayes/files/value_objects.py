@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -106,14 +106,25 @@ def field_names(cls: type) -> Sequence[str]:
     return getattr(cls, "_fields", ())
 
 
-def value_codec(classes: Mapping[str, type]) -> Codec:
-    """A codec of the objects of these classes, by name."""
+class OlderFields(NamedTuple):
+    """Fields of a class in files of older formats."""
+
+    names: tuple[str, ...]
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]]
+    """From all fields that were read to those of today."""
+
+
+def value_codec(classes: Mapping[str, type], older: Mapping[str, OlderFields] | None = None) -> Codec:
+    """A codec of the objects of these classes, by name; ``older`` are fields of older formats, by class."""
 
     def read(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
         cls = looked_up(classes, node["$type"])
-        known = field_names(cls)
+        before = (older or {}).get(cls.__name__)
+        known = (*field_names(cls), *(() if before is None else before.names))
         only(node, "$type", *known)
         given = {name: reader.read(node[name], f"{path}.{name}") for name in known if name in node}
+        if before is not None:
+            given = before.upgrade(given)
         check_types(given, field_types(cls))
         return verified(cls(**given))
 

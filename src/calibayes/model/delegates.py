@@ -26,12 +26,17 @@ FEATURES = {
     "merging": "analysis.merging",
     "prior_shift": "analysis.prior_shift",
     "privacy": "analysis.private_training",
+    "privacy_account": "analysis.privacy",
     "receipts": "analysis.receipts",
     "stream_predictions": "streams.predictions",
     "streams": "streams.streaming",
     "surprise": "analysis.cell_scores",
 }
 """Name -> module of what options, fitted attributes and methods need."""
+
+
+EXTRAS = {"kept": "keep_summary", "privacy": "privacy_account", "receipts": "receipts"}
+"""Name in `Fitted.extras` -> feature, whose ``verify_extra(fitted, value)`` checks a value that comes from a file."""
 
 
 def feature(name: str) -> Any:

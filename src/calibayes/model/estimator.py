@@ -91,16 +91,31 @@ class OptionalAttribute(FittedAttribute):
         return self if model is None else getattr(fitted_of(model), self.field)
 
 
-class LastAttribute(FittedAttribute):
-    """The last entry of a field. Raises AttributeError if it is empty."""
+class Extra(FittedAttribute):
+    """What a feature has added to the fitted model. Raises AttributeError if it has not."""
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self
-        entries = getattr(fitted_of(model), self.field)
-        if not entries:
+        return self if model is None else self.present(model, fitted_of(model).extras.get(self.field))
+
+    def present(self, model: Any, value: Any) -> Any:
+        """The value. Raises AttributeError if it is missing or empty."""
+        if value is None or value == ():
             raise AttributeError(f"this {type(model).__name__} has no attribute {self.name!r}")
-        return entries[-1]
+        return value
+
+
+class Receipts(FittedAttribute):
+    """Records that features have added to the fitted model; none if there are none."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else fitted_of(model).extras.get(self.field, ())
+
+
+class LastReceipt(Extra):
+    """The last of such records. Raises AttributeError if there is none."""
+
+    def present(self, model: Any, value: Any) -> Any:
+        return super().present(model, value)[-1]
 
 
 class Note(FittedAttribute):
@@ -129,7 +144,7 @@ def summary(name: str, fitted: Fitted, table: TrainingTable) -> PlainText:
         _class_table(fitted),
         _family_table(fitted.binding) if fitted.schema is None else _column_table(fitted.schema),
         *_training_lines(fitted),
-        *([] if fitted.privacy is None else [f"privacy: {fitted.privacy}"]),
+        *([f"privacy: {fitted.extras['privacy']}"] if "privacy" in fitted.extras else []),
         f"training table: {table}",
         kept_rows_line({}),
     ]
@@ -431,6 +446,6 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
     best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
     temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
     schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")
-    privacy_account_ = FittedAttribute("privacy", "What a differentially private training has spent.")
-    forgetting_receipts_ = FittedAttribute("receipts", "Records of removals of rows, the first one first.")
-    forgetting_receipt_ = LastAttribute("receipts", "The record of the last removal of rows (`forget`).")
+    privacy_account_ = Extra("privacy", "What a differentially private training has spent.")
+    forgetting_receipts_ = Receipts("receipts", "Records of removals of rows, the first one first.")
+    forgetting_receipt_ = LastReceipt("receipts", "The record of the last removal of rows (`forget`).")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from calibayes.analysis.privacy import ONLY_FIT
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Rule, State, Trees
@@ -38,7 +37,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     plan = recipe.plan(recipe.draw_seed())
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
-    kept = _first_sums(recipe, assembly, training)
+    extras = _first_sums(recipe, assembly, training) if recipe.options.keep_summary else {}
     plan = _recorded(plan, checkpoint, "training", assembly)
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
@@ -54,7 +53,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         # To the same sum of steps as the best state: it means the same for any number of rows.
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
-        kept = _first_sums(recipe, assembly, rows)
+        extras = _first_sums(recipe, assembly, rows) if recipe.options.keep_summary else {}
         last = _recorded(replace(plan, stop=LastState()), checkpoint, "refit", assembly)
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
@@ -63,7 +62,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     fitted = begin(assembly._replace(model=trained.model), recipe.rule, trained.data.statistics, **progress)
     if checkpoint is not None:
         checkpoint.remove()
-    return replace(fitted.after(trained.run), is_additive=trained.is_closed_form, kept=kept)
+    return replace(fitted.after(trained.run), is_additive=trained.is_closed_form, extras=extras)
 
 
 def _recorded(plan: Plan, checkpoint: Any, name: str, assembly: Assembly) -> Plan:
@@ -73,12 +72,9 @@ def _recorded(plan: Plan, checkpoint: Any, name: str, assembly: Assembly) -> Pla
     return replace(plan, recorder=checkpoint.recorder(name, assembly.binding.names))
 
 
-def _first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> KeptSums | None:
-    """Counts of the values of the first rows, with ``keep_summary``."""
-    if not recipe.options.keep_summary:
-        return None
-    counts: KeptSums = feature("keep_summary").first_sums(recipe, assembly, rows)
-    return counts
+def _first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> dict[str, KeptSums]:
+    """Counts of the values of the first rows (``keep_summary``), by their name in `Fitted.extras`."""
+    return {"kept": feature("keep_summary").first_sums(recipe, assembly, rows)}
 
 
 def _temperature(
@@ -124,8 +120,8 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         assembly, old = assemble(recipe, rows, classes), None
     else:
         before.require_changeable()
-        if before.privacy is not None:
-            raise ValueError(f"{ONLY_FIT}; fit again on all rows")
+        if "privacy" in before.extras:
+            raise ValueError(f"{feature('privacy_account').ONLY_FIT}; fit again on all rows")
         assembly, old = _extended(before, rows)
     kept = None
     if recipe.options.keep_summary:
@@ -147,8 +143,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         n_iter=1 if before is None else before.n_iter + 1,
         temperature=1.0 if isinstance(options.temperature, str) else float(options.temperature),
         is_additive=closed and (before is None or before.is_additive),
-        kept=kept,
-    )
+    ).with_extra("kept", kept)
     try:
         model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
     except ValueError as error:

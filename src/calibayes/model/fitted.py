@@ -8,9 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibayes.analysis.privacy import PrivacyAccount
-from calibayes.analysis.receipts import ForgettingReceipt
-from calibayes.core.abilities import SumsByColumn
 from calibayes.core.protocols import Array, Layout, Rule, Trees
 from calibayes.core.verify import require, require_array, require_names, require_number
 from calibayes.encoders.schema import Schema
@@ -19,9 +16,9 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import hosted
 from calibayes.learn import Run
 from calibayes.model.binding import ColumnBinding
+from calibayes.model.delegates import EXTRAS, feature
 from calibayes.model.recipe import Assembly, layouts_of
 from calibayes.model.verification import verify_classes
-from calibayes.tables.kept_sums import KeptSums
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
 ROUNDING = 1e-12
@@ -69,12 +66,8 @@ class Fitted:
         The kind of each column, where the estimator chose it.
     notes : mapping
         Further results of training, by name.
-    kept : KeptSums or None
-        Counts of the values of columns whose encoding depends on the training rows (``keep_summary``).
-    receipts : tuple of ForgettingReceipt
-        Records of removals of rows, the first one first.
-    privacy : PrivacyAccount or None
-        What a differentially private training has spent.
+    extras : mapping
+        What features above the model have added, by name (`calibayes.model.delegates.EXTRAS`).
     """
 
     classes: Array
@@ -94,9 +87,7 @@ class Fitted:
     best_iter: int | None = None
     schema: Schema | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
-    kept: KeptSums | None = None
-    receipts: tuple[ForgettingReceipt, ...] = ()
-    privacy: PrivacyAccount | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def verify(self) -> None:
         """Raises ValueError if the parts, which may come from a model file, do not fit together."""
@@ -112,21 +103,9 @@ class Fitted:
             require_same_layout(name, cast(Any, family).layout, layouts[name])
             is_kind = type(family) is type(self.binding.families[name])
             require(is_kind, f"family {name!r} of the model is not of the kind that was bound")
-        self._verify_kept()
-
-    def _verify_kept(self) -> None:
-        """Raises ValueError if the counts of values are not those of the columns whose encoding depends on the rows."""
-        if self.kept is None or self.kept.exceeding:
-            return
-        families = counted_families(self.binding)
-        columns = [str(j) for name in families for j in self.binding.chosen[name]]
-        require_names("columns of kept sums", self.kept.columns, columns)
-        for name in families:
-            can_count = isinstance(self.model.families[name], SumsByColumn)
-            require(can_count, f"kept sums of family {name!r}, which does not count single columns")
-        for sums in self.kept.columns.values():
-            require(sums.weights.shape[1] == len(self.classes) + 1, "kept sums of other classes")
-            require(len(sums.values) > 0, "kept sums of a column without values")
+        for name, value in self.extras.items():
+            require(name in EXTRAS, f"unknown extra {name!r}")
+            feature(EXTRAS[name]).verify_extra(self, value)
 
     def _verify_arrays(self) -> None:
         """Raises ValueError if statistics, state or parameters are missing or do not fit the model."""
@@ -151,6 +130,11 @@ class Fitted:
         require(len(lengths) <= 1, "the arrays of the history differ in length")
         states = max(lengths, default=self.n_iter + 1)
         require(self.best_iter is None or 0 <= self.best_iter < states, f"best_iter is {self.best_iter}")
+
+    def with_extra(self, name: str, value: Any) -> Fitted:
+        """This model with what a feature adds, or without it, for None or an empty tuple."""
+        others = {key: extra for key, extra in self.extras.items() if key != name}
+        return replace(self, extras=others if value is None or value == () else {**others, name: value})
 
     def after(self, run: Run) -> Fitted:
         """This model with the best state of a run."""

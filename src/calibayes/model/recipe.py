@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from calibayes.analysis.privacy import ONLY_FIT, Privacy, check_alone
 from calibayes.core.abilities import Recodable
 from calibayes.core.block import Block
 from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Source, Trees
@@ -82,7 +81,7 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     callbacks: Sequence[Callback] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     keep_summary: bool = False
-    privacy: Privacy | None = None
+    privacy: Any = None
 
     @staticmethod
     def given(training: Any) -> TrainingOptions:
@@ -111,7 +110,9 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.keep_summary, bool | np.bool_):
             raise ValueError(f"keep_summary must be True or False, got {self.keep_summary!r}")
         if self.privacy is not None:
-            check_alone(self.privacy, self.keep_summary, self.validation_fraction, self.start)
+            feature("privacy_account").check_alone(
+                self.privacy, self.keep_summary, self.validation_fraction, self.start
+            )
 
     def refuse_checkpoint(self, trainings: str) -> None:
         """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""
@@ -216,7 +217,7 @@ class Assembly(NamedTuple):
 def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     """Fit the encoders to the rows and bind the families to their columns."""
     if recipe.options.privacy is not None:
-        raise ValueError(f"{ONLY_FIT}; set privacy=None for anything else")
+        raise ValueError(f"{feature('privacy_account').ONLY_FIT}; set privacy=None for anything else")
     specification = recipe.specify(rows, classes)
     summary = rows.summary
     binding = bind(specification.families, summary)

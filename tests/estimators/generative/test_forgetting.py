@@ -134,14 +134,16 @@ def test_the_audit_finds_rows_that_are_still_there(calibrated):
     X, y = table()
     honest = calibrated.forget(X[:5], y[:5])
     receipt = honest.forgetting_receipt_
-    kept = calibrated.holding(replace(calibrated.fitted_, receipts=(receipt,)))
+    kept = calibrated.holding(calibrated.fitted_.with_extra("receipts", (receipt,)))
     failed = {
         check.name
         for check in verify_receipt(receipt, kept, remaining=(X[5:], y[5:])).checks
         if not check.passed
     }
     assert failed == {"sums after", "sums of the rows left", "refit"}
-    sums_alone = replace(calibrated.fitted_, data_statistics=honest.data_statistics_, receipts=(receipt,))
+    sums_alone = replace(calibrated.fitted_, data_statistics=honest.data_statistics_).with_extra(
+        "receipts", (receipt,)
+    )
     audit = verify_receipt(receipt, calibrated.holding(sums_alone), remaining=(X[5:], y[5:]))
     assert [check.name for check in audit.checks if not check.passed] == ["refit"]
     assert "FAILED refit" in str(audit)
@@ -177,7 +179,7 @@ def test_the_receipt_is_part_of_pickles_and_model_files(calibrated, tmp_path):
     for other in (pickle.loads(pickle.dumps(left)), cb.load(tmp_path / "left.safetensors")):
         assert other.forgetting_receipt_ == left.forgetting_receipt_
         assert verify_receipt(left.forgetting_receipt_, other, remaining=(X[5:], y[5:])).passed
-    broken = replace(left.fitted_, receipts=(replace(left.forgetting_receipt_, sums_after="?"),))
+    broken = left.fitted_.with_extra("receipts", (replace(left.forgetting_receipt_, sums_after="?"),))
     with pytest.raises(cb.ModelFileError, match="SHA-256"):
         cb.save(left.holding(broken), tmp_path / "broken.safetensors")
 

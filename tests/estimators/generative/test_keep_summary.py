@@ -102,7 +102,7 @@ def assert_same_model(left, right, X):
         )
     assert_allclose(left.predict_log_proba(X), right.predict_log_proba(X), rtol=1e-9, atol=1e-9)
     assert str(left.fitted_.schema) == str(right.fitted_.schema)
-    assert left.fitted_.kept.n == right.fitted_.kept.n
+    assert left.fitted_.extras["kept"].n == right.fitted_.extras["kept"].n
 
 
 @pytest.mark.parametrize(("rule", "seed"), [("ml", 1), ("map", 2)])
@@ -147,7 +147,7 @@ def test_without_the_option_the_first_rows_decide():
     together = cb.NaiveBayes(rule="ml", discretize="quantile").fit(X, y)
     edges = [model.fitted_.binding.encoders["binned"].edges[0][-1] for model in (parts, together)]
     assert edges[0] < edges[1]
-    assert parts.fitted_.kept is None
+    assert "kept" not in parts.fitted_.extras
 
 
 def test_integers_that_become_fractions():
@@ -181,7 +181,7 @@ def test_models_whose_encoders_do_not_depend_on_the_rows_keep_nothing():
     X, y = rows()
     X = X[["size", "count"]]
     model = in_parts(cb.GaussianNB(rule="ml", training=KEEP), X, y, divisions(5))
-    assert not model.fitted_.kept.columns
+    assert not model.fitted_.extras["kept"].columns
     assert_allclose(
         model.predict_log_proba(X), cb.GaussianNB(rule="ml").fit(X, y).predict_log_proba(X), rtol=1e-9
     )
@@ -270,7 +270,7 @@ def test_damaged_counts_are_refused():
     X, y = rows()
     fitted = cb.NaiveBayes(rule="ml", training=KEEP).fit(X, y).fitted_
     fitted.verify()
-    kept = fitted.kept
+    kept = fitted.extras["kept"]
     key, sums = next(iter(kept.columns.items()))
     damaged = [
         dataclasses.replace(kept, columns={}),
@@ -281,7 +281,7 @@ def test_damaged_counts_are_refused():
     ]
     for other in damaged:
         with pytest.raises(ValueError, match="kept sums"):
-            dataclasses.replace(fitted, kept=other).verify()
+            fitted.with_extra("kept", other).verify()
     for changes in ({"n": 0}, {"n": 10}, {"weight": -1.0}, {"exceeding": "size"}):
         with pytest.raises(ValueError, match="kept sums"):
             dataclasses.replace(kept, **changes).verify()
