@@ -20,6 +20,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
+from calibayes.model.estimator import holding, require_sums
 from calibayes.model.input import training_rows
 from calibayes.model.recipe import Assembly
 from calibayes.rules import rule_named
@@ -116,7 +117,7 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
     """
     if not sites:
         raise ValueError("there are no sites: give at least one")
-    model.require_sums()
+    require_sums(model)
     fitted, chosen = model.fitted_, rule_named(rule)
     require_trainable(chosen, fitted.model.families)
     plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
@@ -133,5 +134,5 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
         history=trained.history,
         best_iter=trained.run.best_iter,
     )
-    calibrated: Estimator = model.holding(result.after(trained.run), rule=rule)
+    calibrated: Estimator = holding(model, result.after(trained.run), rule=rule)
     return calibrated

@@ -18,7 +18,7 @@ from calibayes import (
     NaiveBayes,
     TradeOffCV,
 )
-from calibayes.model.door import METHODS
+from calibayes.backends.dask.predictions import BY_CLASS, FLAT
 from calibayes.tables.kinds import dask_kind
 
 dask = pytest.importorskip("dask")
@@ -57,7 +57,7 @@ def iris():
 
 
 def test_predictions_for_a_data_frame_are_lazy_and_the_same(model):
-    for method in (name for name in METHODS if hasattr(model, name)):
+    for method in (name for name in (*FLAT, *BY_CLASS) if hasattr(model, name)):
         check_frame(model, method)
 
 
@@ -76,7 +76,7 @@ def check_frame(model, method):
         np.testing.assert_allclose(computed, known, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*FLAT, *BY_CLASS])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_predictions_for_an_array_are_lazy_and_the_same(method, dtype):
     X, y = iris()

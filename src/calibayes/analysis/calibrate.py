@@ -14,8 +14,10 @@ from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Trees
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR, ClassPrior
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
+from calibayes.model.door import rows_in_memory
+from calibayes.model.estimator import holding, reading_options, recipe_of
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import TrainingRows, rows_of
+from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import abilities_present
 from calibayes.model.recipe import Assembly, Recipe
 
@@ -57,12 +59,12 @@ def calibrate(self: Any, X: Any, y: Any, sample_weight: Any = None, *, rule: str
     fitted: Fitted = self.fitted_
     fitted.learned()
     fitted.require_changeable()
-    chosen = self.holding(fitted, rule=rule)
-    options = {"class_weight": self.class_weight, "fewest_classes": 1, "classes": fitted.classes}
-    _, rows = rows_of(self, X, y, sample_weight, **options, reset=False, unlabeled=False)
+    chosen = holding(self, fitted, rule=rule)
+    options = {**reading_options(self, fitted), "fewest_classes": 1, "unlabeled": False}
+    _, rows = rows_in_memory(self, X, y, sample_weight, **options)
     with computing(self.engine, self.n_jobs) as engine:
-        result = _calibrated(fitted, rows, chosen.recipe(engine))
-    return self.holding(result, rule=rule)
+        result = _calibrated(fitted, rows, recipe_of(chosen, engine))
+    return holding(self, result, rule=rule)
 
 
 def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:

@@ -13,12 +13,12 @@ from sklearn.model_selection import LeaveOneGroupOut
 from calibayes.analysis.leave_one_out import with_remaining_levels
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.protocols import Array, Engine, Trees
-from calibayes.engines import chosen_engine, one_thread
+from calibayes.engines import one_thread
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.model.decision import tempered
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
 from calibayes.model.input import training_rows
 from calibayes.model.labels import distinct
 from calibayes.model.parameters import whole_number
@@ -89,9 +89,9 @@ def cross_validate_closed_form(
     if not isinstance(estimator, GenerativeEstimator):
         raise ValueError(f"a {type(estimator).__name__} is no generative estimator of this package")
     reader = clone(estimator)
-    recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
+    recipe = recipe_of(reader)
     _refuse(recipe, reader.class_weight)
-    reader.refuse_parts_of_rows()
+    refuse_parts_of_rows(reader)
     classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)

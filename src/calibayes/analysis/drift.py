@@ -20,7 +20,8 @@ from calibayes.analysis.two_samples import (
     superiority,
 )
 from calibayes.core.protocols import Array
-from calibayes.model.door import numpy_classes, on_numpy
+from calibayes.model.attributes import numpy_classes
+from calibayes.model.door import on_numpy
 from calibayes.model.input import new_table
 from calibayes.model.parameters import number
 from calibayes.model.remembered import DRIFT, remembered_rows

@@ -14,8 +14,8 @@ import numpy as np
 from calibayes.analysis.marginals import ColumnSum, Marginals, Part
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
-from calibayes.model.door import numpy_classes
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.progress import ProgressReporter
 from calibayes.tables.text import counted

@@ -22,8 +22,9 @@ from calibayes.analysis.grouped_rows import (
 )
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import checked_costs, least_cost, most_probable
-from calibayes.model.door import numpy_classes, on_numpy
+from calibayes.model.door import on_numpy
 from calibayes.model.parameters import number, one_of
 from calibayes.tables.text import listed, text_table
 

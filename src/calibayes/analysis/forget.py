@@ -22,8 +22,10 @@ from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
 from calibayes.model.binding import ColumnBinding
+from calibayes.model.door import rows_in_memory
+from calibayes.model.estimator import holding, reading_options, recipe_of, refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import Rows, rows_of
+from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, Recipe
 from calibayes.model.remembered import TRAINING, TrainingReference
 from calibayes.model.temperature import fold_temperature, needs_temperature
@@ -71,17 +73,18 @@ def forget(
         raise ValueError(
             "the sums of a private model have noise, and rows cannot be subtracted: fit again without them"
         )
-    self.refuse_parts_of_rows()
+    refuse_parts_of_rows(self)
     when = utc_text(date)
     if not fitted.is_additive:
         merging.require_retrainable(fitted, self.training, self.training_table_.missing_cells)
     rows = training_rows_of(self, X, y, sample_weight)
     rest = _remaining_rows(self, rows, remaining)
     with computing(self.engine, self.n_jobs) as engine:
-        recipe = self.recipe(engine)
+        recipe = recipe_of(self, engine)
         left = _without(fitted, rows, rest, recipe)
     receipt = receipt_of(self, left, rows, when)
-    made = self.holding(
+    made = holding(
+        self,
         left.with_extra("receipts", (*self.forgetting_receipts_, receipt)),
         training_table_=self.training_table_ - rows.described(),
     )
@@ -137,18 +140,7 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
 
 def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
     """Rows as a fitted model reads those of its training."""
-    _, rows = rows_of(
-        model,
-        X,
-        y,
-        sample_weight,
-        class_weight=model.class_weight,
-        fewest_classes=model.fewest_classes,
-        classes=model.fitted_.classes,
-        reset=False,
-        unlabeled=model.fitted_.rule.uses_unlabeled,
-    )
-    return rows.in_memory()
+    return rows_in_memory(model, X, y, sample_weight, **reading_options(model, model.fitted_))[1]
 
 
 def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:

@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_consistent_length
 
 from calibayes.analysis.held_out import held_out_of
 from calibayes.core.protocols import Array
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import log_odds
-from calibayes.model.door import numpy_classes, on_numpy
+from calibayes.model.door import on_numpy
 from calibayes.model.labels import read_target, read_weight
 from calibayes.tables.table import missing_mask
 

@@ -18,9 +18,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
 from calibayes.analysis.column_cells import DriftReference, counted_columns
+from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import in_memory, numpy_classes, on_numpy
+from calibayes.model.attributes import numpy_classes
+from calibayes.model.door import in_memory, on_numpy
 from calibayes.model.input import read_table
 from calibayes.model.labels import read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
@@ -158,7 +160,7 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
             "a record of training rows would be in the model without noise: give a private model rows that were not used in "
             "training, model.with_held_out(X, y)"
         )
-    exact: HeldOut | None = None if cv is not None else model.leave_one_out(given)
+    exact = None if cv is not None else leave_one_out(model, given)
     if exact is not None:
         return exact
     masks = list(_held_out_masks(given, cv))

@@ -18,6 +18,7 @@ from calibayes.engines import computing
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Rows, new_table, training_rows
 from calibayes.model.labels import read_target
@@ -259,7 +260,7 @@ def influence_of_groups(
     check_is_fitted(self, "fitted_")
     self.fitted_.learned()
     self.fitted_.refuse_shifted_priors()
-    self.refuse_parts_of_rows()
+    refuse_parts_of_rows(self)
     fitted: Fitted = self.fitted_
     _, rows = training_rows(
         self, X, y, sample_weight, self.class_weight, classes=fitted.classes, fewest_classes=1, reset=False

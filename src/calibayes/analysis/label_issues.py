@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis.explanation import Explanation, Sampling, explanation_of
 from calibayes.analysis.held_out import FOLDS, LabeledTable, cross_fitted, labeled_table
+from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.analysis.marginals import NEEDS_ALL_COLUMNS
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
-from calibayes.model.door import in_memory, numpy_classes
+from calibayes.model.door import in_memory
 from calibayes.model.parameters import whole_number
 from calibayes.model.remembered import HeldOut
 from calibayes.tables.row_hashes import content_hashes
@@ -107,7 +109,7 @@ def _refuse_missing_labels(given: LabeledTable) -> None:
 
 def judged_record(model: Any, given: LabeledTable) -> HeldOut:
     """The record of all rows; their order in the folds depends on their content alone, not on their order in the table."""
-    exact: HeldOut | None = model.leave_one_out(given)
+    exact = leave_one_out(model, given)
     if exact is not None:
         return exact
     order = np.lexsort([given.weight, given.codes, content_hashes(given.table, 0)])

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.analysis.held_out import LabeledTable
 from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import subtract
 from calibayes.core.notices import discarded_warnings
 from calibayes.core.protocols import Array, Trees
 from calibayes.encoders.levels import Levels
-from calibayes.engines import chosen_engine, one_thread
+from calibayes.engines import one_thread
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.dispatch import row_major
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn.train import accurate_sums
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import tempered
-from calibayes.model.door import numpy_classes
+from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
 from calibayes.model.input import Rows, convert, read_table
 from calibayes.model.labels import check_total_weight, class_factors
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source, layouts_of, recoded
@@ -32,8 +32,7 @@ from calibayes.model.remembered import HeldOut
 from calibayes.tables.sources import ArraySource
 
 if TYPE_CHECKING:
-    from calibayes.model.estimator import GenerativeEstimator
-
+    from calibayes.analysis.held_out import LabeledTable
 
 # -- Model and statistics without the levels that only removed rows had --------------------------------------
 
@@ -83,18 +82,20 @@ class Trained(NamedTuple):
     parameters: Trees
 
 
-def leave_one_out(self: GenerativeEstimator, given: LabeledTable) -> HeldOut | None:
+def leave_one_out(model: Any, given: LabeledTable) -> HeldOut | None:
     """The record of training rows, each under the closed form of all other rows; None where that takes a fit for each.
 
     It is exact for ML and MAP if nothing but sums is learned from the rows: bins, grids, pooled levels and scaled numbers are
     not. A level that occurs in one row only is unknown where this row is left out. The only row of a class is not part of
     the record, nor is a row without which the others cannot be fitted.
     """
-    reader = clone(self)
-    recipe = reader.recipe(chosen_engine(reader.engine, reader.n_jobs))
+    if not isinstance(model, GenerativeEstimator):
+        return None
+    reader = clone(model)
+    recipe = recipe_of(reader)
     if not _is_additive(reader, recipe) or (given.codes < 0).any() or not given.table.n:
         return None
-    classes = numpy_classes(self)
+    classes = numpy_classes(model)
     with discarded_warnings(), one_thread():
         rows = _rows(reader, given, classes)
         joint = None if rows is None else _log_joint(recipe, rows, classes)
@@ -126,7 +127,7 @@ def _is_additive(reader: GenerativeEstimator, recipe: Recipe) -> bool:
     if options.validation_fraction is not None or options.start not in (None, "data"):
         return False
     try:
-        reader.refuse_parts_of_rows()
+        refuse_parts_of_rows(reader)
     except ValueError:
         return False
     return True

@@ -15,6 +15,7 @@ from calibayes.core.protocols import Array, Engine, Trees
 from calibayes.encoders.encoder import ImputesTraining
 from calibayes.families.model import PRIOR, Product
 from calibayes.learn import data_sums
+from calibayes.model.estimator import holding, require_sums
 from calibayes.model.fitted import ROUNDING, Fitted
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded
@@ -74,9 +75,9 @@ def merge_models(self: Any, other: Any) -> Any:
         check_is_fitted(model, "fitted_")
     require_same_parameters(self.get_params(deep=False), other.get_params(deep=False))
     for model in (self, other):
-        model.require_sums()
+        require_sums(model)
     merged = merge(self.fitted_, other.fitted_)
-    return self.holding(merged, training_table_=self.training_table_ + other.training_table_)
+    return holding(self, merged, training_table_=self.training_table_ + other.training_table_)
 
 
 def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:

@@ -28,7 +28,8 @@ from calibayes.core.verify import (
     require_probabilities,
 )
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import numpy_classes, on_numpy
+from calibayes.model.attributes import numpy_classes
+from calibayes.model.door import on_numpy
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.remembered import (
     ADAPTED,

@@ -24,7 +24,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.model import PRIOR
-from calibayes.model.door import in_memory, refuse_on_device
+from calibayes.model.door import TableInput
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.input import Rows, read_table, set_training_table
 from calibayes.model.labels import read_classes, read_target, require_labels
@@ -198,23 +198,22 @@ class GivenRows(NamedTuple):
     codes: Array
 
 
-def fit_privately(
-    model: Any, privacy: Privacy, X: Any, y: Any, sample_weight: Any, recipe: Recipe
-) -> dict[str, Any]:
+def fit_privately(model: Any, recipe: Recipe, given: TableInput) -> dict[str, Any]:
     """The fitted attributes of a private model."""
+    privacy: Privacy = recipe.options.privacy
     privacy.check()
     if not recipe.rule.is_closed_form:
         raise ValueError(
             f"privacy needs a closed form, rule='ml' or rule='map', got rule={recipe.rule.name!r}"
         )
-    if sample_weight is not None or model.class_weight is not None:
+    if given.sample_weight is not None or model.class_weight is not None:
         raise ValueError("privacy counts each row once: leave out sample_weight and class_weight")
     if privacy.seed is not None:
         warn(
             "Privacy(seed=...) is for tests: who knows the seed can subtract the noise, so there is no promise of privacy"
         )
     classes = read_classes(privacy.classes)
-    rows = _read(model, X, y, classes)
+    rows = _read(model, given, classes)
     public = _public_rows(privacy, rows.table.source_names, classes)
     private = replace(recipe, options=replace(recipe.options, privacy=None))
     assembly = assemble(private, public, classes)
@@ -226,12 +225,11 @@ def fit_privately(
     return {**vars(holder), "fitted_": fitted}
 
 
-def _read(model: Any, X: Any, y: Any, classes: Array) -> GivenRows:
-    require_labels(model, y)
-    refuse_on_device(model, X)
-    X, y, _ = in_memory(X, y)
-    table = read_table(unfitted_copy(model), X, reset=True)
-    target = read_target(y, unlabeled=False, classes=classes, fewest_classes=1)
+def _read(model: Any, given: TableInput, classes: Array) -> GivenRows:
+    require_labels(model, given.y)
+    read = given.in_memory()
+    table = read_table(unfitted_copy(model), read.X, reset=True)
+    target = read_target(read.y, unlabeled=False, classes=classes, fewest_classes=1)
     check_consistent_length(target.codes, np.empty(table.n))
     return GivenRows(table, target.codes)
 

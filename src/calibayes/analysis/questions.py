@@ -14,11 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.analysis.unknown_cells import cells_of
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import checked_costs, least_cost, most_probable, tempered
-from calibayes.model.door import numpy_classes
+from calibayes.model.estimator import GenerativeEstimator
 from calibayes.model.parameters import number
 from calibayes.tables.text import counted, listed, shortened
 
@@ -187,8 +189,12 @@ def questions(self: Any, X: Any, *, costs: Array | None = None, unlikely: float 
 
 def unknown_cells(model: Any, X: Any) -> UnknownCells:
     """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
-    cells: UnknownCells = model.unknown_cells(X)
-    return cells
+    if not isinstance(model, GenerativeEstimator):
+        raise TypeError(
+            f"{type(model).__name__} has no density of its columns, so that the values of an unknown cell have no probabilities: "
+            "use a generative estimator such as NaiveBayes, TreeAugmentedNB or GenerativeClassifier"
+        )
+    return cells_of(model, X)
 
 
 def costs_of(model: Any, costs: Array | None) -> Array | None:

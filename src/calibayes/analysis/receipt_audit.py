@@ -13,6 +13,7 @@ from calibayes.analysis.forget import difference_of_sums, retrained, training_ro
 from calibayes.analysis.receipts import ForgettingReceipt, sums_hash
 from calibayes.engines import computing
 from calibayes.model.door import on_numpy
+from calibayes.model.estimator import holding, recipe_of
 
 SAME_PROBABILITY = 1e-6
 """Largest difference between the posterior probabilities of a model and of its refit: far above rounding."""
@@ -139,12 +140,12 @@ def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]
         f"{len(rows.codes)} given, {receipt.rows_left} in the receipt",
     )
     with computing(after.engine, after.n_jobs) as engine:
-        recipe = after.recipe(engine)
+        recipe = recipe_of(after, engine)
         problem = difference_of_sums(fitted, fitted.data_statistics, rows, recipe)
         yield ReceiptCheck(
             "sums of the rows left", not problem, problem or "those of the model, up to rounding"
         )
-        refit = after.holding(retrained(fitted, rows, recipe))
+        refit = holding(after, retrained(fitted, rows, recipe))
     ours, theirs = (np.asarray(on_numpy(model.predict_proba(rows.table))) for model in (after, refit))
     distance = float(np.abs(ours - theirs).max(initial=0.0))
     yield ReceiptCheck(

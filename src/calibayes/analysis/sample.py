@@ -14,7 +14,7 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.encoder import Encoder, MissingIsValue
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import computing_for
+from calibayes.model.door import engine_of
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import new_table
 from calibayes.model.parameters import whole_number
@@ -241,7 +241,7 @@ def fill_rows(self: Any, X: Any) -> Any:
     column types of ``X``.
     """
     fitted, table = _learned(self), new_table(self, X)
-    with computing_for(self, X) as engine:
+    with engine_of(self) as engine:
         return like_frame(fill(fitted, table, engine), X)
 
 

@@ -23,7 +23,7 @@ from calibayes.estimators.tree_augmented import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.families.class_centers import Shape
 from calibayes.model.binding import categorical, numeric, positions
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, families_of
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import shuffled_folds
 from calibayes.rules import rule_named
@@ -148,7 +148,7 @@ def _is_valid(model: str, rule_name: str, table: Table) -> bool:
     if model in ENSEMBLES:
         return rule_name == "rc"
     rule = rule_named(rule_name)
-    specifications = MODELS[model]().specifications()
+    specifications = families_of(MODELS[model]())
     families = [family for _, family, selection, *_ in specifications if positions(selection, table)]
     able = all(isinstance(family, ability) for family in families for ability in rule.needs)
     if not able or not isinstance(rule, AdaptsFamilies) or Conjugate not in rule.needs:

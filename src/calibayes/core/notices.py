@@ -57,6 +57,11 @@ def collected_warnings() -> Iterator[None]:
         _emit(f"{message} ({times} times)" if times > 1 else message, category)
 
 
+def is_collecting() -> bool:
+    """Whether warnings are being collected: this code is run inside another call of the library."""
+    return _collected.get() is not None
+
+
 @contextmanager
 def discarded_warnings() -> Iterator[None]:
     """Inside, warnings of this package are not given: for trainings that repeat one whose warnings were given."""

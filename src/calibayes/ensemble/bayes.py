@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Engine
 from calibayes.ensemble.estimator import PosteriorAverage
 from calibayes.ensemble.fitted_ensemble import TREES, FittedEnsemble
 from calibayes.ensemble.member import Member
@@ -24,10 +24,12 @@ from calibayes.ensemble.training import MEMBER_ROWS, EnsembleTraining
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
 from calibayes.estimators.tabular import KernelNB
 from calibayes.kernels.tree_growth import GrowthSettings
-from calibayes.model.estimator import FittedAttribute
+from calibayes.model.attributes import FittedAttribute
+from calibayes.model.door import open_rows
 from calibayes.model.input import Rows
 from calibayes.model.parameters import estimator
 from calibayes.tables.origin import like_frame
+from calibayes.tables.table import Table
 
 ROWS_FOR_TREES = 500
 """Rows from which on trees are grown by default."""
@@ -202,7 +204,11 @@ class BayesClassifier(PosteriorAverage):
 
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,), of ``density_``: an average of posteriors has no density."""
-        return self._density_with("score_samples").score_samples(self._new_table(X))
+        return open_rows(X).map(self, "score_samples", self._log_density)
+
+    def _log_density(self, table: Table, engine: Engine) -> Array:
+        log_density: Array = self._density_with("score_samples").score_samples(self._named(table))
+        return log_density
 
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a new row falls with probability at most ``share``; see `GenerativeClassifier`."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine, Layout
@@ -20,25 +19,24 @@ from calibayes.ensemble.training import MEMBER_ROWS, Deadline, EnsembleTraining
 from calibayes.families import ClassPrior
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
-from calibayes.model.decisions import Decisions
+from calibayes.model.attributes import FittedAttribute
+from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
-from calibayes.model.door import in_memory_and_beyond
-from calibayes.model.estimator import FittedAttribute
-from calibayes.model.input import Rows, kept_rows_line, new_table, training_rows
+from calibayes.model.door import open_rows
+from calibayes.model.input import Rows, kept_rows_line, new_table
 from calibayes.model.labels import class_probabilities
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import OUT_OF_FOLD, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.verification import verified_conversion
-from calibayes.streams.streaming import weighted
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, text_table
 
 
 @estimator
-class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: ignore[misc]
+class PosteriorAverage(Classifier):
     """A weighted average of the posteriors of several models; subclasses name the members."""
 
     cv: Any = None
@@ -103,12 +101,13 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             else parameters.number("time_limit", self.time_limit, 0.0, 1e300)
         )
         deadline = Deadline(limit)
+        given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
-            reader = unfitted_copy(self)
-            (X, y, sample_weight), everything = in_memory_and_beyond(X, y, sample_weight)
-            classes, rows = training_rows(reader, X, y, sample_weight, self.class_weight)
+            reader, read = unfitted_copy(self), given.in_memory()
+            classes, rows = read.rows(reader, class_weight=self.class_weight)
+            everything = read.beyond
             if everything is not None:
-                everything = replace(weighted(everything, self.class_weight), conversion=reader.conversion_)
+                everything = replace(everything.weighted(self.class_weight), conversion=reader.conversion_)
             rows = rows._replace(table=rows.table.with_cache())
             members, settings = self.members(rows, classes), self.growth(rows)
             seed, most = parameters.seed_of(self.random_state), None if settings is None else MEMBER_ROWS
@@ -116,7 +115,7 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 members,
                 classes,
                 rows,
-                divided(self.cv, rows, len(np.asarray(y)), seed, most),
+                divided(self.cv, rows, len(np.asarray(read.y)), seed, most),
                 engine,
                 self.n_jobs,
                 deadline,
@@ -125,7 +124,10 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
                 everything,
             )
             fitted = self.completed(training.run(), training)
-        return adopt(self, {**vars(reader), "fitted_": fitted, OUT_OF_FOLD: training.held_out})
+        kept = given.kept()
+        if kept:
+            kept[OUT_OF_FOLD] = training.held_out
+        return adopt(self, {**vars(reader), "fitted_": fitted, **kept})
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
@@ -133,16 +135,17 @@ class PosteriorAverage(ClassifierMixin, Decisions, BaseEstimator):  # type: igno
             is_same = conversion.converted_names == self.fitted_.names
             require(is_same, "conversion_ has other columns than fitted_")
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(class | x), (n, k)."""
-        table = self._new_table(X).with_cache()  # members share encoded rows
-        with computing(self.engine, self.n_jobs):
-            return self.fitted_.log_posterior(table)
+    def _log_posterior(self, table: Table, engine: Engine) -> Array:
+        return self.fitted_.log_posterior(self._named(table).with_cache())  # members share encoded rows
+
+    def _named(self, table: Table) -> Table:
+        """A table with its columns named as in training, since the members compare names."""
+        names = self.fitted_.names
+        return table if table.names == names else replace(table, names=names)
 
     def _new_table(self, X: Any) -> Table:
-        """The table to predict, its columns named as in training, since the members compare names."""
-        table, names = new_table(self, X), self.fitted_.names
-        return table if table.names == names else replace(table, names=names)
+        """The table to predict."""
+        return self._named(new_table(self, X))
 
     def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
         """This model adjusted to other class frequencies (prior shift), without training.

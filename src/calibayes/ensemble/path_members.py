@@ -33,7 +33,7 @@ from calibayes.learn import TOTAL_STEPS, follow_path
 from calibayes.learn.train import Fold, fold_runs, held_out_predictions, path_run, prepare_folds, train_along
 from calibayes.model.binding import every
 from calibayes.model.decision import tempered
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, holding, recipe_of
 from calibayes.model.fit import fit
 from calibayes.model.fitted import begin
 from calibayes.model.input import Rows
@@ -123,7 +123,7 @@ class PathMember:
         best_predictions = np.full((len(rows.codes), k), np.nan)
         if not context.held_out:
             return MemberResult(best_predictions, NO_PATH)
-        recipe = self.estimator.recipe(context.engine)
+        recipe = recipe_of(self.estimator, context.engine)
         source, folds = shared_folds(recipe, rows, context.classes, context.held_out, context.training)
         runs = fold_runs(folds, source, context.engine, recipe.rule, self.passes, k)
         stopping = PathStopping(context.ensemble_loss, self.is_costly)
@@ -152,7 +152,7 @@ class PathMember:
 
     def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         rows, engine = context.summed_rows, context.engine
-        recipe = self.estimator.recipe(engine)
+        recipe = recipe_of(self.estimator, engine)
         assembly = assemble(recipe, rows, context.classes)
         steps = [total_step for total_step in self.total_steps if total_step <= path.stop]
         k, source = len(context.classes), assembly.source(rows)
@@ -168,7 +168,7 @@ class PathMember:
             best_iter=trained.run.best_iter,
             temperature=path.temperature,
         ).after(trained.run)
-        holder = self.estimator.holding(fitted, rows.summary.head, training_table_=rows.described())
+        holder = holding(self.estimator, fitted, rows.summary.head, training_table_=rows.described())
         holder.engine = engine
         return holder
 
@@ -179,7 +179,7 @@ class PathMember:
 
     def uncalibrated(self, trained: GenerativeEstimator) -> GenerativeEstimator:
         """A trained estimator where its path began."""
-        return trained.holding(trained.fitted_.uncalibrated())
+        return holding(trained, trained.fitted_.uncalibrated())
 
 
 # -- A kernel classifier over all columns as a member, with bandwidth and smoothing chosen on held-out rows
@@ -306,7 +306,7 @@ class ShrinkageMember:
         if not context.held_out:
             strongest = ShrinkagePath(np.array(self.amounts[:1]), np.full(1, np.nan), np.full(1, np.nan), 0)
             return MemberResult(np.full((len(rows.codes), k), np.nan), strongest)
-        recipe = self._estimator(self.amounts[0]).recipe(context.engine)
+        recipe = recipe_of(self._estimator(self.amounts[0]), context.engine)
         source, folds = shared_folds(recipe, rows, context.classes, context.held_out, context.training)
         models, sums = prepare_folds(folds, source, context.engine, k)
         evaluated: list[tuple[Array, list[tuple[float, float]]]] = []
@@ -349,8 +349,8 @@ class ShrinkageMember:
 
     def _trained(self, context: FoldContext, amount: float, factor: float) -> GenerativeClassifier:
         estimator = self._estimator(amount, factor)
-        fitted = fit(estimator.recipe(context.engine), context.classes, context.rows)
-        holder = estimator.holding(fitted, context.rows.table)
+        fitted = fit(recipe_of(estimator, context.engine), context.classes, context.rows)
+        holder = holding(estimator, fitted, context.rows.table)
         holder.engine = context.engine
         return holder
 

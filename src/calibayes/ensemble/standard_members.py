@@ -34,7 +34,7 @@ from calibayes.families import (
 )
 from calibayes.families.covariances import TowardsSphere
 from calibayes.model.binding import every, is_family
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, traits_of
 from calibayes.model.input import Rows, keeps_rows
 from calibayes.model.recipe import TrainingOptions
 from calibayes.rules import rule_named
@@ -289,7 +289,7 @@ def _is_of_this_package(estimator: Any) -> bool:
 def _has_path(estimator: GenerativeEstimator) -> bool:
     """Whether it is trained by full updates from the statistics of the data, so that a sum of steps says how far."""
     options = TrainingOptions() if estimator.training is None else estimator.training
-    start = estimator.default_start if options.start is None else options.start
+    start = traits_of(estimator).start if options.start is None else options.start
     is_plain = start == "data" and options.batch_size is None and options.validation_fraction is None
     is_plain = is_plain and options.temperature == 1.0
     return is_plain and not rule_named(estimator.rule).is_closed_form

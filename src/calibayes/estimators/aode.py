@@ -87,19 +87,19 @@ class AODE(JointPreset):
 
     least_rows: float = 2.0
 
-    family_name: ClassVar[str] = STARS
+    _family_name: ClassVar[str] = STARS
 
-    def default_bins(self) -> PairBins:
+    def _default_bins(self) -> PairBins:
         return PairBins(few=32, parts=16, budget=2**20)
 
-    def joint_family(self) -> AveragedOneDependence:
+    def _joint_family(self) -> AveragedOneDependence:
         return AveragedOneDependence(
             divides_rows=not rule_named(self.rule).is_closed_form,
             least_rows=number("least_rows", self.least_rows, 0.0, 1e300),
-            **self.family_parameters(),
+            **self._family_parameters(),
         )
 
-    def joint_columns(
+    def _joint_columns(
         self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         max_cells = int(self.max_cells)
@@ -113,7 +113,7 @@ class AODE(JointPreset):
     @property
     def super_parents_(self) -> list[str]:
         """The columns that are averaged over."""
-        family = self.learned_family(AveragedOneDependence)
+        family = self._learned_family(AveragedOneDependence)
         if family is None:
             return []
         return [family.layout.columns[j] for j in family.super_parents or ()]
@@ -192,19 +192,19 @@ class KDependenceBayes(JointPreset):
     max_parents: int = 2
     edges: Edges | None = None
 
-    family_name: ClassVar[str] = NETWORK
+    _family_name: ClassVar[str] = NETWORK
 
-    def default_bins(self) -> PairBins:
+    def _default_bins(self) -> PairBins:
         return PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
 
-    def joint_family(self) -> KDependence:
+    def _joint_family(self) -> KDependence:
         return KDependence(
             max_parents=whole_number("max_parents", self.max_parents, 1),
             edges=checked_edges(self.edges, SignificantEdges()),
-            **self.family_parameters(),
+            **self._family_parameters(),
         )
 
-    def joint_columns(
+    def _joint_columns(
         self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         most, max_cells = MOST_IN_NETWORK[0], self.max_cells
@@ -221,7 +221,7 @@ class KDependenceBayes(JointPreset):
     @property
     def edges_(self) -> list[Edge]:
         """The edges, the most informative first."""
-        family = self.learned_family(KDependence)
+        family = self._learned_family(KDependence)
         if family is None:
             return []
         names = family.layout.columns

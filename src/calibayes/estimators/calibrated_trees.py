@@ -27,15 +27,18 @@ from calibayes.learn import Run, as_arrays, data_sums, learn, problem_of
 from calibayes.learn.plan import stop_named
 from calibayes.learn.train import prepared
 from calibayes.model import parameters
+from calibayes.model.attributes import Note, fitted_of
 from calibayes.model.binding import ColumnBinding, every, position
 from calibayes.model.delegates import feature
-from calibayes.model.estimator import GenerativeEstimator, Note, fitted_of
+from calibayes.model.door import TableInput, open_rows, rows_in_memory
+from calibayes.model.estimator import GenerativeEstimator, Traits, holding, reading_options
 from calibayes.model.fit import known_classes
 from calibayes.model.fitted import ROUNDING, Fitted, begin
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
+from calibayes.model.remembered import forget_rows
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.text import PlainText, counted
@@ -315,14 +318,11 @@ class CalibratedTrees(GenerativeEstimator):
     n_trees_ = Note("trees", "Number of trees.")
     held_out_log_loss_ = Note("held_out_log_loss", "Log loss of held-out rows, before and after each tree.")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        return tags
+    _traits = Traits(reads_text=True)
 
     # -- what is trained -------------------------------------------------------------------------------------------
 
-    def settings(self) -> GrowthSettings:
+    def _settings(self) -> GrowthSettings:
         """How trees are grown. Raises ValueError if a parameter is invalid."""
         if self.training is not None:
             raise ValueError("CalibratedTrees has no training options: leave training=None")
@@ -335,8 +335,8 @@ class CalibratedTrees(GenerativeEstimator):
             patience=parameters.whole_number("patience", self.patience, 1, MOST_TREES),
         )
 
-    def recipe(self, engine: Engine) -> Recipe:
-        recipe = super().recipe(engine)
+    def _recipe(self, engine: Engine) -> Recipe:
+        recipe = super()._recipe(engine)
         rule = recipe.rule
         if rule.uses_unlabeled or Conjugate in rule.needs or (rule.is_closed_form and self.max_iter):
             raise ValueError(
@@ -349,8 +349,8 @@ class CalibratedTrees(GenerativeEstimator):
             )
         return recipe
 
-    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
-        leaves = Leaves(self.settings(), self._directions(rows.summary, len(classes)))
+    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
+        leaves = Leaves(self._settings(), self._directions(rows.summary, len(classes)))
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
 
         def report(trees: int, loss: float) -> bool:
@@ -358,7 +358,7 @@ class CalibratedTrees(GenerativeEstimator):
             return False
 
         family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
-        return Specification([family], self.class_prior_for(len(classes)))
+        return Specification([family], self._class_prior(len(classes)))
 
     def _directions(self, table: TableSummary, k: int) -> tuple[tuple[int, int], ...]:
         """Positions and directions of monotone columns."""
@@ -378,7 +378,7 @@ class CalibratedTrees(GenerativeEstimator):
                 )
         return tuple(sorted(positions.items()))
 
-    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+    def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         return column_types(summary)
 
     # -- training --------------------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ class CalibratedTrees(GenerativeEstimator):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        return self._fitted_to(X, y, sample_weight)
+        return self._fitted_to(open_rows(X, y, sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows: their counts are added to the leaves, whose probabilities move.
@@ -402,24 +402,26 @@ class CalibratedTrees(GenerativeEstimator):
         tree, each leaf takes the step of growth on the residuals of the new rows, times their share among all rows so
         far. Raises ValueError if columns are monotone: single leaves do not stay in order.
         """
+        given = open_rows(X, y, sample_weight)
         if not hasattr(self, "fitted_"):
-            return self._fitted_to(X, y, sample_weight, classes=known_classes(classes, None))
-        self.refuse_parts_of_rows()
+            return forget_rows(self._fitted_to(given, classes=known_classes(classes, None)))
+        self._refuse_parts_of_rows()
         with computing(self.engine, self.n_jobs) as engine:
-            known = known_classes(classes, self.fitted_)
-            _, rows = self._rows(self, X, y, sample_weight, classes=known, reset=False)
+            known_classes(classes, self.fitted_)
+            _, rows = given.in_memory().rows(self, **reading_options(self, self.fitted_))
             fitted = with_rows(self.fitted_, rows, engine)
         seen = self.training_table_ + rows.described()
-        return adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen})
+        return forget_rows(adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen}))
 
-    def _fitted_to(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+    def _fitted_to(self, given: TableInput, **options: Any) -> Self:
         with computing(self.engine, self.n_jobs) as engine:
-            reader, recipe = unfitted_copy(self), self.recipe(engine)
-            self.settings()
-            classes, rows = self._rows(reader, X, y, sample_weight, **given)
+            reader, recipe = unfitted_copy(self), self._recipe(engine)
+            self._settings()
+            options |= {"class_weight": self.class_weight}
+            classes, rows = given.in_memory().rows(reader, **options)
             rows = expand_counts(rows, parameters.seed_of(self.random_state))
             fitted = grown_model(recipe, classes, rows)
-        return adopt(self, {**vars(reader), "fitted_": fitted})
+        return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept()})
 
     def summary(self) -> PlainText:
         """Plain text: classes, columns, trees and their log loss on held-out rows."""
@@ -448,7 +450,7 @@ class CalibratedTrees(GenerativeEstimator):
         for model in (self, other):
             check_is_fitted(model, "fitted_")
         both = merged(self.fitted_, other.fitted_)
-        return self.holding(both, training_table_=self.training_table_ + other.training_table_)
+        return holding(self, both, training_table_=self.training_table_ + other.training_table_)
 
     def forget(
         self,
@@ -469,8 +471,8 @@ class CalibratedTrees(GenerativeEstimator):
         check_is_fitted(self, "fitted_")
         if remaining is not None:
             raise ValueError("trees are not grown again on the remaining rows: fit again on them")
-        self.refuse_parts_of_rows()
-        _, rows = self._rows(self, X, y, sample_weight, classes=self.classes_, reset=False)
+        self._refuse_parts_of_rows()
+        _, rows = rows_in_memory(self, X, y, sample_weight, **reading_options(self, self.fitted_))
         left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
         exact = (
             "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
@@ -478,7 +480,7 @@ class CalibratedTrees(GenerativeEstimator):
         date_text = feature("receipts").utc_text(date)
         receipt = feature("forget").receipt_of(self, left, rows, date_text, exact)
         left = left.with_extra("receipts", (*self.forgetting_receipts_, receipt))
-        return self.holding(left, training_table_=self.training_table_ - rows.described())
+        return holding(self, left, training_table_=self.training_table_ - rows.described())
 
     @property
     def leaves_(self) -> Leaves:

@@ -9,11 +9,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.numbers import Counts
-from calibayes.estimators.naive_bayes import ClassPriorAttributes, CountingNB, even_unless_fitted
+from calibayes.estimators.naive_bayes import COUNTING, ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
 from calibayes.families.model import PRIOR
+from calibayes.model.attributes import array_property
 from calibayes.model.binding import every
-from calibayes.model.door import array_property
+from calibayes.model.estimator import Traits
 from calibayes.model.parameters import estimator, number
 from calibayes.model.recipe import Recipe, class_prior_of
 
@@ -64,14 +65,14 @@ class MultinomialNB(CountingNB):
     ['tool']
     """
 
-    reads_sparse = True
+    _traits = COUNTING._replace(reads_sparse=True)
     decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Multinomial(**self.smoothing()), every, counts_of(self))]
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Multinomial(**self._smoothing()), every, counts_of(self))]
 
     @array_property
     def feature_count_(self) -> Array:
@@ -110,25 +111,25 @@ class ComplementNB(CountingNB):
     norm: bool = False
     rule: str | Rule = "ml"
 
-    reads_sparse = True
-    allows_lost_classes = False  # its scores have no class prior: a class without rows could be predicted
+    # Its scores have no class prior: a class without rows could be predicted.
+    _traits = COUNTING._replace(reads_sparse=True, allows_lost_classes=False)
     decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=False)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Complement(**self.smoothing(), norm=self.norm), every, counts_of(self))]
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Complement(**self._smoothing(), norm=self.norm), every, counts_of(self))]
 
-    def recipe(self, engine: Engine) -> Recipe:
-        recipe = super().recipe(engine)
+    def _recipe(self, engine: Engine) -> Recipe:
+        recipe = super()._recipe(engine)
         if not recipe.rule.is_closed_form:
             raise ValueError(
                 f"ComplementNB has a closed form only: use rule='ml' or 'map', not {recipe.rule.name!r}"
             )
         return recipe
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return np.full(k, 1.0 / k)
 
     @array_property
@@ -185,16 +186,16 @@ class PoissonNB(ClassPriorAttributes):
     class_prior: Array | ClassPrior | None = None
     prior: Gamma | None = None
 
-    reads_sparse = True
+    _traits = Traits(reads_sparse=True)
     decision_function = NO_DECISION_FUNCTION
 
     def __sklearn_tags__(self) -> Any:
         return count_tags(super().__sklearn_tags__(), allow_nan=True)
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return even_unless_fitted(self.class_prior, self.fit_prior, k)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
+    def _families(self) -> Sequence[tuple[Any, ...]]:
         alpha = number("alpha", self.alpha, 0.0, 1e300)
         if self.prior is not None and alpha != 1.0:
             raise ValueError("give alpha or prior, not both")

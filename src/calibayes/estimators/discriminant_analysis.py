@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Engine
 from calibayes.core.resolve import resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
@@ -26,13 +26,14 @@ from calibayes.families.covariances import (
 )
 from calibayes.families.model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
+from calibayes.model.attributes import array_property, fitted_of
 from calibayes.model.binding import every
-from calibayes.model.door import array_property, on_device
-from calibayes.model.estimator import GenerativeEstimator, fitted_of
-from calibayes.model.input import TrainingRows, new_table
+from calibayes.model.door import open_rows
+from calibayes.model.estimator import GenerativeEstimator, Traits
+from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import estimator, number, one_of, whole_number
 from calibayes.model.recipe import Specification
-from calibayes.tables.table import numeric_matrix
+from calibayes.tables.table import Table, numeric_matrix
 
 # -- One Gaussian family over all columns: the base of discriminant analysis and its relatives ---------------
 
@@ -63,29 +64,28 @@ class GaussianPreset(GenerativeEstimator):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
-    shape: ClassVar[Shape]
-    allows_lost_classes = True
-    runs_on_device = True
+    _shape: ClassVar[Shape]
+    _traits = Traits(allows_lost_classes=True, runs_on_device=True)
 
     if TYPE_CHECKING:
 
         @property
         def priors(self) -> Array | ClassPrior | None: ...
 
-    def regularizer(self) -> Regularizer:
+    def _regularizer(self) -> Regularizer:
         """What is done to the covariance after it was estimated."""
         return Plain()
 
-    def chosen_encoder(self) -> Encoder | None:
+    def _chosen_encoder(self) -> Encoder | None:
         """The encoder of the columns; None if all of them must be numbers."""
         return None
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return self.over_columns(Gaussian(self.shape, prior=self.prior, regularizer=self.regularizer()))
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return self._over_columns(gaussian_of(self))
 
-    def over_columns(self, family: Gaussian) -> Sequence[tuple[Any, ...]]:
+    def _over_columns(self, family: Gaussian) -> Sequence[tuple[Any, ...]]:
         """A family over all columns, as they are encoded."""
-        encoder = self.chosen_encoder()
+        encoder = self._chosen_encoder()
         return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
 
     @property
@@ -93,7 +93,7 @@ class GaussianPreset(GenerativeEstimator):
         """Names of the encoded columns: those of means, covariances and coefficients."""
         return tuple(fitted_of(self).model.families["columns"].layout.columns)
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return normalized_priors(self.priors)
 
     @array_property
@@ -105,18 +105,26 @@ class GaussianPreset(GenerativeEstimator):
         return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
 
 
+def gaussian_of(
+    model: GaussianPreset, shape: Shape | None = None, regularizer: Regularizer | None = None
+) -> Gaussian:
+    """The family of a preset, or one with another shape of the covariances or another regularizer."""
+    regularizer = model._regularizer() if regularizer is None else regularizer
+    return Gaussian(model._shape if shape is None else shape, prior=model.prior, regularizer=regularizer)
+
+
 class LinearDecision:
     """A decision that is linear in the columns: coefficients from the means and the shared covariance."""
 
     fitted_: Any
     parameters_: Any
-    shape: ClassVar[Shape]
+    _shape: ClassVar[Shape]
 
     def _linear_scores(self) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) of log p(class | x), up to a term that all classes share."""
         parameters = self.parameters_["columns"]
         mean = parameters["mean"]
-        coefficients = self.shape.precision_times(self.shape.covariance(parameters), mean)
+        coefficients = self._shape.precision_times(self._shape.covariance(parameters), mean)
         log_prior = self.parameters_[PRIOR]["log_probability"]
         return coefficients, log_prior - 0.5 * np.sum(coefficients * mean, axis=1)
 
@@ -290,22 +298,22 @@ class LinearDiscriminantAnalysis(
     covariance_estimator: Any = field(default=None, kw_only=False)
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = Tied()
+    _shape: ClassVar[Shape] = Tied()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
 
-    def chosen_encoder(self) -> Encoder | None:
+    def _chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense(drop_first=True))
 
-    def regularizer(self) -> Regularizer:
+    def _regularizer(self) -> Regularizer:
         return (
             Plain()
             if self.shrinkage is None
             else TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
         )
 
-    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         # The number of encoded columns is not known yet: `transform` has at most as many directions.
         d = len(rows.summary.names) if self.encoder is None else len(classes)
         self._components(len(classes), d)
@@ -313,22 +321,21 @@ class LinearDiscriminantAnalysis(
         number("tol", self.tol, 0.0, math.inf)
         refused = "covariance estimator is not supported with svd solver. Try another solver: lsqr or eigen"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
-        class_prior = self.class_prior_for(len(classes))
+        class_prior = self._class_prior(len(classes))
         family = self._family(rows, classes, class_prior.fixed)
-        return Specification(self.over_columns(family), class_prior)
+        return Specification(self._over_columns(family), class_prior)
 
     def _family(self, rows: TrainingRows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
         if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+            covariances = class_covariances(rows, classes, self.covariance_estimator, self._chosen_encoder())
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
-            return Gaussian(self.shape, prior=self.prior, regularizer=average)
+            return gaussian_of(self, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
-        shape = self.shape if by_rows else WeightedTied(tuple(weights.tolist()))
-        return Gaussian(shape, prior=self.prior, regularizer=self.regularizer())
+        return gaussian_of(self, None if by_rows else WeightedTied(tuple(weights.tolist())))
 
-    def refuse_parts_of_rows(self) -> None:
-        super().refuse_parts_of_rows()
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
         refuse_without_sums(self.shrinkage, self.covariance_estimator)
 
     @array_property
@@ -378,11 +385,14 @@ class LinearDiscriminantAnalysis(
     def explained_variance_ratio_(self) -> Array:
         return self._directions()[1][: self._n_features_out]
 
-    @on_device
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
-        encoder, table = fitted_of(self).binding.encoders["columns"], new_table(self, X)
-        rows = encoder.encode(table) - self._average_mean().astype(self.fitted_.number_type)
+        return open_rows(X).map(self, "transform", self._coordinates)
+
+    def _coordinates(self, table: Table, engine: Engine) -> Array:
+        rows = fitted_of(self).binding.encoders["columns"].encode(table) - self._average_mean().astype(
+            self.fitted_.number_type
+        )
         complete = rows if self.encoder is None else np.nan_to_num(rows, nan=0.0)
         return np.asarray(complete @ self._directions()[0][:, : self._n_features_out])
 
@@ -436,32 +446,32 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     covariance_estimator: Any = None
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = Full()
+    _shape: ClassVar[Shape] = Full()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
 
-    def chosen_encoder(self) -> Encoder | None:
+    def _chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense(drop_first=True))
 
-    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         solver = one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         if not needs_rows(self.shrinkage, self.covariance_estimator):
-            return super().specify(rows, classes)
+            return super()._specification(rows, classes)
         covariances = FixedCovariance(
-            class_covariances(rows, classes, self.covariance_estimator, self.chosen_encoder())
+            class_covariances(rows, classes, self.covariance_estimator, self._chosen_encoder())
         )
-        family = Gaussian(self.shape, prior=self.prior, regularizer=covariances)
-        return Specification(self.over_columns(family), self.class_prior_for(len(classes)))
+        family = gaussian_of(self, regularizer=covariances)
+        return Specification(self._over_columns(family), self._class_prior(len(classes)))
 
-    def refuse_parts_of_rows(self) -> None:
-        super().refuse_parts_of_rows()
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
         refuse_without_sums(self.shrinkage, self.covariance_estimator)
 
-    def regularizer(self) -> Regularizer:
+    def _regularizer(self) -> Regularizer:
         if self.shrinkage is not None:
             if self.reg_param:
                 raise ValueError("give reg_param or shrinkage, not both")
@@ -522,12 +532,12 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     priors: Array | ClassPrior | None = None
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = TiedDiagonal()
+    _shape: ClassVar[Shape] = TiedDiagonal()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
 
-    def chosen_encoder(self) -> Encoder | None:
+    def _chosen_encoder(self) -> Encoder | None:
         return _encoder_named(self.encoder, Dense())
 
     @array_property

@@ -20,14 +20,16 @@ from calibayes.estimators.count_models import ComplementNB, MultinomialNB, count
 from calibayes.estimators.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
+    gaussian_of,
     needs_rows,
 )
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from calibayes.families import Gaussian, Product
-from calibayes.families.class_centers import Shape, as_matrix, expand
+from calibayes.families.class_centers import as_matrix, expand
 from calibayes.families.covariances import FixedCovariance, WeightedTied
 from calibayes.families.model import PRIOR
 from calibayes.model.binding import ColumnBinding
+from calibayes.model.estimator import class_prior_for, families_of, traits_of
 from calibayes.model.fitted import NOT_SUMS, Fitted, begin
 from calibayes.model.parameters import adopt
 from calibayes.model.recipe import Assembly, layouts_of
@@ -77,7 +79,7 @@ class Rebuilt:
     def fit(self, source: Any) -> Any:
         """The estimator, fitted, with the classes and columns of scikit-learn's. Raises ValueError if it has no parameters."""
         columns, classes = self._columns(source), np.asarray(source.classes_)
-        if len(classes) < self.model.fewest_classes:
+        if len(classes) < traits_of(self.model).fewest_classes:
             raise ValueError(
                 f"{type(self.model).__name__} needs at least two classes, got {classes.tolist()}"
             )
@@ -113,7 +115,7 @@ class Rebuilt:
             conversion=columns,
         )
         layouts, names = layouts_of(binding, classes)
-        prior = self.model.class_prior_for(len(classes))
+        prior = class_prior_for(self.model, len(classes))
         model = Product(prior, {COLUMNS: self.family}).bind(layouts, names)
         notes = {NOT_SUMS: self.not_sums} if self.not_sums else {}
         return Assembly(binding, model.recentered(self._sums(model)), classes, notes=notes)
@@ -234,13 +236,18 @@ def linear(source: Any, rows: Any = None) -> LinearDiscriminantAnalysis:
     used = _used_covariance(source)
     is_fixed = needs_rows(model.shrinkage, model.covariance_estimator)
     is_average = model.priors is not None and model.solver != "svd" and not is_fixed
-    shape: Shape = WeightedTied(tuple(_floats(source.priors_).tolist())) if is_average else model.shape
+    average = WeightedTied(tuple(_floats(source.priors_).tolist())) if is_average else None
     # The covariances of the classes are not known. Those of their average are the same.
     shared = np.repeat(used[None], len(source.classes_), axis=0)
     fixed = FixedCovariance(used[None]) if is_fixed else None
     by_class = shared if is_fixed else _without_sphere(shared, model.shrinkage)
     fitted: LinearDiscriminantAnalysis = _fitted(
-        source, model, shape, by_class, rows, fixed, UNKNOWN_CLASSES if is_average else ""
+        source,
+        gaussian_of(model, average, fixed),
+        model,
+        by_class,
+        rows,
+        UNKNOWN_CLASSES if is_average else "",
     )
     try:
         require_equal("coef_", _contrasts(fitted.coef_), _contrasts(source.coef_))
@@ -264,27 +271,20 @@ def quadratic(source: Any, rows: Any = None) -> QuadraticDiscriminantAnalysis:
         used if is_fixed else _without_identity(_without_sphere(used, model.shrinkage), model.reg_param)
     )
     fixed = FixedCovariance(used) if is_fixed else None
-    fitted: QuadraticDiscriminantAnalysis = _fitted(source, model, model.shape, by_class, rows, fixed)
+    family = gaussian_of(model, None, fixed)
+    fitted: QuadraticDiscriminantAnalysis = _fitted(source, family, model, by_class, rows)
     require_equal("rotations_ and scalings_", np.stack(fitted.covariance_), used)
     require_equal("means_", fitted.means_, source.means_)
     return fitted
 
 
 def _fitted(
-    source: Any,
-    model: Any,
-    shape: Shape,
-    covariances: Array,
-    rows: Any,
-    fixed: FixedCovariance | None,
-    not_sums: str = "",
+    source: Any, family: Gaussian, model: Any, covariances: Array, rows: Any, not_sums: str = ""
 ) -> Any:
-    """The estimator from the covariances of the classes, (k, d, d); ``fixed`` are those that no row changes."""
-    regularizer = model.regularizer() if fixed is None else fixed
+    """The estimator from the covariances of the classes, (k, d, d)."""
     count, mean = _class_counts(source, rows), _floats(source.means_)
-    if getattr(regularizer, "share", 0.0) == 1.0:
+    if getattr(family.regularizer, "share", 0.0) == 1.0:
         not_sums = NOTHING_LEFT
-    family = Gaussian(shape, prior=model.prior, regularizer=regularizer)
     rebuilt = Rebuilt(
         model,
         family,
@@ -397,7 +397,7 @@ def gaussian(source: Any) -> GaussianNB:
     epsilon = float(source.epsilon_)
     variance = np.maximum(_naive_bayes_floats(source.var_) - epsilon, 0.0)
     numbers = numbers_of(count, mean, variance)
-    family = model.specifications()[0][1]
+    family = families_of(model)[0][1]
 
     def sums(bound: Any) -> Arrays:
         return moment_sums(bound, np.repeat(count[:, None], mean.shape[1], axis=1), mean, variance)
@@ -462,7 +462,7 @@ def _events(source: Any, model: Any) -> Any:
 
 def _counted(source: Any, model: Any, encoder: Any, statistics: Arrays, kind: Any = np.float64) -> Any:
     """An estimator over counts, whose parameters are those of scikit-learn's."""
-    family = model.specifications()[0][1]
+    family = families_of(model)[0][1]
     count = _naive_bayes_floats(source.class_count_)
     fitted = Rebuilt(model, family, encoder, count, lambda bound: statistics, number_type=kind).fit(source)
     require_equal("class_log_prior_", fitted.class_log_prior_, source.class_log_prior_)

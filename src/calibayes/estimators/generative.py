@@ -18,7 +18,7 @@ from calibayes.estimators.column_kinds import (
 )
 from calibayes.families import ClassPrior
 from calibayes.model.binding import ColumnBinding, Selection, named_columns, read_sparse
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, Traits
 from calibayes.model.parameters import estimator
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -111,32 +111,31 @@ class GenerativeClassifier(GenerativeEstimator):
     priors: Array | ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
-    runs_on_device = True
+    _traits = Traits(reads_text=True, runs_on_device=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.sparse = read_sparse(self.specifications())
+        tags.input_tags.sparse = read_sparse(self._families())
         return tags
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
+    def _families(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:
             return specifications(check_kinds(self.kinds), NUMERIC_KIND, KindChoices())
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
 
-    def given_columns(self, table: Table) -> dict[int, str]:
+    def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns that ``kinds`` or ``families`` name."""
         if self.families is None:
             return given_columns(check_kinds(self.kinds), table)
         named = named_columns(self.families, table)
         return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return self.priors
 
-    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+    def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         if self.families is not None:
             return None
         return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)

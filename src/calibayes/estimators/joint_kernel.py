@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import collected_warnings
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require, require_finite, require_instance, require_number, require_positions
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.schema import Schema, column_types
-from calibayes.engines import one_thread, thread_count
 from calibayes.kernels import joint_density as joint_kernel
 from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, posteriors, relevance, steps_up_to
-from calibayes.kernels.threads import thread_limit
 from calibayes.model import parameters
-from calibayes.model.decisions import Decisions
+from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
-from calibayes.model.door import in_memory
-from calibayes.model.input import Rows, kept_rows_line, new_table, set_training_table, training_rows
+from calibayes.model.door import engine_of, open_rows
+from calibayes.model.input import Rows, kept_rows_line, new_table, set_training_table
 from calibayes.model.labels import class_frequencies
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
@@ -247,7 +242,7 @@ FITTED = ("classes_", "schema_", "density_", "bandwidth_step_", "prior_rows_", "
 
 
 @estimator
-class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type: ignore[misc]
+class JointKernelClassifier(Classifier):
     """A kernel classifier: Gaussian kernel densities of the classes over all columns jointly.
 
     Numbers are centered on the median, transformed by asinh and standardized; levels become indicator columns; missing
@@ -328,27 +323,21 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
         steps, prior_rows = self._candidates()
         reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
-        with collected_warnings(), one_thread(), self._threads():
-            X, y, sample_weight = in_memory(X, y, sample_weight)
-            classes, rows = training_rows(
-                reader, X, y, sample_weight, self.class_weight, most_weight=np.inf
-            )  # only ratios of weights are used
+        given = open_rows(X, y, sample_weight)
+        with given.engine(self):
+            # Only ratios of weights are used.
+            classes, rows = given.in_memory().rows(reader, class_weight=self.class_weight, most_weight=np.inf)
             class_frequencies(rows.codes, rows.weight / rows.weight.max(), classes)  # every class has some
             rows = expand_counts(rows, seed)
             rows = rows._replace(weight=rows.weight / rows.weight.max())
             density = joint_density(rows, len(classes), most, seed)
-            if len(steps) == len(prior_rows) == 1:
-                return adopt(
-                    self,
-                    {
-                        **vars(reader),
-                        **_state(classes, rows.summary, density, Smoothing(steps[0], prior_rows[0])),
-                    },
-                )
-            losses = _leave_one_out_losses(density, prior_rows)
-            place, step = best_smoothing(losses[:, steps])
+            place, step, found = 0, 0, {}
+            if len(steps) * len(prior_rows) > 1:
+                losses = _leave_one_out_losses(density, prior_rows)
+                place, step = best_smoothing(losses[:, steps])
+                found = {"left_out_log_loss_": losses}
         state = _state(classes, rows.summary, density, Smoothing(steps[step], prior_rows[place]))
-        return adopt(self, {**vars(reader), **state, "left_out_log_loss_": losses})
+        return adopt(self, {**vars(reader), **state, **found, **given.kept()})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
         """Bandwidth steps and numbers of pseudo-rows to choose from."""
@@ -360,11 +349,6 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         if self.prior_rows is not None:
             prior_rows = [parameters.number("prior_rows", self.prior_rows, 0.0, MOST_PRIOR_ROWS)]
         return steps, prior_rows
-
-    def _threads(self) -> AbstractContextManager[None]:
-        """``n_jobs`` threads; by default those of the caller."""
-        thread_count(self.n_jobs)
-        return nullcontext() if self.n_jobs is None else thread_limit(thread_count(self.n_jobs))
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
@@ -389,17 +373,15 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.bandwidth_step_, self.prior_rows_)
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(class | x), (n, k)."""
-        table = new_table(self, X)
-        with one_thread(), self._threads():
-            return self.density_.log_posterior(table, self._smoothing())
-
     def score_samples(self, X: Any) -> Array:
         """Log density of the encoded and weighted columns, (n,), averaged over the bandwidths in use."""
-        table = new_table(self, X)
-        with one_thread(), self._threads():
-            return self.density_.log_density(table, self._smoothing())
+        return open_rows(X).map(self, "score_samples", self._log_density)
+
+    def _log_posterior(self, table: Table, engine: Engine) -> Array:
+        return self.density_.log_posterior(table, self._smoothing())
+
+    def _log_density(self, table: Table, engine: Engine) -> Array:
+        return self.density_.log_density(table, self._smoothing())
 
     @property
     def kept_rows_(self) -> int:
@@ -424,7 +406,7 @@ class JointKernelClassifier(ClassifierMixin, Decisions, BaseEstimator):  # type:
         x, sources = density.encode(table), np.array(density.encoder.sources)
 
         def scores(present: Array) -> Array:
-            with one_thread(), self._threads():
+            with engine_of(self):
                 rows = kinds.known_cells(x, present[:, sources])
                 return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
 

@@ -16,8 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import collected_warnings
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import (
     require_array,
     require_finite,
@@ -25,7 +24,6 @@ from calibayes.core.verify import (
     require_names,
     require_number,
 )
-from calibayes.engines import one_thread
 from calibayes.estimators.log_densities import (
     LabeledNumbers,
     LogDensityRecipe,
@@ -37,13 +35,14 @@ from calibayes.estimators.log_densities import (
     training_features,
 )
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import by_partition, in_memory
+from calibayes.model.door import accuracy, open_rows
 from calibayes.model.input import Rows, kept_rows_line
 from calibayes.model.labels import class_factors
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset
 from calibayes.model.verification import require_score
+from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, listed
 
 # -- Linear classifiers on features: scikit-learn's solvers, each as coefficients and intercepts -------------
@@ -362,19 +361,16 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
         for check in (self.linear_loss, self._scoring, self._costs):  # before any long computation
             check()
-        with (
-            collected_warnings(),
-            one_thread(),
-            progress_reports(type(self).__name__, self.verbose) as report,
-        ):
-            X, y, sample_weight = in_memory(X, y, sample_weight)
-            classes, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+        given = open_rows(X, y, sample_weight)
+        with given.engine(self), progress_reports(type(self).__name__, self.verbose) as report:
+            read = given.in_memory()
+            classes, rows, table_rows = labeled_numbers(reader, read)
             weights = rows.weights
             if self.class_weight is not None:
                 weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)
-            training = Training(rows, weights, table_rows, len(np.asarray(y)), seed, report)
+            training = Training(rows, weights, table_rows, len(np.asarray(read.y)), seed, report)
             state = self._train(training, classes)
-        return adopt(self, {**vars(reader), **state})
+        return adopt(self, {**vars(reader), **state, **given.kept()})
 
     _repr_html_ = property(html_method)
     _repr_mimebundle_ = mime_bundle
@@ -498,33 +494,43 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             raise ValueError(f"C must be a positive number or a sequence of them, got {self.C!r}")
         return sorted(float(cost) for cost in costs)
 
-    def _scores(self, X: Any) -> Array:
-        features = new_features(self, X)
-        return LinearModel(self.coef_, self.intercept_).scores(features)
-
     def decision_function(self, X: Any) -> Array:
         """Score of the second class, (n,), for two classes, otherwise of each class, (n, k)."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return open_rows(X).map(self, "decision_function", self._decisions)
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""
-        codes = predicted_codes(self._scores(X))
-        return self.classes_[codes]
+        return open_rows(X).map(self, "predict", self._labels)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    @by_partition
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
-        log_probability = self.linear_loss().log_probability
-        assert log_probability is not None
-        return log_probability(self._scores(X))
+        return open_rows(X).map(self, "predict_log_proba", self._log_posterior)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    @by_partition
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
         return np.exp(self.predict_log_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
+        return accuracy(self, X, y, sample_weight)
+
+    def _linear_scores(self, table: Table) -> Array:
+        return LinearModel(self.coef_, self.intercept_).scores(new_features(self, table))
+
+    def _decisions(self, table: Table, engine: Engine) -> Array:
+        scores = self._linear_scores(table)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _labels(self, table: Table, engine: Engine) -> Array:
+        codes = predicted_codes(self._linear_scores(table))
+        return np.asarray(self.classes_[codes])
+
+    def _log_posterior(self, table: Table, engine: Engine) -> Array:
+        log_probability = self.linear_loss().log_probability
+        assert log_probability is not None
+        return log_probability(self._linear_scores(table))
 
 
 def _verify_results(results: Mapping[str, Array]) -> None:

@@ -41,7 +41,9 @@ from calibayes.engines import one_thread
 from calibayes.kernels.cut_points import standard_deviation
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
-from calibayes.model.input import Rows, convert, new_table, read_table, training_rows
+from calibayes.model import parameters, pickles
+from calibayes.model.door import TableInput, open_rows
+from calibayes.model.input import Rows, convert, read_table
 from calibayes.model.labels import read_weight
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.progress import ProgressReporter
@@ -283,9 +285,9 @@ def class_dependence(
 LEAST_WEIGHT = 1e-100
 
 
-def labeled_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, LabeledNumbers, Rows]:
+def labeled_numbers(estimator: Any, given: TableInput) -> tuple[Array, LabeledNumbers, Rows]:
     """Classes, the rows of positive weight as numbers, and the same as they were read."""
-    classes, rows = training_rows(estimator, X, y, sample_weight)
+    classes, rows = given.in_memory().rows(estimator)
     counts = np.bincount(rows.codes, minlength=len(classes))
     if not counts.all():
         raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
@@ -385,7 +387,7 @@ def measure_dependence(
     if y is None:
         names, rows = unlabeled_numbers(reader, X, sample_weight)
     else:
-        labels, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+        labels, rows, table_rows = labeled_numbers(reader, open_rows(X, y, sample_weight))
         names, classes = table_rows.table.names, labels.tolist()
     with collected_warnings(), one_thread(), progress_reports("measure_dependence", verbose) as report:
         return class_dependence(chosen, rows, names, classes, report)
@@ -399,6 +401,11 @@ FITTED = ("classes_", "densities_", "feature_names_")
 @estimator
 class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
     """Parameters of the density estimates."""
+
+    get_params = parameters.get_params
+    set_params = parameters.set_params
+    __getstate__ = pickles.get_state
+    __setstate__ = pickles.set_state
 
     leave_one_out: bool = True
     original_columns: bool = True
@@ -519,10 +526,10 @@ def training_features(
     return TrainingFeatures(densities, features, positions, dependence)
 
 
-def new_features(model: Any, X: Any) -> Array:
+def new_features(model: Any, table: Table) -> Array:
     """Features of new rows, (n, features), by the densities of a fitted estimator."""
-    matrix = complete_matrix(new_table(model, X))
-    with one_thread(), progress_reports(type(model).__name__, model.verbose) as report:
+    matrix = complete_matrix(table)
+    with progress_reports(type(model).__name__, model.verbose) as report:
         features: Array = model.densities_.features(matrix, None, report)
     return features
 

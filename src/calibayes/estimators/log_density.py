@@ -8,10 +8,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import collected_warnings
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Engine
 from calibayes.dependence import BestFraction
-from calibayes.engines import one_thread
 from calibayes.estimators.linear_model import LogDensityClassifier
 from calibayes.estimators.log_densities import (
     WithPairs,
@@ -20,7 +18,9 @@ from calibayes.estimators.log_densities import (
     progress_reports,
     training_features,
 )
+from calibayes.model.door import open_rows
 from calibayes.model.parameters import adopt, estimator, seed_of, unfitted_copy
+from calibayes.tables.table import Table
 
 
 @estimator
@@ -245,19 +245,16 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
         features, positions = self._fit(X, y, sample_weight)
         if len(positions) == len(np.asarray(y)):
             return features
-        all_features = new_features(self, X)
+        all_features = self.transform(X)
         all_features[positions] = features
         return all_features
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         """Features of the rows with positive weight, and their positions among all rows."""
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
-        with (
-            collected_warnings(),
-            one_thread(),
-            progress_reports(type(self).__name__, self.verbose) as report,
-        ):
-            classes, rows, table_rows = labeled_numbers(reader, X, y, sample_weight)
+        given = open_rows(X, y, sample_weight)
+        with given.engine(self), progress_reports(type(self).__name__, self.verbose) as report:
+            classes, rows, table_rows = labeled_numbers(reader, given)
             names = table_rows.table.names
             densities, features, candidates, dependence = training_features(self, rows, names, seed, report)
             if len(candidates) > 1:
@@ -267,12 +264,15 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
                 )
         reader.classes_, reader.densities_, reader.dependence_ = classes, densities, dependence
         reader.feature_names_ = densities.feature_names(names, classes.tolist())
-        adopt(self, vars(reader))
+        adopt(self, {**vars(reader), **given.kept()})
         return features, table_rows.positions
 
     def transform(self, X: Any) -> Array:
         """Features of new rows, (n, features)."""
-        return new_features(self, X)
+        return open_rows(X).map(self, "transform", self._features)
+
+    def _features(self, table: Table, engine: Engine) -> Array:
+        return new_features(self, table)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features, such as ``log p(a, b | class)``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -33,8 +33,9 @@ from calibayes.kernels.posterior import held_out_scores
 from calibayes.learn import data_sums, learn
 from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.learn.run import Run
+from calibayes.model.attributes import Note
 from calibayes.model.binding import every
-from calibayes.model.estimator import Note
+from calibayes.model.estimator import Traits
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, estimator, number, seed_of, unfitted_copy, whole_number
 from calibayes.model.recipe import Specification, class_prior_of
@@ -212,8 +213,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     priors: Any = None
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
 
-    default_start: ClassVar[str] = "likelihood"
-    runs_on_device = False
+    _traits = Traits(start="likelihood", allows_lost_classes=True)
 
     bic_ = Note("bic", "Bayesian information criterion, (k, max_components).")
     cv_results_ = Note("cv_results", "Held-out scores of each number of components.")
@@ -223,13 +223,13 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         shape = resolve("covariance", self.covariance, SHAPES, ability="constrain", example="Full()")
         return Gaussian(shape, prior=self.prior, regularizer=Ridge(share) if share else Plain())
 
-    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         seed = _kmeans_seed(self.random_state)
         counts, notes = self._component_counts(rows, classes, seed)
         families = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
-        return Specification(families, class_prior_of(self.class_priors(len(classes))), notes)
+        return Specification(families, class_prior_of(self._given_priors(len(classes))), notes)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
+    def _families(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Mixture(self._family()), every, Clusters())]
 
     def _component_counts(self, rows: TrainingRows, classes: Array, seed: int) -> tuple[Any, dict[str, Any]]:

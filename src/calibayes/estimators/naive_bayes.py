@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from calibayes.families import (
 from calibayes.families.covariances import VarianceSmoothing
 from calibayes.families.model import PRIOR
 from calibayes.kernels.level_counts import offsets
+from calibayes.model.attributes import array_property
 from calibayes.model.binding import every
-from calibayes.model.door import array_property
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, Traits
 from calibayes.model.parameters import estimator, number
 
+COUNTING = Traits(fewest_classes=1, allows_lost_classes=True, runs_on_device=True)
 LEAST_ALPHA = 1e-10
 """Least pseudo-count with ``force_alpha=False``, as in scikit-learn."""
 
@@ -64,14 +65,12 @@ class CountingNB(ClassPriorAttributes):
     class_prior: Array | ClassPrior | None = None
     prior: Dirichlet | None = None
 
-    fewest_classes = 1
-    allows_lost_classes = True
-    runs_on_device = True
+    _traits = COUNTING
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return even_unless_fitted(self.class_prior, self.fit_prior, k)
 
-    def smoothing(self) -> dict[str, Any]:
+    def _smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if self.prior is None and not self.force_alpha and (alpha >= 0).all() and (alpha < LEAST_ALPHA).any():
@@ -116,13 +115,15 @@ class CategoricalNB(CountingNB):
     min_categories: int | Sequence[int] | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
+    _traits = COUNTING._replace(reads_text=True)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.categorical = True
         return tags
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Categorical(**self.smoothing()), every, Levels(at_least=self.min_categories))]
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Categorical(**self._smoothing()), every, Levels(at_least=self.min_categories))]
 
     @property
     def categories_(self) -> list[Array]:
@@ -169,15 +170,15 @@ class BernoulliNB(CountingNB):
     binarize: float | None = 0.0
     class_weight: Mapping[Any, float] | str | None = None
 
-    reads_sparse = True
+    _traits = COUNTING._replace(reads_sparse=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # the data of scikit-learn's checks are not binary
         return tags
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Bernoulli(**self.smoothing()), every, Flags(self.binarize))]
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return [("columns", Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
 
     @array_property
     def feature_count_(self) -> Array:
@@ -218,16 +219,13 @@ class GaussianNB(GenerativeEstimator):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
-    fewest_classes = 1
-    allows_lost_classes = True
-    runs_on_device = True
-    is_tempered_if_wide: ClassVar[bool] = True
+    _traits = COUNTING._replace(is_tempered_if_wide=True)
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
+    def _families(self) -> Sequence[tuple[Any, ...]]:
         smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))
         return [("columns", Gaussian(Diagonal(), prior=self.prior, regularizer=smoothing), every)]
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return self.priors
 
     @array_property

@@ -24,7 +24,7 @@ from calibayes.estimators.naive_bayes import ClassPriorAttributes, smoothing_of
 from calibayes.families import ClassPrior, Dirichlet, KernelDensity, OverBins, Silverman
 from calibayes.families.kernel_bandwidths import Bandwidth, bandwidth_named
 from calibayes.model.binding import ColumnBinding
-from calibayes.model.estimator import GenerativeEstimator
+from calibayes.model.estimator import GenerativeEstimator, Traits
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -46,35 +46,30 @@ class TabularNB(GenerativeEstimator):
     priors: Array | ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
-    numeric_kind: ClassVar[str] = "kernel"
-    is_tempered_if_wide: ClassVar[bool] = True
+    _numeric_kind: ClassVar[str] = "kernel"
+    _traits = Traits(reads_text=True, is_tempered_if_wide=True)
 
     class_count_ = ClassPriorAttributes.class_count_
     class_log_prior_ = ClassPriorAttributes.class_log_prior_
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        return tags
-
-    def choices(self) -> KindChoices:
+    def _choices(self) -> KindChoices:
         """Families and encoders that the parameters choose for the kinds."""
         raise TypeError(f"{type(self).__name__} chooses no families")
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return specifications(check_kinds(self.kinds), self.numeric_kind, self.choices())
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return specifications(check_kinds(self.kinds), self._numeric_kind, self._choices())
 
-    def given_columns(self, table: Table) -> dict[int, str]:
+    def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns whose kind is given."""
         return given_columns(check_kinds(self.kinds), table)
 
-    def class_priors(self, k: int) -> Any:
+    def _given_priors(self, k: int) -> Any:
         return self.priors
 
-    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+    def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)
 
-    def levels_encoder(self) -> Levels:
+    def _levels_encoder(self) -> Levels:
         """The encoder of categorical columns."""
         most = None if self.max_levels is None else whole_number("max_levels", self.max_levels, 1)
         return Levels(rare=number("rare_levels", self.rare_levels, 0.0, 1e300), most=most)
@@ -134,17 +129,17 @@ class NaiveBayes(TabularNB):
     discretize: str | Encoder | None = None
     n_bins: int | None = None
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
+    def _families(self) -> Sequence[tuple[Any, ...]]:
         numeric_kind = "kernel" if self.discretize is None else "binned"
-        return specifications(check_kinds(self.kinds), numeric_kind, self.choices())
+        return specifications(check_kinds(self.kinds), numeric_kind, self._choices())
 
-    def choices(self) -> KindChoices:
+    def _choices(self) -> KindChoices:
         most = whole_number("n_bins", DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
         is_binned = self.discretize is not None or "binned" in (self.kinds or {}).values()
         if self.n_bins is not None and not is_binned:
             raise ValueError(BINS_WITHOUT_DISCRETIZE)
         bins = bins_named("kmeans" if self.discretize is None else self.discretize, most)
-        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self._levels_encoder())
 
 
 class Binning(NamedTuple):
@@ -211,9 +206,9 @@ class KernelNB(TabularNB):
     bandwidth: str | float | Bandwidth | None = None
     prior_rows: float = 3.0
 
-    def choices(self) -> KindChoices:
+    def _choices(self) -> KindChoices:
         binning = binning_named(self.binning)
         rule = binning.bandwidth() if self.bandwidth is None else bandwidth_named(self.bandwidth)
         family = KernelDensity(rule, number("prior_rows", self.prior_rows, 0.0, 1e300))
         smoothing = smoothing_of(self.alpha, self.prior)
-        return KindChoices(smoothing, levels=self.levels_encoder(), kernel=family, cells=binning.cells())
+        return KindChoices(smoothing, levels=self._levels_encoder(), kernel=family, cells=binning.cells())

@@ -18,10 +18,10 @@ from calibayes.engines import computing
 from calibayes.estimators.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
-from calibayes.model import delegates
-from calibayes.model.door import in_memory
-from calibayes.model.estimator import GenerativeEstimator
-from calibayes.model.input import Rows, training_rows
+from calibayes.model import delegates, parameters, pickles
+from calibayes.model.door import open_rows
+from calibayes.model.estimator import GenerativeEstimator, recipe_of
+from calibayes.model.input import Rows
 from calibayes.model.labels import require_labels
 from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.model.recipe import Recipe, shared_folds
@@ -81,9 +81,15 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scoring: str = "log_loss"
     random_state: int | None = None
 
+    get_params = parameters.get_params
+    set_params = parameters.set_params
+    __getstate__ = pickles.get_state
+    __setstate__ = pickles.set_state
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose lam, then train with it on all rows."""
         require_labels(self, y)
+        given = open_rows(X, y, sample_weight)
         base = clone(GaussianNB() if self.estimator is None else self.estimator)
         if not isinstance(base, GenerativeEstimator):
             raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
@@ -91,16 +97,17 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         with computing(base.engine, base.n_jobs) as engine:
-            X, y, sample_weight = in_memory(X, y, sample_weight)
-            classes, rows = training_rows(base, X, y, sample_weight, base.class_weight)
-            masks = held_out_masks(self.cv, rows, len(np.asarray(y)), seed_of(self.random_state))
-            results = _path_scores(base.set_params(rule=GDT()).recipe(engine), rows, classes, masks, lams)
+            read = given.in_memory()
+            classes, rows = read.rows(base, class_weight=base.class_weight)
+            masks = held_out_masks(self.cv, rows, len(np.asarray(read.y)), seed_of(self.random_state))
+            recipe = recipe_of(base.set_params(rule=GDT()), engine)
+            results = _path_scores(recipe, rows, classes, masks, lams)
             lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
-            trained = clone(base).set_params(rule=GDT(lam=lam)).fit(X, y, sample_weight)
+            trained = clone(base).set_params(rule=GDT(lam=lam)).fit(read.X, read.y, read.sample_weight)
         names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
         results = {"lam": np.array(lams), **results}
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
-        return adopt(self, {**vars(unfitted_copy(self)), **state})
+        return adopt(self, {**vars(unfitted_copy(self)), **state, **given.kept()})
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
@@ -135,23 +142,28 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return self._chosen().predict(X)
 
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self._chosen().predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
+        return self._chosen().predict_log_proba(X)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds for two classes, otherwise log p(x, class)."""
+        return self._chosen().decision_function(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
+        return self._chosen().score(X, y, sample_weight)
+
+    def _chosen(self) -> GenerativeEstimator:
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        chosen: GenerativeEstimator = self.estimator_
+        return chosen
 
     to_sql = delegates.to_sql
     to_onnx = delegates.to_onnx

@@ -29,8 +29,8 @@ from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
 from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
 from calibayes.kernels.level_counts import offsets, weighted_counts
+from calibayes.model.attributes import fitted_of
 from calibayes.model.binding import ColumnBinding
-from calibayes.model.estimator import fitted_of
 from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
@@ -235,29 +235,29 @@ class JointPreset(TabularNB):
     discretize: str | Encoder | None = None
     n_bins: int | None = None
 
-    numeric_kind: ClassVar[str] = "binned"
-    family_name: ClassVar[str]
+    _numeric_kind: ClassVar[str] = "binned"
+    _family_name: ClassVar[str]
     """Name of the family over the columns that depend on each other."""
 
-    def joint_family(self) -> Family:
+    def _joint_family(self) -> Family:
         """The family over the columns that depend on each other."""
         raise TypeError(f"{type(self).__name__} chooses no family")
 
-    def joint_columns(
+    def _joint_columns(
         self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         """The columns of the joint family if all columns are too many, otherwise None."""
         raise TypeError(f"{type(self).__name__} chooses no columns")
 
-    def default_bins(self) -> Encoder:
+    def _default_bins(self) -> Encoder:
         """The encoder of binned columns unless ``discretize`` is given."""
         return PairBins()
 
-    def choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, self.default_bins())
-        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self.levels_encoder())
+    def _choices(self) -> KindChoices:
+        bins = chosen_bins(self.discretize, self.n_bins, self._default_bins())
+        return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self._levels_encoder())
 
-    def family_parameters(self) -> dict[str, Any]:
+    def _family_parameters(self) -> dict[str, Any]:
         """Parameters that all joint families have, checked."""
         return {
             **smoothing_of(self.alpha, self.prior),
@@ -266,25 +266,25 @@ class JointPreset(TabularNB):
             "max_cells": whole_number("max_cells", self.max_cells, 1),
         }
 
-    def specifications(self) -> Sequence[tuple[Any, ...]]:
-        return joint_specifications(self.family_name, self.joint_family(), self.kinds, self.choices())
+    def _families(self) -> Sequence[tuple[Any, ...]]:
+        return joint_specifications(self._family_name, self._joint_family(), self.kinds, self._choices())
 
-    def specify(self, rows: TrainingRows, classes: Array) -> Specification:
+    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         """The families, with the joint one over the most relevant columns only if all columns are too many."""
         return with_most_relevant(
-            super().specify(rows, classes),
+            super()._specification(rows, classes),
             rows.summary,
-            lambda positions, encoder: self.joint_columns(positions, encoder, rows, len(classes)),
+            lambda positions, encoder: self._joint_columns(positions, encoder, rows, len(classes)),
         )
 
-    def describe(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
-        return joint_schema(self.family_name, self.kinds, binding, summary)
+    def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
+        return joint_schema(self._family_name, self.kinds, binding, summary)
 
-    def learned_family(self, kind: type[Kind]) -> Kind | None:
+    def _learned_family(self, kind: type[Kind]) -> Kind | None:
         """The joint family after training; None if it has no columns. Raises ValueError if there were too few rows."""
         fitted = fitted_of(self)
         fitted.learned()
-        family = fitted.model.families.get(self.family_name)
+        family = fitted.model.families.get(self._family_name)
         return family if isinstance(family, kind) else None
 
 
@@ -364,14 +364,14 @@ class TreeAugmentedNB(JointPreset):
     per_class: bool = False
     edges: Edges | None = None
 
-    family_name: ClassVar[str] = TREE
+    _family_name: ClassVar[str] = TREE
 
-    def joint_family(self) -> Tree:
+    def _joint_family(self) -> Tree:
         edges = checked_edges(self.edges, SignificantEdges())
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
-        return Tree(search=search, **self.family_parameters())
+        return Tree(search=search, **self._family_parameters())
 
-    def joint_columns(
+    def _joint_columns(
         self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
     ) -> list[int] | None:
         return tree_columns(positions, encoder, rows, k, self.max_cells)
@@ -379,7 +379,7 @@ class TreeAugmentedNB(JointPreset):
     @property
     def edges_(self) -> list[Edge]:
         """The edges, the most informative first."""
-        family = self.learned_family(Tree)
+        family = self._learned_family(Tree)
         if family is None:
             return []
         names, labels = family.layout.columns, [None, *self.classes_.tolist()]

@@ -18,7 +18,7 @@ from calibayes.files.errors import ModelFileError
 from calibayes.files.objects import READS, WRITES, pandas_writes
 from calibayes.files.registry import ESTIMATORS
 from calibayes.files.value_objects import UnknownClassError
-from calibayes.model.door import numpy_classes
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.input import kept_row_count
 
 # -- What is in a model file, in short: written into the file, so that it can be told from the header alone

@@ -30,7 +30,7 @@ from calibayes.files.codec import (
 from calibayes.files.errors import ModelFileError
 from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, OLDER_FIELDS, VALUES, EstimatorEntry
 from calibayes.files.value_objects import check_types, looked_up, read_same, value_codec, verified
-from calibayes.model.door import HOME
+from calibayes.model.attributes import HOME
 from calibayes.model.parameters import adopt
 from calibayes.model.remembered import PROCESS_ONLY
 from calibayes.tables.dates import is_zone

@@ -13,9 +13,7 @@ from typing import Any
 
 FEATURES = {
     "checkpoint": "files.checkpoint",
-    "dask": "backends.dask.collections",
-    "dask_engine": "backends.dask.engine",
-    "dask_predictions": "backends.dask.predictions",
+    "dask": "backends.dask.predictions",
     "device": "backends.device.input",
     "device_support": "backends.device.support",
     "drift": "analysis.column_cells",
@@ -28,7 +26,6 @@ FEATURES = {
     "privacy": "analysis.private_training",
     "privacy_account": "analysis.privacy",
     "receipts": "analysis.receipts",
-    "stream_predictions": "streams.predictions",
     "streams": "streams.streaming",
     "surprise": "analysis.cell_scores",
 }

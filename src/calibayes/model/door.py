@@ -1,130 +1,160 @@
-"""The door for tables: methods of estimators take what a person passes as X through here.
+"""The door for tables: what a person passes as X, y and sample_weight, as one of few kinds of input.
 
 A table in memory passes as it is. Files, Arrow data, queries and Dask collections are read in chunks, arrays on a device (PyTorch,
-CuPy, ..., if scikit-learn's ``array_api_dispatch`` is on) are computed there. The modules for these are imported when such an X is
-passed; `calibayes.tables.kinds` recognizes it.
+CuPy, ..., if scikit-learn's ``array_api_dispatch`` is on) are computed there. Each kind is a class with the same few methods
+(`TableInput`), whose module is imported when such an X is passed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from types import FunctionType
-from typing import Any, TypeVar, cast
+import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from sklearn import get_config
+from sklearn.metrics import accuracy_score
 
+from calibayes.core.notices import is_collecting
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.kernels.dispatch import OnDevice
+from calibayes.kernels.threads import most_threads
 from calibayes.model.delegates import feature
+from calibayes.model.input import Rows, TrainingRows, is_dispatched, new_table, training_rows
 from calibayes.model.labels import require_labels
-from calibayes.tables.kinds import OpenedTable, dask_kind, is_streamed, taken_out
+from calibayes.model.remembered import TRAINING, TrainingReference
+from calibayes.tables.kinds import dask_kind, is_streamed, taken_out
+from calibayes.tables.table import Table
 
-METHODS = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "predict_joint_log_proba",
-    "score_samples",
-    "decision_function",
-)
-"""Methods of one value or one row of values for each row of the table."""
-HOME = "_home"
-"""Attribute of an estimator: where its training rows are, if they are on a device."""
-
-Estimator = TypeVar("Estimator")
-Method = TypeVar("Method", bound=Callable[..., Any])
+OfTable: TypeAlias = Callable[[Table, Engine], Any]
+"""A function of a table in memory and an engine with one value, or one row of values, for each row of the table."""
 
 
-# -- Rows of a training -----------------------------------------------------------------------------------------
+class TableInput:
+    """A table that a person passes as X, with its labels and weights; the base of a class for each kind of table.
+
+    A subclass reads its rows into memory (`in_memory`) and can do the rest in better ways: train on all rows without
+    reading them into memory (`rows`), choose where computations run (`engine`), predict part by part (`map`), return
+    results as another kind of array (`returned`). Objects of a subclass may be passed as X themselves.
+    """
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+
+    def labeled(self, y: Any, sample_weight: Any = None) -> Self:
+        """This table with other labels and weights: arrays, or names of its columns."""
+        other = copy.copy(self)
+        other.y, other.sample_weight = y, sample_weight
+        return other
+
+    def in_memory(self) -> InMemory:
+        """The same rows in memory, or some of them if they are too many."""
+        raise NotImplementedError(f"{type(self).__name__} has no method in_memory()")
+
+    def engine(self, estimator: Any) -> AbstractContextManager[Engine]:
+        """The engine of a call of an estimator; inside, computations use its number of threads."""
+        return engine_of(estimator)
+
+    def rows(
+        self, reader: Any, engine: Engine, class_weight: Any = None, **options: Any
+    ) -> tuple[Array, TrainingRows]:
+        """Classes and training rows; ``reader`` notes their columns. The options are those of `training_rows`."""
+        return self.in_memory().rows(reader, engine, class_weight, **options)
+
+    def map(self, model: Any, method: str, function: OfTable) -> Any:
+        """The values of a prediction method of a fitted model for all rows, by a function of a table in memory."""
+        return self.in_memory().map(model, method, function)
+
+    def returned(self, result: Any) -> Any:
+        """A result that was computed in memory, as the kind of array that belongs to this table."""
+        return result
+
+    def accuracy(self, model: Any) -> float:
+        """The share of the rows, by weight, whose class is predicted."""
+        return self.in_memory().accuracy(model)
+
+    def place(self) -> dict[str, Any]:
+        """Attributes of an estimator that say where its training rows are, if they are on a device."""
+        return {}
+
+    def kept(self) -> dict[str, Any]:
+        """Attributes that an estimator has after `fit`: the place of the rows and a reference to what was given.
+
+        Models that are trained inside another call, such as members of an ensemble, refer to nothing.
+        """
+        if is_collecting():
+            return self.place()
+        return {**self.place(), TRAINING: TrainingReference(self.X, self.y, self.sample_weight)}
+
+
+class InMemory(TableInput):
+    """A table in memory: an array, a list of rows, a data frame or a `Table`."""
+
+    beyond: Any = None
+    """All rows of a source (`StreamedRows`), if these are not all."""
+
+    def in_memory(self) -> InMemory:
+        return self
+
+    def rows(
+        self, reader: Any, engine: Engine | None = None, class_weight: Any = None, **options: Any
+    ) -> tuple[Array, Rows]:
+        return training_rows(reader, self.X, self.y, self.sample_weight, class_weight, **options)
+
+    def map(self, model: Any, method: str, function: OfTable) -> Any:
+        table = new_table(model, self.X)
+        with self.engine(model) as engine:
+            return self.returned(function(table, engine))
+
+    def accuracy(self, model: Any) -> float:
+        return float(
+            accuracy_score(self.y, on_numpy(model.predict(self.X)), sample_weight=self.sample_weight)
+        )
+
+
+def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> TableInput:
+    """What a person passes as X, y and sample_weight; columns of a data frame that are named are taken out."""
+    if isinstance(X, TableInput):
+        return X.labeled(y, sample_weight)
+    if get_config()["array_api_dispatch"]:
+        opened: TableInput | None = feature("device").open_with_dispatch(X, y, sample_weight)
+        if opened is not None:
+            return opened
+    if isinstance(X, Table) or not is_streamed(X):
+        named = isinstance(y, str) or isinstance(sample_weight, str)
+        return InMemory(*(taken_out(X, y, sample_weight) if named else (X, y, sample_weight)))
+    kind: TableInput = feature("dask" if dask_kind(X) else "streams").open_input(X, y, sample_weight)
+    return kind
 
 
 def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-    """Table, labels and weights in memory: those of files and streams are read, columns that are named are taken out.
-
-    Of a source with very many rows some are read, by their number.
-    """
-    return in_memory_and_beyond(X, y, sample_weight)[0]
+    """Table, labels and weights in memory: those of files and streams are read, columns that are named are taken out."""
+    read = open_rows(X, y, sample_weight).in_memory()
+    return read.X, read.y, read.sample_weight
 
 
-def in_memory_and_beyond(X: Any, y: Any, sample_weight: Any = None) -> tuple[tuple[Any, Any, Any], Any]:
-    """`in_memory`, and all rows of the source (`StreamedRows`) if these are not all."""
-    if not is_streamed(X):
-        return taken_out(X, y, sample_weight), None
-    read: tuple[tuple[Any, Any, Any], Any] = feature("streams").read_into_memory(X, y, sample_weight)
-    return read
+def rows_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Array, Rows]:
+    """Classes and training rows in memory, as a fitted estimator reads them."""
+    return open_rows(X, y, sample_weight).in_memory().rows(estimator, **options)
 
 
-@contextmanager
-def computing_for(estimator: Any, X: Any) -> Iterator[Engine]:
-    """The engine of a call with a table X: that of the estimator, of a device, or of the cluster of a Dask collection."""
-    given = estimator.engine
-    if given is None and dask_kind(X) is not None and feature("dask").has_current_client():
-        given = feature("dask_engine").Dask()
-    if isinstance(X, OpenedTable):
-        with computing(None, estimator.n_jobs):
-            yield cast(Any, X).engine(given)
-    else:
-        with computing(given, estimator.n_jobs) as engine:
-            yield engine
+def engine_of(estimator: Any, engine: Any = None) -> AbstractContextManager[Engine]:
+    """The given engine, or that of an estimator, for a call; one that has none uses the threads of its caller."""
+    if hasattr(estimator, "engine"):
+        return computing(estimator.engine if engine is None else engine, estimator.n_jobs)
+    n_jobs = getattr(estimator, "n_jobs", None)
+    return computing(engine, most_threads() if n_jobs is None else n_jobs)
 
 
-# -- Predictions for files, streams and Dask collections ---------------------------------------------------------
-
-
-def predicting_lazily(cls: type[Estimator]) -> type[Estimator]:
-    """A class that predicts files, streams and Dask collections: all methods named in `METHODS`, its own and inherited."""
-    for name in METHODS:
-        method = getattr(cls, name, None)
-        if isinstance(method, FunctionType) and not hasattr(method, "is_lazy_for_dask"):
-            setattr(cls, name, by_partition(method))
-    changed: Any = cls
-    score = getattr(cls, "score", None)
-    if isinstance(score, FunctionType) and not hasattr(score, "is_lazy_for_dask"):
-        changed.score = _of_computed(score)
-    return cls
-
-
-def _of_computed(score: Callable[..., float]) -> Callable[..., float]:
-    """A score of tables with named labels, and of tables that are not in memory."""
-
-    @wraps(score)
-    def compute(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        require_labels(self, y)
-        if not is_streamed(X):
-            return score(self, *taken_out(X, y, sample_weight))
-        if dask_kind(X) is None:
-            return float(feature("stream_predictions").accuracy_by_chunk(self, X, y, sample_weight))
-        return float(feature("dask_predictions").score_of_collection(self, X, y, sample_weight))
-
-    compute.is_lazy_for_dask = True  # type: ignore[attr-defined]
-    return compute
-
-
-def by_partition(method: Method) -> Method:
-    """A prediction method that reads files and streams, and returns a lazy Dask array for a Dask collection."""
-
-    @wraps(method)
-    def predict(self: Any, X: Any) -> Any:
-        if not is_streamed(X):
-            return method(self, X)
-        if dask_kind(X) is None:
-            return feature("stream_predictions").predicted_by_chunk(self, method, X)
-        return feature("dask_predictions").predicted_lazily(self, method.__name__, X)
-
-    predict.is_lazy_for_dask = True  # type: ignore[attr-defined]
-    return predict  # type: ignore[return-value]
+def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The share of rows, by weight, whose class a model predicts, wherever the rows are."""
+    require_labels(model, y)
+    return open_rows(X, y, sample_weight).accuracy(model)
 
 
 # -- Arrays on a device ------------------------------------------------------------------------------------------
-
-
-def is_dispatched(X: Any) -> bool:
-    """Whether X is an array on a device, and scikit-learn is to compute there."""
-    return bool(get_config().get("array_api_dispatch")) and bool(feature("device").is_on_device(X))
 
 
 def on_numpy(values: Any) -> Any:
@@ -132,70 +162,8 @@ def on_numpy(values: Any) -> Any:
     return feature("device").to_numpy(values) if is_dispatched(values) else values
 
 
-def refuse_on_device(estimator: Any, X: Any) -> None:
-    """Raises TypeError if X is on a device and the estimator does not compute there."""
-    if isinstance(X, OpenedTable) or is_dispatched(X):
-        advice = feature("device").ADVICE
-        raise TypeError(f"{type(estimator).__name__} cannot read an X on a device. {advice}")
-
-
-def fit_on_device(method: Method) -> Method:
-    """Decorator of `fit` and `partial_fit`: X may be on a device, y and sample weights anywhere."""
-
-    @wraps(method)
-    def fit(self: Any, X: Any, y: Any = None, *args: Any, **options: Any) -> Any:
-        if not get_config().get("array_api_dispatch"):
-            return method(self, X, y, *args, **options)
-        device = feature("device")
-        table = device.DeviceTable(X) if device.is_on_device(X) else X
-        others = {name: on_numpy(value) for name, value in options.items()}
-        method(self, table, on_numpy(y), *map(on_numpy, args), **others)
-        if table is not X:
-            setattr(self, HOME, device.home_of(table.placement))
-        return self
-
-    return cast(Method, fit)
-
-
-def on_device(method: Method) -> Method:
-    """Decorator of methods of a fitted estimator with the only argument X, and options."""
-
-    @wraps(method)
-    def of_table(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if not get_config().get("array_api_dispatch") or isinstance(X, OpenedTable):
-            return method(self, X, *args, **options)
-        device = feature("device")
-        device.require_same_home(self, X, method.__name__)
-        if not device.is_on_device(X):
-            return method(self, X, *args, **options)
-        table = device.DeviceTable(X)
-        return table.returned(method(self, table, *args, **options))
-
-    return cast(Method, of_table)
-
-
-def at_home(estimator: Any, value: Any) -> Any:
-    """A NumPy array, or a list of them, as arrays of the library and device of the training rows."""
-    home = getattr(estimator, HOME, None)
-    return value if home is None else feature("device").returned_home(home, value)
-
-
-class array_property(property):
-    """A fitted attribute: a property whose array is of the library and device of the training rows."""
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        value = super().__get__(instance, owner)
-        return value if instance is None else at_home(instance, value)
-
-
 def labels_at(classes: Array, codes: Any) -> Any:
     """The labels (n,) of class codes; on the device of the codes if they are numbers."""
     if not isinstance(codes, OnDevice):
         return np.asarray(classes[cast(Any, codes)])
     return feature("device").labels_on_device(classes, codes)
-
-
-def numpy_classes(estimator: Any) -> Array:
-    """The class labels of a fitted estimator as a NumPy array."""
-    classes = estimator.classes_
-    return classes if isinstance(classes, np.ndarray) else feature("device").to_numpy(classes)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn import get_config
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from calibayes.core.notices import note_once
-from calibayes.core.protocols import Array, Engine, Source
+from calibayes.core.protocols import Array, Source
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.model.delegates import feature
-from calibayes.model.door import in_memory, refuse_on_device
 from calibayes.model.labels import (
     MOST_WEIGHT,
     check_total_weight,
@@ -24,7 +24,7 @@ from calibayes.model.labels import (
     require_labels,
 )
 from calibayes.tables.conversion import ColumnConversion, learn_conversion
-from calibayes.tables.kinds import OpenedTable, is_streamed
+from calibayes.tables.kinds import is_streamed
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
@@ -66,6 +66,14 @@ class TrainingRows(Protocol):
 
     def in_memory(self) -> Rows:
         """The rows in memory, for what is no sum over rows."""
+
+
+@runtime_checkable
+class NamesColumns(Protocol):
+    """Optional ability of an estimator: parameters that say what some columns are."""
+
+    def _given_columns(self, table: Table) -> dict[int, str]:
+        """Position -> kind of the columns whose kind is given."""
 
 
 class Rows(NamedTuple):
@@ -131,7 +139,7 @@ def convert(estimator: Any, table: Table) -> Table:
         if tags.categorical or (tags.sparse and not tags.string):
             table = ColumnConversion(table.names, table.types()).apply(table)
         else:
-            given = estimator.given_columns(table) if hasattr(estimator, "given_columns") else {}
+            given = estimator._given_columns(table) if isinstance(estimator, NamesColumns) else {}
             sample = sample_of(table, np.broadcast_to(1.0, table.n), None).table
             table = learn_conversion(sample, given, levels=tags.string).apply(table)
     estimator.conversion_ = table.conversion
@@ -141,28 +149,43 @@ def convert(estimator: Any, table: Table) -> Table:
 def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
-    if isinstance(X, OpenedTable) and get_tags(estimator).array_api_support:
-        X = X.host
-    refuse_on_device(estimator, X)
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         return X
-    refuse_lazy(X)
-    if not isinstance(X, np.ndarray) and is_streamed(X):
-        raise TypeError(
-            f"the rows of a {type(X).__name__} are not in memory: `fit`, predictions and `score` read them, for anything else "
-            "pass a data frame or array"
-        )
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)
     if isinstance(X, list):
         X = object_array(X)  # NumPy would turn numbers beside strings into strings
+    if not isinstance(X, np.ndarray):
+        _refuse_elsewhere(estimator, X)
     accepted = "csr" if get_tags(estimator).input_tags.sparse else False
     array = validate_data(
         estimator, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=accepted
     )
     return read_array(array, getattr(estimator, "feature_names_in_", None))
+
+
+def is_dispatched(X: Any) -> bool:
+    """Whether X is an array on a device, and scikit-learn is to compute there."""
+    return bool(get_config()["array_api_dispatch"]) and bool(feature("device").is_on_device(X))
+
+
+def refuse_on_device(estimator: Any) -> None:
+    """Raises TypeError: the estimator does not compute on a device."""
+    raise TypeError(f"{type(estimator).__name__} cannot read an X on a device. {feature('device').ADVICE}")
+
+
+def _refuse_elsewhere(estimator: Any, X: Any) -> None:
+    """Raises TypeError if the rows of X are not in memory."""
+    if is_dispatched(X):
+        refuse_on_device(estimator)
+    refuse_lazy(X)
+    if is_streamed(X):
+        raise TypeError(
+            f"the rows of a {type(X).__name__} are not in memory: `fit`, predictions and `score` read them, for anything else "
+            "pass a data frame or array"
+        )
 
 
 def new_table(estimator: Any, X: Any) -> Table:
@@ -204,25 +227,6 @@ def training_rows(
     if reset:
         estimator.training_table_ = rows.described()
     return target.classes, rows
-
-
-def rows_of(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    engine: Engine | None = None,
-    *,
-    class_weight: Mapping[Any, float] | str | None,
-    **options: Any,
-) -> tuple[Array, TrainingRows]:
-    """Classes and training rows. Those of files and streams are read in passes by an engine, or without one into memory."""
-    if engine is not None and is_streamed(X):
-        streamed: tuple[Array, TrainingRows] = feature("streams").streamed_rows(
-            estimator, X, y, sample_weight, class_weight, engine, **options
-        )
-        return streamed
-    return training_rows(estimator, *in_memory(X, y, sample_weight), class_weight, **options)
 
 
 def set_training_table(estimator: Any, table: Table) -> None:

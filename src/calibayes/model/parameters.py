@@ -5,7 +5,6 @@ Each check raises ValueError with what was given and what is expected.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,15 +16,13 @@ from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
 from calibayes.learn.progress import Callback
-from calibayes.model import pickles
-from calibayes.model.door import HOME, predicting_lazily
-from calibayes.model.remembered import PROCESS_ONLY, remembering
+from calibayes.model.attributes import HOME
+from calibayes.model.remembered import PROCESS_ONLY
 
 # -- Parameters of parameters, such as ``rule__lam`` of an estimator with ``rule=GDT()`` ---------------------
 #
 # scikit-learn changes a nested object in place. Rules, step controls, priors, stops and engines are frozen dataclasses, so
-# here `set_params` replaces such an object by a copy with other values. The decorator `parameters.estimator` gives these two
-# methods to every estimator.
+# here `set_params` replaces such an object by a copy with other values. Every estimator has these two methods.
 
 
 def get_params(self: Any, deep: bool = True) -> dict[str, Any]:
@@ -119,33 +116,29 @@ Estimator = TypeVar("Estimator")
 def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A dataclass with keyword parameters whose signature lists the parameters of subclasses before those of bases.
 
-    Its `get_params` and `set_params` also reach the fields of immutable parameters, such as ``rule__lam``. Its pickles hold
-    the version of the library. Its predictions for Dask collections are lazy. Its `fit` remembers the training rows.
+    Parameters are attributes of instances alone: ``dir()`` of the class does not list them.
     """
-    made: Any = remembering(predicting_lazily(dataclass(eq=False, repr=False, kw_only=True)(cls)))
-    if getattr(made, "set_params", None) is BaseEstimator.set_params:
-        made.get_params, made.set_params = get_params, set_params
-    if getattr(made, "__getstate__", None) is BaseEstimator.__getstate__:
-        made.__getstate__, made.__setstate__ = pickles.get_state, pickles.set_state
-    initializer: Any = made.__init__
-    signature = inspect.signature(initializer)
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
     classes = [base for base in made.__mro__ if "__dataclass_fields__" in vars(base)]
     declared = [name for base in classes for name in vars(base).get("__annotations__", {})]
-    rank = {
-        name: position for position, name in enumerate(declared)
-    }  # a parameter keeps the place of its base
+    rank = {name: place for place, name in enumerate(declared)}  # a parameter keeps the place of its base
 
     def place(parameter: inspect.Parameter) -> tuple[bool, int]:
         is_keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
         return is_keyword, rank.get(parameter.name, -1) if is_keyword else 0
 
-    initializer.__signature__ = signature.replace(parameters=sorted(signature.parameters.values(), key=place))
+    signature = inspect.signature(made.__init__)
+    made.__init__.__signature__ = signature.replace(
+        parameters=sorted(signature.parameters.values(), key=place)
+    )
+    for name in vars(made).keys() & signature.parameters.keys():
+        delattr(made, name)
     return made  # type: ignore[no-any-return]
 
 
-def unfitted_copy(model: Any) -> Any:
+def unfitted_copy(model: Estimator) -> Estimator:
     """A copy of an estimator with its constructor parameters alone."""
-    blank, parameters = copy.copy(model), BaseEstimator.get_params(model, deep=False)
+    blank, parameters = object.__new__(type(model)), inspect.signature(type(model)).parameters
     # Attributes with a leading underscore are scikit-learn's own (output format, metadata requests, callbacks), but for
     # the training rows and their device.
     blank.__dict__ = {

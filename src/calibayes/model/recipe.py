@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.progress import Callback
 from calibayes.learn.train import Fold
-from calibayes.model import parameters
+from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
 from calibayes.model.delegates import feature
 from calibayes.model.input import Rows, TrainingRows
@@ -83,14 +84,10 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
     keep_summary: bool = False
     privacy: Any = None
 
-    @staticmethod
-    def given(training: Any) -> TrainingOptions:
-        """The options given, or those by default. Raises ValueError if they are invalid."""
-        options = TrainingOptions() if training is None else training
-        if not isinstance(options, TrainingOptions):
-            raise ValueError(f"training must be TrainingOptions() or None, got {training!r}")
-        options.check()
-        return options
+    get_params = parameters.get_params
+    set_params = parameters.set_params
+    __getstate__ = pickles.get_state
+    __setstate__ = pickles.set_state
 
     def check(self) -> None:
         """Raises ValueError if an option is invalid."""
@@ -120,6 +117,17 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{trainings} cannot have a checkpoint, which is of one fit: set checkpoint=None"
             )
+
+
+DEFAULT_OPTIONS = TrainingOptions()
+
+
+def checked_options(training: Any) -> TrainingOptions:
+    """The training options of an estimator. Raises ValueError if they are invalid."""
+    if not isinstance(training, TrainingOptions):
+        raise ValueError(f"training must be TrainingOptions() or None, got {training!r}")
+    training.check()
+    return training
 
 
 class Specification(NamedTuple):
@@ -173,10 +181,12 @@ class Recipe:
     describe: Callable[[ColumnBinding, TableSummary], Schema | None] = lambda binding, summary: None
     default_start: str = "data"
     is_tempered_if_wide: bool = False
-    seeds: np.random.RandomState = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "seeds", check_random_state(self.random_state))
+    @cached_property
+    def seeds(self) -> np.random.RandomState:
+        """The generator of seeds."""
+        generator: np.random.RandomState = check_random_state(self.random_state)
+        return generator
 
     def draw_seed(self) -> int:
         """A new seed from the random state."""
@@ -224,10 +234,9 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     for name, family in binding.families.items():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
-    options = recipe.options
     if getattr(recipe.engine, "is_on_device", False):
         feature("device_support").require_device_support(
-            families, recipe.rule, options.batch_size, options.checkpoint
+            families, recipe.rule, recipe.options.batch_size, recipe.options.checkpoint
         )
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}

@@ -6,12 +6,7 @@ files do not hold it. `docs/held-out.md` says what it is used for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
-from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -37,7 +32,6 @@ HELD_OUT_ROWS = 10_000
 """Most rows of a part that is held out of very many."""
 
 Estimator = TypeVar("Estimator")
-_is_inner: ContextVar[bool] = ContextVar("is_inner", default=False)
 
 
 class TrainingReference(NamedTuple):
@@ -48,56 +42,9 @@ class TrainingReference(NamedTuple):
     sample_weight: Any
 
 
-def remembering(cls: type[Estimator]) -> type[Estimator]:
-    """A class whose `fit` remembers its rows, and whose `partial_fit` forgets them: they are not all rows of the model.
-
-    Models that are trained inside a `fit`, such as members of an ensemble, remember nothing.
-    """
-    changed: Any = cls
-    if isinstance(vars(cls).get("fit"), FunctionType):
-        changed.fit = _remembering_fit(changed.fit)
-    if isinstance(vars(cls).get("partial_fit"), FunctionType):
-        changed.partial_fit = _forgetting(changed.partial_fit)
-    return cls
-
-
-def _remembering_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(fit)
-    def remembered(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        with _inner():
-            fitted = fit(self, X, y, sample_weight)
-        if not _is_inner.get() and not is_private(self):
-            vars(self)[TRAINING] = TrainingReference(X, y, sample_weight)
-        else:
-            vars(self).pop(OUT_OF_FOLD, None)
-        return fitted
-
-    return remembered
-
-
 def is_private(model: Any) -> bool:
     """Whether an estimator is to be trained with differential privacy, so that nothing may refer to its rows."""
     return getattr(getattr(model, "training", None), "privacy", None) is not None
-
-
-def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def changed(self: Any, *given: Any, **named: Any) -> Any:
-        with _inner():
-            result = method(self, *given, **named)
-        forget_rows(self)
-        return result
-
-    return changed
-
-
-@contextmanager
-def _inner() -> Iterator[None]:
-    token = _is_inner.set(True)
-    try:
-        yield
-    finally:
-        _is_inner.reset(token)
 
 
 def forget_rows(model: Estimator) -> Estimator:

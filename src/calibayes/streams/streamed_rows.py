@@ -21,6 +21,7 @@ from calibayes.core.protocols import Array, Engine, Source
 from calibayes.engines import is_distributed
 from calibayes.kernels.level_counts import code_type
 from calibayes.model.input import Rows
+from calibayes.model.labels import check_total_weight, class_factors, read_weight
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import (
     Chunk,
@@ -280,6 +281,16 @@ class StreamedRows:
         sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
         encode = lambda encoder: encoder.encode(self.in_memory().table)
         return Streamed(table, self.weight, self.codes, sample, totals, encode)
+
+    def weighted(self, class_weight: Mapping[Any, float] | str | None) -> StreamedRows:
+        """The rows of positive weight, multiplied by class weights."""
+        rows = self.only(self.weight > 0)
+        if class_weight is not None:
+            factors = class_factors(class_weight, rows.classes, rows.codes, rows.weight)
+            rows = replace(rows, weight=rows.weight * factors, factor=factors)
+            rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
+        check_total_weight(rows.weight)
+        return rows
 
     def some_rows(self, most: int, read: tuple[int, ...]) -> Table:
         """About ``most`` rows, by their number, or all if they are not more, unconverted.

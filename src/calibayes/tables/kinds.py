@@ -14,15 +14,6 @@ DEFAULT_BUDGET = 2**28
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
-class OpenedTable:
-    """Base class of tables that are not NumPy arrays or frames, as methods of estimators get them."""
-
-    @property
-    def host(self) -> Any:
-        """The table as a NumPy array."""
-        raise NotImplementedError
-
-
 def dask_kind(data: Any) -> str | None:
     """ "frame", "series" or "array" for a Dask collection, None for anything else."""
     module, name = type(data).__module__, type(data).__name__

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import calibayes as cb
 from calibayes.datasets import load_penguins
+from calibayes.model.estimator import holding
 from calibayes.trust import ForgettingReceipt, verify_receipt
 from tests.seeds import generator
 
@@ -134,7 +135,7 @@ def test_the_audit_finds_rows_that_are_still_there(calibrated):
     X, y = table()
     honest = calibrated.forget(X[:5], y[:5])
     receipt = honest.forgetting_receipt_
-    kept = calibrated.holding(calibrated.fitted_.with_extra("receipts", (receipt,)))
+    kept = holding(calibrated, calibrated.fitted_.with_extra("receipts", (receipt,)))
     failed = {
         check.name
         for check in verify_receipt(receipt, kept, remaining=(X[5:], y[5:])).checks
@@ -144,7 +145,7 @@ def test_the_audit_finds_rows_that_are_still_there(calibrated):
     sums_alone = replace(calibrated.fitted_, data_statistics=honest.data_statistics_).with_extra(
         "receipts", (receipt,)
     )
-    audit = verify_receipt(receipt, calibrated.holding(sums_alone), remaining=(X[5:], y[5:]))
+    audit = verify_receipt(receipt, holding(calibrated, sums_alone), remaining=(X[5:], y[5:]))
     assert [check.name for check in audit.checks if not check.passed] == ["refit"]
     assert "FAILED refit" in str(audit)
 
@@ -181,7 +182,7 @@ def test_the_receipt_is_part_of_pickles_and_model_files(calibrated, tmp_path):
         assert verify_receipt(left.forgetting_receipt_, other, remaining=(X[5:], y[5:])).passed
     broken = left.fitted_.with_extra("receipts", (replace(left.forgetting_receipt_, sums_after="?"),))
     with pytest.raises(cb.ModelFileError, match="SHA-256"):
-        cb.save(left.holding(broken), tmp_path / "broken.safetensors")
+        cb.save(holding(left, broken), tmp_path / "broken.safetensors")
 
 
 def test_trees_say_that_they_stay():

@@ -19,6 +19,7 @@ from calibayes import (
     TrainingOptions,
 )
 from calibayes.analysis.held_out import labeled_table, refitted
+from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.families import Dirichlet, Gamma
 
 N = 24
@@ -90,7 +91,7 @@ CASES = {
 def record_of(model, X, y, weight=None):
     fitted = model.fit(X, y, weight)
     given = labeled_table(fitted, X, y, weight, reset=True)
-    return fitted, given, fitted.leave_one_out(given)
+    return fitted, given, leave_one_out(fitted, given)
 
 
 @pytest.mark.parametrize(

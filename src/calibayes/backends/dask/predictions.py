@@ -1,4 +1,4 @@
-"""Predictions for tables that are not in memory: chunk by chunk for files and streams, lazy for Dask collections.
+"""Dask collections as tables of estimators: trained on where they are, predicted lazily.
 
 The predictions for a Dask collection are a lazy Dask array, computed partition by partition on the workers.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 from uuid import uuid4
 
@@ -15,22 +16,46 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from calibayes.backends.dask.collections import Unhashed, unwrapped
-from calibayes.core.protocols import Array
+from calibayes.backends.dask.collections import Unhashed, has_current_client, unwrapped
+from calibayes.backends.dask.engine import Dask
+from calibayes.core.protocols import Array, Engine
+from calibayes.model.door import OfTable, engine_of
+from calibayes.streams.streaming import StreamInput
 from calibayes.tables.kinds import dask_kind
+from calibayes.tables.read import refuse_lazy
 
 FLAT = ("predict", "score_samples")
-"""Those with one value for each row."""
+"""Methods with one value for each row."""
+BY_CLASS = ("predict_proba", "predict_log_proba", "predict_joint_log_proba", "decision_function")
+"""Methods with one value for each row and class."""
 OF_THIS_PROCESS = ("engine", "n_jobs", "verbose")
 """Parameters that say how to compute here, which the model on the workers does without."""
 
 
-def score_of_collection(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """The share of the rows of a Dask collection, by weight, whose class is predicted."""
-    rows, *roles = _columns_taken_out(X, y, sample_weight)
-    given = (model.predict(rows), *roles)
-    predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
-    return float(accuracy_score(labels, predicted, sample_weight=weight))
+class DaskInput(StreamInput):
+    """A Dask data frame or array."""
+
+    def engine(self, estimator: Any) -> AbstractContextManager[Engine]:
+        """The engine of the estimator, or the current cluster if it has none."""
+        is_free = getattr(estimator, "engine", None) is None
+        return engine_of(estimator, Dask() if is_free and has_current_client() else None)
+
+    def map(self, model: Any, method: str, function: OfTable) -> Any:
+        """The predictions as a lazy Dask array."""
+        if method not in (*FLAT, *BY_CLASS):
+            refuse_lazy(self.X)
+        return predicted_lazily(model, method, self.X)
+
+    def accuracy(self, model: Any) -> float:
+        rows, *roles = _columns_taken_out(self.X, self.y, self.sample_weight)
+        given = (model.predict(rows), *roles)
+        predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
+        return float(accuracy_score(labels, predicted, sample_weight=weight))
+
+
+def open_input(X: Any, y: Any, sample_weight: Any) -> DaskInput:
+    """The kind of table that a Dask collection is."""
+    return DaskInput(X, y, sample_weight)
 
 
 def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

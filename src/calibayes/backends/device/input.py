@@ -1,26 +1,30 @@
 """X on a device (PyTorch, CuPy, ...) in the methods of estimators, if scikit-learn's ``array_api_dispatch`` is on.
 
-Methods that accept such an X (`calibayes.model.door`) get a `DeviceTable`; their results are arrays of the library and device
-of X.
+The results of methods that accept such an X (`calibayes.model.door`) are arrays of the library and device of X.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from calibayes.backends.device.array import DeviceArray, Placement, is_on_device, placement_of, to_numpy
 from calibayes.backends.device.engine import DeviceEngine
 from calibayes.core.protocols import Array, Engine
-from calibayes.model.door import HOME
-from calibayes.tables.kinds import OpenedTable
+from calibayes.model.attributes import HOME
+from calibayes.model.door import InMemory, OfTable, TableInput, engine_of
+from calibayes.model.estimator import holding
+from calibayes.model.input import Rows, new_table, refuse_on_device, training_rows
+from calibayes.tables.kinds import is_streamed, taken_out
+from calibayes.tables.table import Table
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 SUPPORTED = (
     "GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, GenerativeLogisticRegression, CategoricalNB, "
     "BernoulliNB, MultinomialNB and ComplementNB"
@@ -51,25 +55,63 @@ def home_of(place: Placement) -> Home:
     return Home(place.xp.__name__, str(place.device))
 
 
-class DeviceTable(OpenedTable):
-    """A table X on a device."""
+class HostInput(InMemory):
+    """A table in memory while arrays on devices are dispatched: an estimator that was trained on a device refuses it."""
 
-    def __init__(self, values: Any) -> None:
-        self.values = values.detach() if hasattr(values, "detach") else values
-        self.placement = placement_of(values)
+    def map(self, model: Any, method: str, function: OfTable) -> Any:
+        if not isinstance(self.X, Table):
+            _require_same_home(model, self.home(), method)
+        return super().map(model, method, function)
+
+    def home(self) -> Home | None:
+        """Where the table is; None for the memory of the host."""
+        return None
+
+
+class DeviceInput(HostInput):
+    """A table X on a device, y and sample weights anywhere."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        super().__init__(X, _on_host(y), _on_host(sample_weight))
+        self.values = X.detach() if hasattr(X, "detach") else X
+        self.placement = placement_of(X)
+
+    def home(self) -> Home | None:
+        return home_of(self.placement)
 
     @cached_property
     def host(self) -> Array:
         """The table as a NumPy array."""
         return to_numpy(self.values)
 
-    def engine(self, given: Engine | None) -> DeviceEngine:
+    @contextmanager
+    def engine(self, estimator: Any) -> Iterator[Engine]:
         """The engine for this table. Raises ValueError if the estimator has another one."""
-        if given is not None:
+        if (given := getattr(estimator, "engine", None)) is not None:
             raise ValueError(
                 f"engine must be None for an X on a device, where it is computed, got {given!r}. {ADVICE}"
             )
-        return DeviceEngine(self.placement, (self.host, self.values))
+        with engine_of(estimator):
+            yield DeviceEngine(self.placement, (self.host, self.values))
+
+    def rows(
+        self, reader: Any, engine: Engine | None = None, class_weight: Any = None, **options: Any
+    ) -> tuple[Array, Rows]:
+        return training_rows(
+            reader, self._readable(reader), self.y, self.sample_weight, class_weight, **options
+        )
+
+    def map(self, model: Any, method: str, function: OfTable) -> Any:
+        _require_same_home(model, self.home(), method)
+        table = new_table(model, self._readable(model))
+        with self.engine(model) as engine:
+            return self.returned(function(table, engine))
+
+    def _readable(self, estimator: Any) -> Array:
+        """The table on the host. Raises TypeError if the estimator does not compute on a device."""
+        if not get_tags(estimator).array_api_support:
+            refuse_on_device(estimator)
+        return self.host
 
     def returned(self, result: Any) -> Any:
         """A result as an array of the library and device of X; labels that are no numbers stay in NumPy."""
@@ -78,11 +120,26 @@ class DeviceTable(OpenedTable):
         is_array = type(result) is np.ndarray and result.dtype.kind in "fiub"
         return self.placement.array(result) if is_array else result
 
+    def place(self) -> dict[str, Any]:
+        return {HOME: self.home()}
 
-def require_same_home(estimator: Any, X: Any, method: str) -> None:
+
+def open_with_dispatch(X: Any, y: Any, sample_weight: Any) -> TableInput | None:
+    """The kind of table of X while arrays on devices are dispatched; None for files, streams and collections."""
+    if is_on_device(X):
+        return DeviceInput(X, y, sample_weight)
+    if is_streamed(X):
+        return None
+    return HostInput(*taken_out(X, _on_host(y), _on_host(sample_weight)))
+
+
+def _on_host(values: Any) -> Any:
+    return to_numpy(values) if is_on_device(values) else values
+
+
+def _require_same_home(estimator: Any, given: Home | None, method: str) -> None:
     """Raises scikit-learn's ValueError if X is of another library or on another device than the training rows."""
-    trained = getattr(estimator, HOME, None)
-    given = home_of(placement_of(X)) if is_on_device(X) else None
+    trained = vars(estimator).get(HOME)
     if given == trained or not hasattr(estimator, "fitted_"):
         return
     raise ValueError(
@@ -101,7 +158,7 @@ def _described(home: Home | None) -> str:
 
 def moved(estimator: Any, convert: Callable[[Array], Any]) -> Any:
     """A copy of an estimator whose arrays are returned where ``convert`` moves arrays to."""
-    copied = estimator.holding(estimator.fitted_)
+    copied = holding(estimator, estimator.fitted_)
     vars(copied).pop(HOME, None)
     converted = convert(np.zeros(1))
     if is_on_device(converted):

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from calibayes import CategoricalNB, GaussianNB, JointKernelClassifier, NaiveBayes, datasets
 from calibayes.analysis.held_out import cross_fitted
 from calibayes.analysis.marginals import PartNeedsAllColumns
-from calibayes.model.decisions import Decisions
+from calibayes.model.classifier import Classifier
 
 COLUMNS = ["row", "label", "suggested", "probability", "score", "issue", "gain", "reason"]
 
@@ -185,7 +185,7 @@ def needs_all_columns(self, X):
     raise PartNeedsAllColumns("a family cannot leave out columns")
 
 
-@pytest.mark.parametrize("marginals", [needs_all_columns, Decisions.marginals])
+@pytest.mark.parametrize("marginals", [needs_all_columns, Classifier.marginals])
 def test_models_that_need_all_columns_have_no_reasons(marginals, monkeypatch):
     X, y = load_iris(return_X_y=True)
     monkeypatch.setattr(GaussianNB, "marginals", marginals)

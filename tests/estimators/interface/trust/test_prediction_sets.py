@@ -10,11 +10,11 @@ from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
 from calibayes.analysis.prediction_sets import ProbabilityScore, conformal_quantile, thresholds
-from calibayes.model.decisions import Decisions
+from calibayes.model.classifier import Classifier
 from calibayes.trust import AdaptiveScore, HeldOut
 from tests.contract.test_scikit_learn import ESTIMATORS
 
-CLASSIFIERS = [estimator for estimator in ESTIMATORS if isinstance(estimator, Decisions)]
+CLASSIFIERS = [estimator for estimator in ESTIMATORS if isinstance(estimator, Classifier)]
 every_classifier = pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda made: type(made).__name__)
 ACCURACY = 4.0
 """Standard errors that an average of random numbers may be away from its expectation."""

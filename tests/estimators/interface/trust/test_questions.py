@@ -22,6 +22,7 @@ from calibayes import (
     QuadraticDiscriminantAnalysis,
     TreeAugmentedNB,
 )
+from calibayes.analysis.questions import unknown_cells
 from calibayes.datasets import load_penguins
 from calibayes.encoders import Levels, MissingAsLevel
 from calibayes.families import Categorical
@@ -164,7 +165,7 @@ def any_table(model):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_values_of_an_unknown_cell_have_probability_one(model):
     X, y, rows = any_table(model)
-    cells = model.fit(X, y).unknown_cells(rows)
+    cells = unknown_cells(model.fit(X, y), rows)
     for j in range(len(cells.names)):
         for positions, log_joint in cells.answers(j):
             total = np.logaddexp.reduce(log_joint, axis=1)

@@ -1,4 +1,4 @@
-"""Decisions from posterior probabilities and their explanation, for every classifier that has them."""
+"""The base of all classifiers: predictions and decisions from posterior probabilities, and delegates to analyses of them."""
 
 from __future__ import annotations
 
@@ -6,54 +6,71 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import on_host
-from calibayes.model import delegates
-from calibayes.model.decision import (
-    above_thresholds,
-    checked_costs,
-    least_cost,
-    log_odds,
-    most_probable,
-    rejected,
-)
+from calibayes.core.protocols import Array, Engine
+from calibayes.model import decision, delegates, door, notebook, parameters, pickles
+from calibayes.model.attributes import numpy_classes
 from calibayes.model.delegates import delegate, feature
-from calibayes.model.door import numpy_classes, on_device
-from calibayes.model.notebook import html_method, mime_bundle
-from calibayes.model.parameters import number
+from calibayes.tables.table import Table
 
 
-class Decisions:
-    """`predict`, `decide`, `predict_proba` of a classifier with `predict_log_proba`; `explain` of one with `marginals`."""
+class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Predictions of a classifier for tables of any kind, decisions, and delegates to analyses.
 
-    costs: Array | None = None
+    A subclass computes log p(class | x) of a table in memory (`_log_posterior`). Public methods go through the door for
+    tables (`calibayes.model.door`).
+    """
+
+    costs: Any = None
     class_weight: Any = None
     n_jobs: int | None = None
-    classes_: Array
+    classes_: Any
 
-    _repr_html_ = property(html_method)
-    _repr_mimebundle_ = mime_bundle
+    get_params = parameters.get_params
+    set_params = parameters.set_params
+    __getstate__ = pickles.get_state
+    __setstate__ = pickles.set_state
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(class | x), (n, k)."""
-        raise TypeError(f"{type(self).__name__} has no probabilities")
+    _repr_html_ = property(notebook.html_method)
+    _repr_mimebundle_ = notebook.mime_bundle
 
-    @on_device
-    def predict_proba(self, X: Any) -> Array:
-        """p(class | x), (n, k)."""
-        return np.exp(self.predict_log_proba(X))
+    # -- predictions -------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
-        return np.asarray(self.decide(X).data)
+        return door.open_rows(X).map(self, "predict", self._labels)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, k)."""
+        return door.open_rows(X).map(self, "predict_proba", self._posterior)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(class | x), (n, k)."""
+        return door.open_rows(X).map(self, "predict_log_proba", self._log_posterior)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes; otherwise log p(class | x), (n, k)."""
-        log_posterior = self.predict_log_proba(X)
-        return log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
+        return door.open_rows(X).map(self, "decision_function", self._scores)
 
-    @on_device
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
+        return door.accuracy(self, X, y, sample_weight)
+
+    def _labels(self, table: Table, engine: Engine) -> Array:
+        return np.asarray(self.decide(table).data)
+
+    def _posterior(self, table: Table, engine: Engine) -> Array:
+        return np.exp(self._log_posterior(table, engine))
+
+    def _log_posterior(self, table: Table, engine: Engine) -> Array:
+        """log p(class | x), (n, k), of a table in memory."""
+        raise TypeError(f"{type(self).__name__} has no probabilities")
+
+    def _scores(self, table: Table, engine: Engine) -> Array:
+        log_posterior = self._log_posterior(table, engine)
+        return decision.log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
+
     def decide(
         self,
         X: Any,
@@ -87,11 +104,10 @@ class Decisions:
             raise ValueError(
                 f"least_density must be a number, for a model with `score_samples`, got {least_density!r}"
             )
-        scores, posterior, evidence = map(on_host, self._decision_inputs(X, density=needs_density))
+        scores, posterior, evidence = map(door.on_numpy, self._decision_inputs(X, density=needs_density))
         chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
-        abstain = rejected(
-            posterior, evidence, number("least_posterior", least_posterior, 0.0, 1.0), least_density
-        )
+        least = parameters.number("least_posterior", least_posterior, 0.0, 1.0)
+        abstain = decision.rejected(posterior, evidence, least, least_density)
         return np.ma.MaskedArray(numpy_classes(self)[chosen], mask=abstain)
 
     # -- what the model says about rows that it was not trained on ----------------------------------------------------
@@ -110,25 +126,12 @@ class Decisions:
         """The record of predictions for rows that the model was not trained on; made at first use (`calibayes.trust.HeldOut`)."""
         return feature("held_out").held_out_of(self)
 
-    def leave_one_out(self, given: Any) -> Any:
-        """The record of training rows, each left out of the training exactly; None if that takes a fit for each."""
-        return None
-
     # -- in other places ----------------------------------------------------------------------------------------------
 
     report = delegates.report
 
-    def unknown_cells(self, X: Any) -> Any:
-        """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
-        raise TypeError(
-            f"{type(self).__name__} has no density of its columns, so that the values of an unknown cell have no probabilities: "
-            "use a generative estimator such as NaiveBayes, TreeAugmentedNB or GenerativeClassifier"
-        )
-
     marginals = delegate("analysis.marginals", "refuse_marginals")
     explain = delegate("analysis.explanation")
-
-    # -- in other places ---------------------------------------------------------------------------------------------
 
     to_sql = delegates.to_sql
     to_onnx = delegates.to_onnx
@@ -138,8 +141,8 @@ class Decisions:
 
         log p(x) may be anything unless ``density`` is set.
         """
-        log_posterior = self.predict_log_proba(X)
-        evidence = cast(Any, self).score_samples(X) if density else np.zeros(len(log_posterior))
+        log_posterior, model = self.predict_log_proba(X), cast(Any, self)
+        evidence = model.score_samples(X) if density else np.zeros(len(log_posterior))
         return log_posterior, np.exp(log_posterior), evidence
 
     def _choose(
@@ -148,10 +151,10 @@ class Decisions:
         if costs is not None and thresholds is not None:
             raise ValueError("give costs or thresholds, not both")
         if costs is not None:
-            return least_cost(posterior, checked_costs(costs, posterior.shape[1]))
+            return decision.least_cost(posterior, decision.checked_costs(costs, posterior.shape[1]))
         if thresholds is None:
-            return most_probable(scores)
+            return decision.most_probable(scores)
         values = np.asarray(thresholds, dtype=np.float64)
         if values.shape != posterior.shape[1:] or not (values > 0).all():
             raise ValueError(f"thresholds must be {posterior.shape[1]} positive numbers, one for each class")
-        return above_thresholds(posterior, values)
+        return decision.above_thresholds(posterior, values)
