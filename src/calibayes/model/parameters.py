@@ -140,7 +140,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
         return is_keyword, rank.get(parameter.name, -1) if is_keyword else 0
 
     initializer.__signature__ = signature.replace(parameters=sorted(signature.parameters.values(), key=place))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def unfitted_copy(model: Any) -> Any:
