@@ -76,8 +76,7 @@ class Site:
 
     def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:
         """The sum of a function of blocks over the rows."""
-        sums: Mapping[str, Any] = Serial().total(function, self._source)
-        return sums
+        return Serial().total(function, self._source)
 
 
 class _Sites:
@@ -133,5 +132,4 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
         history=trained.history,
         best_iter=trained.run.best_iter,
     )
-    calibrated: Estimator = model.holding(result.after(trained.run), rule=rule)
-    return calibrated
+    return model.holding(result.after(trained.run), rule=rule)

@@ -187,8 +187,7 @@ def questions(self: Any, X: Any, *, costs: Array | None = None, unlikely: float 
 
 def unknown_cells(model: Any, X: Any) -> UnknownCells:
     """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
-    cells: UnknownCells = model.unknown_cells(X)
-    return cells
+    return model.unknown_cells(X)
 
 
 def costs_of(model: Any, costs: Array | None) -> Array | None:
@@ -373,8 +372,7 @@ class Questionnaire:
 
     def questions(self) -> Questions:
         """The gain of each question with what is known now."""
-        found: Questions = self.model.questions(self.answers, costs=self.costs, unlikely=self.unlikely)
-        return found
+        return self.model.questions(self.answers, costs=self.costs, unlikely=self.unlikely)
 
     def predict_proba(self) -> Array:
         """p(class | known cells), (k,)."""

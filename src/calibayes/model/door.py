@@ -54,8 +54,7 @@ def in_memory_and_beyond(X: Any, y: Any, sample_weight: Any = None) -> tuple[tup
     """`in_memory`, and all rows of the source (`StreamedRows`) if these are not all."""
     if not is_streamed(X):
         return taken_out(X, y, sample_weight), None
-    read: tuple[tuple[Any, Any, Any], Any] = feature("streams").read_into_memory(X, y, sample_weight)
-    return read
+    return feature("streams").read_into_memory(X, y, sample_weight)
 
 
 @contextmanager

@@ -390,8 +390,7 @@ class GenerativeEstimator(ClassifierMixin, Decisions, BaseEstimator):  # type: i
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        adapted: Self = adjusted(self, self._learned(), priors)
-        return adapted
+        return adjusted(self, self._learned(), priors)
 
     marginals = delegate("analysis.marginals", "marginals_of")
     sample = delegate("analysis.sample", "sample_model")

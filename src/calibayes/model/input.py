@@ -94,8 +94,7 @@ class Rows(NamedTuple):
 
     def encoded(self, binding: Any) -> Mapping[str, Array]:
         """The encoded columns of each family of a column binding."""
-        encoded: Mapping[str, Array] = binding.encode(self.table)
-        return encoded
+        return binding.encode(self.table)
 
     def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
         """The encoded rows in blocks, with these weights."""
@@ -218,10 +217,9 @@ def rows_of(
 ) -> tuple[Array, TrainingRows]:
     """Classes and training rows. Those of files and streams are read in passes by an engine, or without one into memory."""
     if engine is not None and is_streamed(X):
-        streamed: tuple[Array, TrainingRows] = feature("streams").streamed_rows(
+        return feature("streams").streamed_rows(
             estimator, X, y, sample_weight, class_weight, engine, **options
         )
-        return streamed
     return training_rows(estimator, *in_memory(X, y, sample_weight), class_weight, **options)
 
 

@@ -246,8 +246,7 @@ class InMemory(TableSummary):
     def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
         if key not in self.stored:
             self.stored[key] = compute()
-        result: Result = self.stored[key]
-        return result
+        return self.stored[key]
 
     def _centers(self, columns: Array) -> Array:
         chosen = sample_positions(self.n)

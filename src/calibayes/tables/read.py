@@ -259,8 +259,7 @@ def _dates(series: Any) -> Array:
 def _series_zone(series: Any) -> str | None:
     """The time zone of a column of a data frame."""
     if isinstance(series.dtype, nw.Datetime):
-        zone: str | None = series.dtype.time_zone
-        return zone
+        return series.dtype.time_zone
     # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
 

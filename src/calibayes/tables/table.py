@@ -249,8 +249,7 @@ class Table:
             return compute()
         if key not in self.cache or self.cache[key][0] is not owner:
             self.cache[key] = owner, compute()
-        result: Result = self.cache[key][1]
-        return result
+        return self.cache[key][1]
 
     def rows(self, selection: Array) -> Table:
         """The rows where ``selection`` (booleans) is true, or at these positions (integers)."""
