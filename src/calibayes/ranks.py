@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from calibayes.core.protocols import Array
@@ -99,7 +100,7 @@ def friedman(errors: Array) -> tuple[float, float]:
     return float(statistic), float(p)
 
 
-def wilcoxon(first: Array, second: Array) -> float:
+def wilcoxon(first: ArrayLike, second: ArrayLike) -> float:
     """p-value of Wilcoxon's two-sided signed-rank test of the errors of two methods on the same data sets.
 
     Data sets with equal errors are dropped; if none is left the p-value is 1.

@@ -148,7 +148,7 @@ def _tuple_without(table: Table, blank: Sequence[int]) -> tuple[Array, ...]:
 
 
 def _array_without(table: Table, blank: Sequence[int]) -> Array:
-    matrix: Array = table.content
+    matrix: Any = table.content
     missing = _missing_like(matrix[:, 0])
     content = matrix.astype(missing.dtype)
     content[:, list(blank)] = missing[:, None]

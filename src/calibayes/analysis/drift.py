@@ -220,8 +220,7 @@ def reference_of(model: Any) -> DriftReference:
     if DRIFT not in vars(model):
         given = labeled_table(model, *remembered_rows(model, "drift"), reset=False)
         vars(model)[DRIFT] = drift_reference(model, given, in_training=True)
-    reference: DriftReference = vars(model)[DRIFT]
-    return reference
+    return vars(model)[DRIFT]
 
 
 def _combined(p_values: Array, d: int, *others: float) -> float:

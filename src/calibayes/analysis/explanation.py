@@ -97,7 +97,7 @@ def shapley_values(value: Value, along: ValuesAlong, d: int, how: Sampling) -> S
 def _exact_values(value: Value, d: int, how: Sampling) -> Array:
     """Sums over all sets, (n, d): a set of s columns has weight 1 / (d C(d - 1, s)) in the change by one more column."""
     weights = np.array([1.0 / (d * comb(d - 1, s)) for s in range(d)] + [0.0])
-    values: Array = 0.0
+    values: Any = 0.0
     for number in range(2**d):
         present = (number >> np.arange(d)) % 2 == 1
         size = int(present.sum())

@@ -120,8 +120,7 @@ def _statistics(family: Any, binding: ColumnBinding, name: str, table: Table, su
     for place, j in enumerate(binding.chosen[name]):
         weights = sums.columns[str(j)].weights[:, :-1]
         columns.append((entries[: len(weights), place], weights))
-    statistics: Arrays = family.statistics_by_column(columns)
-    return statistics
+    return family.statistics_by_column(columns)
 
 
 def described(assembly: Assembly, recipe: Recipe, rows: Rows) -> Assembly:

@@ -118,7 +118,7 @@ def require_additive(fitted: Fitted) -> None:
 def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> None:
     """Raises ValueError if a model cannot be trained again with its encoders, so as to forget rows."""
     reason = ""
-    if TrainingOptions.given(training).validation_fraction is not None:
+    if training_options(training).validation_fraction is not None:
         reason = "which rows were held out (validation_fraction) depends on all rows"
     if missing_cells and any(isinstance(e, ImputesTraining) for e in fitted.binding.encoders.values()):
         reason = "missing cells of the training rows were imputed from all rows"

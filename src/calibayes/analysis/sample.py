@@ -249,5 +249,4 @@ def _learned(model: Any) -> Fitted:
     """The fitted model of an estimator, with parameters."""
     check_is_fitted(model, "fitted_")
     model.fitted_.learned()
-    fitted: Fitted = model.fitted_
-    return fitted
+    return model.fitted_

@@ -115,5 +115,4 @@ def reference_of(model: Any) -> SurpriseReference:
     if SURPRISE not in vars(model):
         given = labeled_table(model, *remembered_rows(model, "surprise"), reset=False)
         vars(model)[SURPRISE] = surprise_reference(model, given, in_training=True)
-    reference: SurpriseReference = vars(model)[SURPRISE]
-    return reference
+    return vars(model)[SURPRISE]

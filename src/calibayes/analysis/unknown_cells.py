@@ -253,8 +253,7 @@ class _FamilyRows:
 
     @property
     def _layout(self) -> Layout:
-        layout: Layout = cast(Any, self.fitted.model.families[self.name]).layout
-        return layout
+        return cast(Any, self.fitted.model.families[self.name]).layout
 
     def by_value(self, log_missing: Array) -> Iterator[tuple[Array, Array]]:
         """Positions of rows, and log densities by value and class, width included, (m, v, k)."""

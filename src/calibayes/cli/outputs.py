@@ -133,8 +133,7 @@ class Labels:
 
     def tolist(self) -> list[Any]:
         """The label of each row."""
-        labels: list[Any] = plain_labels(self.classes)[self.codes].tolist()
-        return labels
+        return plain_labels(self.classes)[self.codes].tolist()
 
 
 def plain_labels(classes: Array) -> Array:

@@ -110,7 +110,7 @@ class PassResult(NamedTuple):
     """Results of a fused pass."""
 
     assessment: Any
-    statistics: Arrays
+    statistics: Any
     """Statistics with the weights W that follow from the posterior."""
     classes: Array
     """Sums of these weights, (k,)."""

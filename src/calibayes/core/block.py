@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Block:
         Position of the first row in the table: random starts are drawn by row, so that they do not depend on the blocks.
     """
 
-    columns: Mapping[str, Array]
+    columns: Mapping[str, AnyArray]
     labels: Array
     weight: Array
     held_out: Array

@@ -19,15 +19,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibayes.core.verify import require, require_finite, require_length
 
 if TYPE_CHECKING:
     from calibayes.core.block import Block
 
-Array: TypeAlias = Any
-"""An array of NumPy or of another library with the array API."""
-Arrays: TypeAlias = Mapping[str, Any]
+Array: TypeAlias = NDArray[Any]
+"""An array of NumPy, or one on a device that behaves like it (`calibayes.kernels.dispatch.OnDevice`)."""
+AnyArray: TypeAlias = Any
+"""An array of NumPy, a sparse matrix, or an array of another library with the array API: known only at run time."""
+Arrays: TypeAlias = Mapping[str, Array]
 """Name -> array: the statistics or the parameters of one family."""
 Trees: TypeAlias = Mapping[str, Arrays]
 """Name of a family -> its arrays: the statistics or the parameters of a model."""

@@ -6,7 +6,7 @@ is valid by construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,10 +83,10 @@ def require_columns(name: str, indices: Sequence[int]) -> None:
 def require_ascending(name: str, values: Array, *, strictly: bool = True) -> None:
     """An array (n,) of values of any type in ascending order; if ``strictly``, no two are equal."""
     try:
-        in_order = values[:-1] < values[1:] if strictly else values[:-1] <= values[1:]
+        in_order = bool(np.all(values[:-1] < values[1:] if strictly else values[:-1] <= values[1:]))
     except TypeError:  # values that cannot be compared
         in_order = False
-    require(bool(np.all(in_order)), f"{name} must be in ascending order" + ", each once" * strictly)
+    require(in_order, f"{name} must be in ascending order" + ", each once" * strictly)
 
 
 def require_number(name: str, value: Any, least: float = -np.inf, most: float = np.inf) -> None:
@@ -97,7 +97,7 @@ def require_number(name: str, value: Any, least: float = -np.inf, most: float = 
     require(bool(in_range), f"{name} must be a finite number between {least:g} and {most:g}, got {value}")
 
 
-def require_length(name: str, value: Sequence[Any], length: int) -> None:
+def require_length(name: str, value: Sized, length: int) -> None:
     require(len(value) == length, f"{name} must have {length} entries, got {len(value)}")
 
 

@@ -295,8 +295,7 @@ BINS: Mapping[str, Callable[[int], Encoder]] = {
 def bins_named(name: str | Encoder, most: int) -> Encoder:
     """The bins of a name in `BINS`, or ``name`` itself if it is an encoder of bins. Raises ValueError otherwise."""
     names = {short: partial(make, most) for short, make in BINS.items()}
-    bins: Encoder = resolve("discretize", name, names, ability="inner_edges", example="KMeansBins()")
-    return bins
+    return resolve("discretize", name, names, ability="inner_edges", example="KMeansBins()")
 
 
 def _distinct_text(distinct: int) -> str:

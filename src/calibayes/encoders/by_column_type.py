@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -88,7 +88,7 @@ class ByColumnType:
         for side, part, places in zip(self.sides, self.parts, self.places, strict=True):
             yield names[side], part, places
 
-    def _in_order(self, by_part: Sequence[Sequence[Any]]) -> list[Any]:
+    def _in_order(self, by_part: Iterable[Iterable[Any]]) -> list[Any]:
         """Items of each part, one for each of its columns, in the order of all columns."""
         items = {
             place: item

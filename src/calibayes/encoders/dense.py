@@ -185,13 +185,13 @@ class Dense(FixedLayout):
     """Names of the encoded columns."""
     sources: tuple[int, ...] = ()
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
-    varying: Array = None
+    varying: Any = None
     """Which columns of the parts are not constant in training, booleans."""
-    indicated: Array = None
+    indicated: Any = None
     """Which columns of the parts have an indicator of missing values, booleans."""
-    mean: Array = None
-    deviation: Array = None
-    precision: Array = None
+    mean: Any = None
+    deviation: Any = None
+    precision: Array | None = None
     """Inverse covariance for the imputation of training rows, (d, d); None if they are complete, or too wide."""
     leaves_missing: bool = False
     """Whether missing values stay missing."""

@@ -124,8 +124,7 @@ def chosen_engine(engine: Any, n_jobs: Any) -> Engine:
         raise ValueError(
             f"engine must have the methods `total` and `each`, such as Threads(2), got {engine!r}"
         )
-    chosen: Engine = engine
-    return chosen
+    return engine
 
 
 def is_distributed(engine: Any) -> bool:

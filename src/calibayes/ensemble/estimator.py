@@ -160,8 +160,7 @@ class PosteriorAverage(Classifier):
         fitted = replace(self.fitted_, priors=np.exp(log_priors))
         adjusted = forget_adaptation(forget_rows(adopt(copy.copy(self), {**vars(self), "fitted_": fitted})))
         change = fitted.prior_shift - self.fitted_.prior_shift
-        kept: Self = keep_shifted(self, adjusted, change, np.exp(log_priors))
-        return kept
+        return keep_shifted(self, adjusted, change, np.exp(log_priors))
 
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.

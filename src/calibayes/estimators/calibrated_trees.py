@@ -178,8 +178,7 @@ def _leaves(fitted: Fitted) -> Leaves:
 def _data_of(fitted: Fitted, rows: Rows, engine: Engine) -> Trees:
     """The counts of rows by class and leaf."""
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    sums: Trees = data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
-    return sums
+    return data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
 
 
 def _weight(data: Trees) -> float:

@@ -237,10 +237,7 @@ def _encoder_named(given: str | Encoder | None, dense: Dense) -> Encoder | None:
     """The encoder that is given; ``dense`` for "dense"."""
     if given is None:
         return None
-    encoder: Encoder = resolve(
-        "encoder", given, {"dense": lambda: dense}, ability="encode", example="Dense()"
-    )
-    return encoder
+    return resolve("encoder", given, {"dense": lambda: dense}, ability="encode", example="Dense()")
 
 
 @estimator

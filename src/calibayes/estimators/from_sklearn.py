@@ -423,20 +423,17 @@ def bernoulli(source: Any) -> BernoulliNB:
     count, ones = _naive_bayes_floats(source.class_count_), _naive_bayes_floats(source.feature_count_)
     statistics = {"zeros": np.maximum(count[:, None] - ones, 0.0), "ones": ones}
     encoder = Flags(model.binarize, tuple(range(source.n_features_in_)))
-    fitted: BernoulliNB = _counted(source, model, encoder, statistics)
-    return fitted
+    return _counted(source, model, encoder, statistics)
 
 
 def multinomial(source: Any) -> MultinomialNB:
     """`MultinomialNB` of scikit-learn: events of each class and column."""
-    fitted: MultinomialNB = _events(source, MultinomialNB(**parameters_of(source, MultinomialNB)))
-    return fitted
+    return _events(source, MultinomialNB(**parameters_of(source, MultinomialNB)))
 
 
 def complement(source: Any) -> ComplementNB:
     """`ComplementNB` of scikit-learn: events of each class and column."""
-    fitted: ComplementNB = _events(source, ComplementNB(**parameters_of(source, ComplementNB)))
-    return fitted
+    return _events(source, ComplementNB(**parameters_of(source, ComplementNB)))
 
 
 def categorical(source: Any) -> CategoricalNB:
@@ -447,8 +444,7 @@ def categorical(source: Any) -> CategoricalNB:
     nothing = (np.arange(0),) * len(levels)
     encoder = Levels(model.min_categories, indices=tuple(range(len(levels))), unpooled=levels, pooled=nothing)
     statistics = {"count": np.concatenate(tables, axis=1)}
-    fitted: CategoricalNB = _counted(source, model, encoder, statistics, np.int64)
-    return fitted
+    return _counted(source, model, encoder, statistics, np.int64)
 
 
 def _events(source: Any, model: Any) -> Any:

@@ -334,8 +334,7 @@ MEASURES: dict[str, Callable[[], Measure]] = {
 
 def measure_named(measure: Any) -> Measure:
     """A measure by its short name, or the one given."""
-    named: Measure = resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
-    return named
+    return resolve("measure", measure, MEASURES, ability="measure", example="HSIC()")
 
 
 def measure_dependence(

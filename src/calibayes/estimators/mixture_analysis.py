@@ -245,7 +245,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
             bic = information_criterion(self._family(), rows, names, most, seed, self.max_iter, engine)
             return tuple(int(count) for count in np.argmin(bic, axis=1) + 1), {"bic": bic}
         if given == "cv":
-            labels = np.where(rows.codes < 0, None, classes[rows.codes])
+            labels = np.where(rows.codes < 0, np.array(None), classes[rows.codes])
             worker = unfitted_copy(self).set_params(class_weight=None, verbose=0)
             if self.training is not None:
                 worker.training = clone(self.training).set_params(callbacks=None, checkpoint=None)

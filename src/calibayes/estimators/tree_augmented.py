@@ -132,8 +132,7 @@ def _levels(encoder: Encoder, positions: Sequence[int], rows: TrainingRows) -> S
     """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
     if not positions:
         return ()
-    levels: Sequence[int] = encoder.fit(rows.summary, positions).layout()["levels"]
-    return levels
+    return encoder.fit(rows.summary, positions).layout()["levels"]
 
 
 # -- One family over all binned and categorical columns, beside families of further kinds: what such presets share

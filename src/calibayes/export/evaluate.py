@@ -95,7 +95,7 @@ class _Evaluation:
     # -- numbers -----------------------------------------------------------------------------------------------------
 
     @of.register
-    def _(self, node: ex.Constant) -> Array:
+    def _(self, node: ex.Constant) -> Any:
         return np.float64(node.value)
 
     @of.register

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from calibayes.core.abilities import LeftOut
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.protocols import AnyArray, Array, Arrays, Layout, ValidStatistics
 from calibayes.core.verify import require_arrays, require_finite
 from calibayes.families.model import UNBOUND
 from calibayes.families.priors import Dirichlet
@@ -178,7 +178,7 @@ def replace_own_class(
     return density
 
 
-def nonzero_cells(columns: Array) -> tuple[Array, Array, Array]:
+def nonzero_cells(columns: AnyArray) -> tuple[Array, Array, Array]:
     """Row, column and value of each cell that is not 0, of a dense or sparse table."""
     if is_sparse(columns):
         rows = np.repeat(np.arange(columns.shape[0]), np.diff(columns.indptr))

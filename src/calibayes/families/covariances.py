@@ -155,7 +155,7 @@ class Full(VerifiedShape):
             for c, factor in enumerate(whitener):
                 white = (x[np.ix_(rows, columns)] - mean[c, columns]) @ factor.T
                 log_density = np.log(np.diag(factor)) - 0.5 * (white**2 + gaussian_density.LOG_TWO_PI)
-                terms[np.ix_(rows, [c], columns)] = log_density[:, None, :]
+                terms[np.ix_(rows, np.array([c]), columns)] = log_density[:, None, :]
         return terms
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:

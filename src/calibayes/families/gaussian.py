@@ -235,7 +235,7 @@ class Gaussian(VerifiedMoments):
 
         A variance that has lost half of its digits to cancellation is invalid too if it would shrink further.
         """
-        empty = ~(as_matrix(proposed["count"]) > 0).all(axis=1)
+        empty = ~np.all(as_matrix(proposed["count"]) > 0, axis=1)
         unexplained = self._unexplained(proposed)
         collapsing = unexplained < COLLAPSING
         if collapsing.any():
@@ -283,7 +283,7 @@ class Gaussian(VerifiedMoments):
 
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
         """This family with the default prior on the classes whose covariance is singular, and a warning."""
-        singular = self._determined(start).any(axis=1)
+        singular = np.any(self._determined(start), axis=1)
         if not singular.any():
             return self
         default = NormalInverseWishart()
@@ -302,7 +302,7 @@ class Gaussian(VerifiedMoments):
 
     def _checked(self, start: Arrays) -> Gaussian:
         """This family. Raises ValueError if a covariance is singular."""
-        singular = self._determined(start).any(axis=1)
+        singular = np.any(self._determined(start), axis=1)
         if singular.any():
             raise ValueError(
                 f"{affected_classes(singular, self.layout)}: the {type(self.shape).__name__} covariance is "

@@ -121,7 +121,7 @@ def leave_one_out(self: Any, columns: Array, left_out: LeftOut) -> Array | None:
     if density is None or (is_smoothed and density is not _independent):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # rows that are marked by NaN
-        parts = [density(self, x[rows], left_out.of_rows(rows)) for rows in row_blocks(*x.shape)]
+        parts: list[Any] = [density(self, x[rows], left_out.of_rows(rows)) for rows in row_blocks(*x.shape)]
     return None if any(part is None for part in parts) else np.concatenate(parts)
 
 
@@ -211,7 +211,7 @@ def _own_density_of_known(own: OwnClass, epsilon: Array | None) -> tuple[Array, 
     variance = without.scatter / without.size + (0.0 if epsilon is None else epsilon[:, None])
     is_lost = without.scatter < LEAST_SHARE * own.squares
     is_lost |= variance < LEAST_UNEXPLAINED * own.second / without.size
-    return _sum_of_terms(without.shift**2 / variance + np.log(variance)), is_lost.any(axis=1)
+    return _sum_of_terms(without.shift**2 / variance + np.log(variance)), np.any(is_lost, axis=1)
 
 
 def _own_density(

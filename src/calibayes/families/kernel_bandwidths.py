@@ -217,5 +217,4 @@ def bandwidth_named(given: Any) -> Bandwidth:
         size: Any = given
         return FixedWidth(float(size) if abs(size) < LARGEST_WIDTH else math.inf)
     example = "Silverman(), or a number"
-    rule: Bandwidth = resolve("bandwidth", given, BANDWIDTHS, ability="width_in_cells", example=example)
-    return rule
+    return resolve("bandwidth", given, BANDWIDTHS, ability="width_in_cells", example=example)

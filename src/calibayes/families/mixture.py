@@ -106,8 +106,8 @@ class Mixture:
         require_finite("center", self.layout.center, (len(inner.columns),))
 
     def verify_parameters(self, parameters: Arrays) -> None:
-        log_weight = parameters.get("log_weight")
-        require_finite("log_weight", log_weight, (len(self.component_classes),))
+        shape = (len(self.component_classes),)
+        log_weight = require_finite("log_weight", parameters.get("log_weight"), shape)
         weight = probabilities_of("log_weight", log_weight)
         require_sums_of_one("log_weight", self._class_totals(weight))
         self.family.verify_parameters(_without("log_weight", parameters))

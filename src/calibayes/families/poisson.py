@@ -118,7 +118,7 @@ class Poisson:
         """A class and column whose sum would be negative, or whose count would not be positive, keeps both."""
         invalid = ~((proposed["count"] > 0) & (proposed["sum"] >= 0))
         statistics = {name: np.where(invalid, current[name], value) for name, value in proposed.items()}
-        return ValidStatistics(statistics, len(statistics) * int(invalid.sum()), invalid.all(axis=1))
+        return ValidStatistics(statistics, len(statistics) * int(invalid.sum()), np.all(invalid, axis=1))
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True

@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.special import chdtrc
 
-from calibayes.core.protocols import Array, Arrays
+from calibayes.core.protocols import AnyArray, Array, Arrays
 from calibayes.core.verify import require, require_arrays, require_length
 from calibayes.families.counts import PseudoCounts
 from calibayes.kernels import level_counts, level_pairs
@@ -279,7 +279,7 @@ def _total_gains(candidates: Candidates, gain: Array) -> Array:
     return np.round(total / (total.max() or 1.0), COMPARED_DIGITS)
 
 
-def _rooted(forest: Array, gains: Array) -> Parents:
+def _rooted(forest: AnyArray, gains: Array) -> Parents:
     """The parent of each column when the root of every tree is the column of the largest total gain."""
     d = len(gains)
     parents = np.full(d, -1)

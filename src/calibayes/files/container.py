@@ -204,7 +204,7 @@ def _with_checksum(content: bytes) -> bytes:
 
 def _bytes(array: Array) -> memoryview:
     """The memory of an array that is not empty."""
-    return memoryview(array.reshape(-1)).cast("B")
+    return array.reshape(-1).data.cast("B")
 
 
 @contextmanager

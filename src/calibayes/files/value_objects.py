@@ -80,6 +80,7 @@ _CONTAINERS: Mapping[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
     dict: _fits_mapping,
     Callable: lambda value, arguments: callable(value),
     np.dtype: lambda value, arguments: isinstance(value, np.dtype),
+    np.ndarray: lambda value, arguments: True,  # the class itself checks its arrays, when it is verified
 }
 """Generic type -> check of a value against its arguments."""
 

@@ -141,7 +141,7 @@ def native_bin_codes(module: Any, x: Array, edges: Sequence[Array]) -> Any:
 @twin(native_bin_codes)
 def bin_codes(x: Array, edges: Sequence[Array]) -> Array:
     """The code of each number (n, d): how many of the ascending edges of its column are not above it; -1 for NaN."""
-    codes = np.empty(x.shape, dtype=_type(edges))
+    codes: Array = np.empty(x.shape, dtype=_type(edges))
     for j, (inner, column) in enumerate(zip(edges, x.T, strict=True)):
         codes[:, j] = np.where(np.isnan(column), -1, np.searchsorted(inner, column, side="right"))
     return codes

@@ -166,8 +166,7 @@ def portable(kernel: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     @wraps(kernel)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if isinstance(args[0], OnDevice):
-            result: Result = _run_on_device(kernel, *args, **kwargs)
-            return result
+            return _run_on_device(kernel, *args, **kwargs)
         return kernel(*args, **kwargs)
 
     return call
@@ -182,13 +181,11 @@ class Twin(Generic[Arguments, Result]):
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if isinstance(args[0], OnDevice):
-            on_device: Result = _run_on_device(self.numpy, *args, **kwargs)
-            return on_device
+            return _run_on_device(self.numpy, *args, **kwargs)
         if native_kernels.module is not None:
             answer = self.native(native_kernels.module, *args, **kwargs)
             if answer is not NotImplemented:
-                result: Result = answer
-                return result
+                return answer
         return self.numpy(*args, **kwargs)
 
     def __reduce__(self) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
 from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, portable, twin
 from calibayes.kernels.threads import map_row_ranges
@@ -23,7 +23,7 @@ from calibayes.kernels.threads import map_row_ranges
 #
 # A sparse table has no missing values, and only `as_dense` makes it dense. In a dense one NaN is a missing value.
 
-is_sparse: Callable[[Any], bool] = sparse.issparse
+is_sparse: Callable[[Any], TypeGuard[Any]] = cast(Any, sparse.issparse)
 """Whether a table is a SciPy sparse array or matrix. SciPy's annotation would narrow an array to a type without shape."""
 MOST_CELLS = 2 * 10**8
 """Largest number of cells that `as_dense` writes out."""
@@ -70,7 +70,7 @@ def sum_over_known(x: Array, table: Array) -> Array:
     return (~np.isnan(x)).astype(np.float64) @ table.T
 
 
-def columns_where(x: Array, condition: Callable[[Array], Array]) -> Array:
+def columns_where(x: AnyArray, condition: Callable[[Array], Array]) -> Array:
     """Positions of the columns with a cell for which ``condition`` holds, ascending; it must not hold for 0."""
     if is_sparse(x):
         return np.unique(x.indices[condition(x.data)])
@@ -141,7 +141,7 @@ def totals(x: Array, weights: Array) -> Array:
 
 
 @twin(native_log_factorials)
-def log_factorials(x: Array) -> Array:
+def log_factorials(x: AnyArray) -> Array:
     """Sum of log x! over the known cells of each row, (n,); log gamma(x + 1) where x is not an integer."""
     if not is_sparse(x):
         return np.asarray(gammaln(filled(x) + 1.0).sum(axis=1))

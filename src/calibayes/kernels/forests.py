@@ -198,7 +198,7 @@ class Forest:
         require_array("missing_left", self.missing_left, (nodes,), "b")
         require_array("children", self.children, (nodes, 2), "i")
         first = require_array("first", self.first, (None,), "i")
-        types = (self.column.dtype, self.most.dtype, self.children.dtype, first.dtype)
+        types: tuple[Any, ...] = (self.column.dtype, self.most.dtype, self.children.dtype, first.dtype)
         require(types == (np.int32, np.uint8, np.int32, np.int64), f"arrays of trees have types {types}")
         is_partition = (
             len(first) >= 1 and first[0] == 0 and first[-1] == nodes and (np.diff(first) >= 1).all()

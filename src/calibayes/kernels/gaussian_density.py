@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cython_blas, lapack, solve_triangular
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, portable, row_major, twin
 from calibayes.kernels.moments import CenteringBuffer, row_blocks, weight_of_one
 
@@ -79,7 +79,7 @@ def row_squares(rows: Array) -> Array:
     """Sum of squares of each row of (n, d), (n,), in float64; float32 is used for short partial sums only."""
     width = rows.shape[1] if rows.dtype == np.float64 else FLOAT32_TERMS
     parts = [rows[:, start : start + width] for start in range(0, rows.shape[1], max(width, 1))]
-    return np.sum([np.einsum("nd,nd->n", part, part) for part in parts], axis=0, dtype=np.float64)
+    return np.add.reduce([np.einsum("nd,nd->n", part, part) for part in parts], axis=0, dtype=np.float64)
 
 
 def distances_by_class(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
@@ -122,11 +122,12 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
 def linear_scores(x: Array, center: Array, slopes: Array, offsets: Array, variance: Array) -> Array:
     """offsets + (x - center) @ slopes.T, (n, k): rows (n, d), slopes (k, d), offsets (k,), column variances (d,)."""
     factor = product_factor(x, slopes, variance).T
-    if x.dtype == np.float64 and (center**2 <= variance).all():  # near the origin centering saves no digits
-        offsets, center = offsets - slopes @ center, None
+    # Near the origin centering saves no digits.
+    if is_near := bool(x.dtype == np.float64 and (center**2 <= variance).all()):
+        offsets = offsets - slopes @ center
     result, buffer = np.empty((len(x), len(slopes))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
-        centered = x[rows] if center is None else buffer.centered(x[rows], center, factor.dtype)
+        centered = x[rows] if is_near else buffer.centered(x[rows], center, factor.dtype)
         np.add(centered @ factor, offsets, out=result[rows])
     return result
 
@@ -237,17 +238,17 @@ def diagonal_log_density(x: Array, mean: Array, variance: Array) -> Array:
 
 
 @portable
-def full_gaussian(x: Array, mean: Array, covariance: Array, whitener: Array, log_determinant: Array) -> Array:
+def full_gaussian(
+    x: AnyArray, mean: Array, covariance: Array, whitener: Array, log_determinant: Array
+) -> Array:
     """Log density of x (n, d) under dependent columns with means (k, d), (n, k).
 
     Covariances, whiteners and log determinants: one per class, (k, d, d) and (k,), or one for all, (1, d, d) and (1,).
     """
     constant = -0.5 * (log_determinant + x.shape[1] * LOG_TWO_PI)
     if isinstance(x, np.ndarray):
-        squares = _distances_numpy(x, mean, covariance, whitener)
-    else:
-        squares = _distances_array_api(x, mean, whitener)
-    return constant - 0.5 * squares
+        return constant - 0.5 * _distances_numpy(x, mean, covariance, whitener)
+    return constant - 0.5 * _distances_array_api(x, mean, whitener)
 
 
 def linear_discriminants(

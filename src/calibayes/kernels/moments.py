@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, portable, row_major, twin
 from calibayes.kernels.threads import map_row_ranges
 
@@ -68,7 +68,7 @@ def zeroth(weights: Array) -> Array:
 
 
 @portable
-def sum_over_classes(weights: Array) -> Array:
+def sum_over_classes(weights: AnyArray) -> AnyArray:
     """Sum of the weights of each row, (n, 1); 0 if it is below `ROUNDING` times the largest weight."""
     xp = namespace(weights)
     total = weights @ xp.ones((weights.shape[1], 1), dtype=weights.dtype)
@@ -94,7 +94,7 @@ def squares(x: Array, weights: Array) -> Array:
     return weights.T @ (x * x)
 
 
-def outer(x: Array, weights: Array) -> Array:
+def outer(x: AnyArray, weights: AnyArray) -> Array:
     """Weighted sums of outer products x x', (k, d, d)."""
     if isinstance(x, np.ndarray):
         return outer_about(x, np.zeros(x.shape[1]), weights)

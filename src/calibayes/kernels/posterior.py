@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, portable, row_major, twin
 from calibayes.kernels.level_counts import look_up, native_supports, weighted_counts
 from calibayes.kernels.moments import zeroth
@@ -34,7 +34,7 @@ class Assessment(NamedTuple):
     """Weighted sum of generative * log p(x, true class) + (1 - generative) * log p(true class | x)."""
     train: Scores
     held_out: Scores
-    weights: Array | None
+    weights: AnyArray
     """weight * (Y - (1 - generative) P), (n, k), or None if not requested."""
 
 
@@ -43,9 +43,9 @@ class FusedSums(NamedTuple):
 
     assessment: Assessment
     """With ``weights`` None."""
-    counts: Array
+    counts: AnyArray
     """Sums of the class weights per class and cell, (k, cells)."""
-    classes: Array
+    classes: AnyArray
     """Sums of the class weights per class, (k,)."""
 
 

@@ -253,16 +253,14 @@ def start_named(start: str | Start, seed: int) -> Start:
         "random": partial(RandomLabels, seed),
         "bootstrap": partial(Bootstrap, seed),
     }
-    named: Start = resolve("start", start, names, ability="weights", example="RandomLabels()")
-    return named
+    return resolve("start", start, names, ability="weights", example="RandomLabels()")
 
 
 def stop_named(stop: Any) -> Stop:
     """The stop of that name, the stop itself, or any of several."""
     if isinstance(stop, list | tuple):
         return AnyOf(tuple(stop_named(part) for part in stop))
-    named: Stop = resolve("stop", stop, STOPS, ability="unfinished", example="Patience()")
-    return named
+    return resolve("stop", stop, STOPS, ability="unfinished", example="Patience()")
 
 
 @dataclass(frozen=True)

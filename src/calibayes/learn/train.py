@@ -105,16 +105,12 @@ def accurate_sums(
 
 def _with_earlier(before: Model, after: Model, earlier: Trees | None, statistics: Trees) -> Trees:
     """The statistics of a model with those of earlier rows, which were summed about the points of the model before."""
-    total: Trees = statistics if earlier is None else add(before.moved(earlier, after), statistics)
-    return total
+    return statistics if earlier is None else add(before.moved(earlier, after), statistics)
 
 
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
     """Statistics of the rows with the weights of a start."""
-    total: Trees = sum_over_blocks(
-        lambda block: model.statistics(block, start.weights(block, k)), source, engine
-    )
-    return total
+    return sum_over_blocks(lambda block: model.statistics(block, start.weights(block, k)), source, engine)
 
 
 def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k: int) -> AnyModel:
@@ -222,8 +218,7 @@ def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, p
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 
-    total: Trees = sum_over_blocks(of_block, source, engine)
-    return total
+    return sum_over_blocks(of_block, source, engine)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import first_largest
@@ -39,7 +40,7 @@ def tempered(log_posterior: Array, temperature: float) -> Array:
     return scaled - np.logaddexp.reduce(scaled, axis=1, keepdims=True)
 
 
-def checked_costs(costs: Array, k: int) -> Array:
+def checked_costs(costs: ArrayLike, k: int) -> Array:
     """The cost matrix as an array. Raises ValueError if it is not one."""
     matrix = np.asarray(costs, dtype=np.float64)
     if matrix.shape != (k, k):

@@ -29,12 +29,11 @@ from calibayes.model.labels import class_probabilities
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import (
-    DEFAULT_OPTIONS,
     Recipe,
     Specification,
     TrainingOptions,
-    checked_options,
     class_prior_of,
+    training_options,
 )
 from calibayes.model.remembered import forget_rows, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
@@ -181,7 +180,7 @@ class GenerativeEstimator(Classifier):
     def _recipe(self, engine: Engine) -> Recipe:
         """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
         parameters.whole_number("max_iter", self.max_iter, 0)
-        options = DEFAULT_OPTIONS if self.training is None else checked_options(self.training)
+        options = training_options(self.training)
         callbacks = list(options.callbacks or ())
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
@@ -326,8 +325,7 @@ class GenerativeEstimator(Classifier):
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        adapted: Self = adjusted(self, self._learned(), priors)
-        return adapted
+        return adjusted(self, self._learned(), priors)
 
     marginals = delegate("analysis.marginals", "marginals_of")
     sample = delegate("analysis.sample", "sample_model")

@@ -133,7 +133,7 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     )
     for name in vars(made).keys() & signature.parameters.keys():
         delattr(made, name)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def unfitted_copy(model: Estimator) -> Estimator:

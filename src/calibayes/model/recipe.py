@@ -122,8 +122,10 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
 DEFAULT_OPTIONS = TrainingOptions()
 
 
-def checked_options(training: Any) -> TrainingOptions:
-    """The training options of an estimator. Raises ValueError if they are invalid."""
+def training_options(training: Any) -> TrainingOptions:
+    """The options given, or those by default. Raises ValueError if they are invalid."""
+    if training is None:
+        return DEFAULT_OPTIONS
     if not isinstance(training, TrainingOptions):
         raise ValueError(f"training must be TrainingOptions() or None, got {training!r}")
     training.check()

@@ -89,8 +89,7 @@ class Scale:
         """The coordinate of a value, or those of an array of values."""
         span = self.high - self.low
         share = (value - self.low) / span if span > 0 else value * 0.0 + 0.5
-        moved: Number = self.start + share * (self.end - self.start)
-        return moved
+        return self.start + share * (self.end - self.start)
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round values on the scale.

@@ -54,8 +54,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of the page as dictionaries, lists, numbers and strings; numbers that are not finite are None."""
-        made: dict[str, Any] = plain(self.facts)
-        return made
+        return plain(self.facts)
 
     def _repr_html_(self) -> str:
         return framed(self.html, self.facts.title)

@@ -182,5 +182,4 @@ def rule_named(rule: str | Rule) -> Rule:
     """
     if isinstance(rule, str) and rule in NAMES:
         return NAMES[rule]()
-    given: Rule = resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
-    return given
+    return resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")

@@ -27,7 +27,7 @@ class Chunk(NamedTuple):
 
     table: Table
     """The columns that were asked for, without those of labels and weights."""
-    labels: Array | None
+    labels: Array | CodedColumn | None
     """Labels as they are stored, (n,): an array, or a `CodedColumn` for text; None if no target was named."""
     weight: Array | None
     """Weights as they are stored, (n,); None if there are none."""
@@ -177,7 +177,7 @@ def as_types(table: Table, types: Sequence[np.dtype[Any]]) -> Table:
     )
 
 
-def _converted(column: Array, kind: np.dtype[Any]) -> Array:
+def _converted(column: Array | CodedColumn, kind: np.dtype[Any]) -> Array | CodedColumn:
     if column.dtype == kind:
         return column
     if isinstance(column, CodedColumn):  # no cell is known

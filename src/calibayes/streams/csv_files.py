@@ -84,8 +84,7 @@ def together(looks: Sequence[CsvLook]) -> CsvLook:
 def _beginning(path: str, filesystem: Any) -> bytes:
     """The first bytes of a file, decompressed."""
     with filesystem.open_input_stream(path) as file:
-        content: bytes = file.read(LOOK_BYTES)
-        return content
+        return file.read(LOOK_BYTES)
 
 
 def _rows(path: str, beginning: bytes, *, is_all: bool) -> tuple[str, list[list[str]]]:

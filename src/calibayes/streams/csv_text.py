@@ -458,8 +458,7 @@ def _texts(rows: Any, name: str) -> list[str]:
     is_coded = pyarrow().types.is_dictionary(column.type)
     if not is_coded and not pyarrow().types.is_string(column.type):
         column = column.cast(pyarrow().string())
-    texts: list[str] = column.to_pylist()
-    return texts
+    return column.to_pylist()
 
 
 def _plain_column(cells: list[str], form: CellFormat) -> Array | CodedColumn:

@@ -38,8 +38,7 @@ class InMemory:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the cells."""
-        kind: np.dtype[Any] = self.array.dtype
-        return kind
+        return self.array.dtype
 
     @property
     def ndim(self) -> int:

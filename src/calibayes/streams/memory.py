@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.streams.arrow import Rows
 from calibayes.streams.chunks import Chunk, chunk_rows
 from calibayes.tables.origin import FROM_ARRAY, Origin
@@ -95,7 +95,7 @@ class ArrayStream:
         return Chunk(read_array(cells, names), labels, weight, first)
 
 
-def array_rows(array: Array, start: int, stop: int) -> Array:
+def array_rows(array: AnyArray, start: int, stop: int) -> Array:
     """Consecutive rows of an array as a copy; those of a memory-mapped file are read, so that no page stays mapped."""
     if not _is_plain_file(array):
         return np.array(array[start:stop])

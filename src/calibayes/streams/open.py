@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.backends.dask.frame import DaskStream
-from calibayes.core.protocols import Array
 from calibayes.streams.arrow import ArrowStream, Layout
 from calibayes.streams.arrow_readers import Readable, read_duckdb, read_exporter, read_factory, read_lazyframe
 from calibayes.streams.chunks import RowStream, chunk_rows
@@ -51,7 +50,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     return ArrowStream(layout, readable.source)
 
 
-def _role(column: Any) -> str | Array | None:
+def _role(column: Any) -> Any:
     if column is None or isinstance(column, str | np.ndarray) or dask_kind(column) is not None:
         return column
     return np.asarray(column)

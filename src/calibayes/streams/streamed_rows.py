@@ -118,8 +118,7 @@ class SelectedChunks:
 
 
 def _selected_rows(selected: Unhashed, chunk: Chunk) -> SelectedRows:
-    rows: SelectedRows = selected.value.of(chunk)
-    return rows
+    return selected.value.of(chunk)
 
 
 def compact(values: Array) -> Any:
@@ -322,8 +321,7 @@ class StreamedRows:
         """Rows of all chunks as one table, converted, in the types that all rows have in common."""
         table = concatenated(found["rows"])
         types = found["types"].result(table)
-        converted: Table = replace(self.conversion, types=types).apply(as_types(table, types))
-        return converted
+        return replace(self.conversion, types=types).apply(as_types(table, types))
 
     # -- encoded rows ----------------------------------------------------------------------------------------------
 

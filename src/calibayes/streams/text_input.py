@@ -88,8 +88,7 @@ def _column(column: Any, name: str, held: str) -> Array | CodedColumn:
     if types.is_dictionary(kind) and not is_text(kind.value_type):
         column = column.cast(kind.value_type)
     stored = stored_column(column, name)
-    is_text_column = isinstance(stored, CodedColumn) and not types.is_boolean(kind)
-    if is_text_column and held != TEXT:
+    if isinstance(stored, CodedColumn) and not types.is_boolean(kind) and held != TEXT:
         return _form(name, held).column(list(stored.values), stored.codes)
     if held == NUMBER and stored.dtype.kind in "iub":
         return np.asarray(stored, dtype=np.float64)
@@ -104,7 +103,7 @@ def _form(name: str, held: str) -> CellFormat:
     return CellFormat(name, held, number_formats(False)[0], False, markers(None))
 
 
-def _from_cells(form: CellFormat, numbers: Array) -> Array | CodedColumn:
+def _from_cells(form: CellFormat, numbers: Array | CodedColumn) -> Array | CodedColumn:
     """Numbers as they are written in a CSV file."""
     values, places = np.unique(numbers, return_inverse=True)
     texts = [f"{value:.17g}" if float(value).is_integer() else repr(value.item()) for value in values]

@@ -50,7 +50,7 @@ def center_rows(n: int) -> slice:
     return slice(None, None, -(-n // CENTER_ROWS))
 
 
-def column_centers(rows: Array, means: Callable[[Array], Array]) -> Array:
+def column_centers(rows: Array, means: Callable[[Array], Any]) -> Array:
     """A point near most rows, (d,): medians of few rows (n, d), which outliers do not move as they move a mean.
 
     A column that is missing in all those rows has the mean of its known values instead: ``means`` of such columns, (d,)
@@ -59,7 +59,7 @@ def column_centers(rows: Array, means: Callable[[Array], Array]) -> Array:
     some = rows.astype(np.float64)
     if not np.isnan(some.sum()):
         return np.asarray(np.median(some.T.copy(), axis=1))
-    all_missing = np.isnan(some).all(axis=0)
+    all_missing = np.all(np.isnan(some), axis=0)
     center = np.nanmedian(np.where(all_missing, 0.0, some), axis=0)
     if all_missing.any():
         center[all_missing] = means(all_missing)
@@ -246,8 +246,7 @@ class InMemory(TableSummary):
     def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
         if key not in self.stored:
             self.stored[key] = compute()
-        result: Result = self.stored[key]
-        return result
+        return self.stored[key]
 
     def _centers(self, columns: Array) -> Array:
         chosen = sample_positions(self.n)

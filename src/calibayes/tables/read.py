@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.arrow_text import coded_text, holds_text
 from calibayes.tables.csv_file import markers, read_csv
@@ -163,7 +163,7 @@ def array_names(d: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(d))
 
 
-def _canonical_csr(matrix: Any) -> Array:
+def _canonical_csr(matrix: Any) -> AnyArray:
     """A CSR array that stores each cell at most once, so that checks of stored values are checks of cells."""
     rows = csr_array(matrix)
     if not rows.has_canonical_format:
@@ -259,8 +259,7 @@ def _dates(series: Any) -> Array:
 def _series_zone(series: Any) -> str | None:
     """The time zone of a column of a data frame."""
     if isinstance(series.dtype, nw.Datetime):
-        zone: str | None = series.dtype.time_zone
-        return zone
+        return series.dtype.time_zone
     # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
 

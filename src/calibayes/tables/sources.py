@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.block import Block
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.event_counts import is_sparse
 
 BYTES_PER_BLOCK = 2**23
@@ -35,7 +35,7 @@ class ArraySource:
         By default a block holds about eight megabytes, whatever the number of jobs.
     """
 
-    columns: Mapping[str, Array]
+    columns: Mapping[str, AnyArray]
     labels: Array
     weight: Array
     held_out: Array
@@ -100,7 +100,7 @@ def _rounded_down(blocks: int) -> int:
     return blocks // BLOCK_MULTIPLE * BLOCK_MULTIPLE or blocks
 
 
-def _select_rows(x: Array, rows: slice | Array) -> Array:
+def _select_rows(x: AnyArray, rows: slice | Array) -> AnyArray:
     """The given rows of a matrix; consecutive rows of a CSR matrix share its memory."""
     if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
         return x[rows]
@@ -113,7 +113,7 @@ def _select_rows(x: Array, rows: slice | Array) -> Array:
     return selected
 
 
-def _bytes_per_row(x: Array) -> float:
+def _bytes_per_row(x: AnyArray) -> float:
     """Stored bytes per row, on average."""
     if is_sparse(x):
         return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))

@@ -549,8 +549,7 @@ class Streamed(TableSummary):
     def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
         if key not in self.stored:
             self.stored[key] = compute()
-        result: Result = self.stored[key]
-        return result
+        return self.stored[key]
 
     def _sums(self, j: int) -> ColumnSums:
         return self.totals[str(j)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.origin import FROM_ARRAY, Origin
@@ -116,7 +116,7 @@ class Table:
     """
 
     names: tuple[str, ...]
-    content: Array | tuple[Array, ...]
+    content: Array | tuple[Array | CodedColumn, ...]
     original_types: tuple[np.dtype[Any], ...] = ()
     """Types of the columns before they were stacked into one array; empty if they were not."""
     origin: Origin = FROM_ARRAY
@@ -149,7 +149,7 @@ class Table:
             return as_array(self.content[j])
         return self.content[:, [j]].toarray()[:, 0] if is_sparse(self.content) else self.content[:, j]
 
-    def stored_column(self, j: int) -> Array:
+    def stored_column(self, j: int) -> Array | CodedColumn:
         """Column j as it is stored: a `CodedColumn` stays one."""
         return self.content[j] if isinstance(self.content, tuple) else self.column(j)
 
@@ -223,7 +223,7 @@ class Table:
     def missing_count(self) -> int:
         """Number of missing values in all columns."""
         if not isinstance(self.content, tuple) and is_sparse(self.content):
-            return int(missing_mask(self.content.data).sum())
+            return int(missing_mask(_stored_values(self.content)).sum())
         return sum(int(missing_mask(self.column(j)).sum()) for j in range(len(self.names)))
 
     def value_range(self, matrix: Array) -> tuple[float, float]:
@@ -249,8 +249,7 @@ class Table:
             return compute()
         if key not in self.cache or self.cache[key][0] is not owner:
             self.cache[key] = owner, compute()
-        result: Result = self.cache[key][1]
-        return result
+        return self.cache[key][1]
 
     def rows(self, selection: Array) -> Table:
         """The rows where ``selection`` (booleans) is true, or at these positions (integers)."""
@@ -259,8 +258,8 @@ class Table:
                 return self
             selection = np.flatnonzero(selection)  # faster for several columns
         distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
-        is_tuple = isinstance(self.content, tuple)
-        content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]
+        cells = self.content
+        content = tuple(part[selection] for part in cells) if isinstance(cells, tuple) else cells[selection]
         originals = {j: column[selection] for j, column in self.originals.items()}
         cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
         return replace(
@@ -268,7 +267,7 @@ class Table:
         )
 
 
-def _stored_values(matrix: Array) -> Array:
+def _stored_values(matrix: AnyArray) -> Array:
     return matrix.data if is_sparse(matrix) else matrix
 
 
@@ -313,7 +312,7 @@ def missing_objects(column: Array) -> Array:
     return np.array([type(value) is not str and is_missing(value) for value in column], dtype=bool)
 
 
-def holds_booleans(column: Array) -> bool:
+def holds_booleans(column: Array | CodedColumn) -> bool:
     """Whether an array is an object array of booleans and missing values only."""
     return column.dtype.kind == "O" and all(
         isinstance(value, bool | np.bool_) or is_missing(value) for value in column

@@ -128,8 +128,7 @@ def layered(before: Graph, parts: Graph, after: Graph, workers: Sequence[str | N
 
 
 def _load(loader: Unhashed) -> Block:
-    block: Block = aligned(loader.value())
-    return block
+    return aligned(loader.value())
 
 
 def aligned(part: Any) -> Any:
@@ -157,5 +156,4 @@ def cancelled() -> type[BaseException]:
     """The error of a future whose task was dropped by the scheduler."""
     from distributed import CancelledError
 
-    error: type[BaseException] = CancelledError
-    return error
+    return CancelledError

@@ -215,8 +215,7 @@ class PackedFunction:
 
     @cached_property
     def _function(self) -> Callable[[Any], Any]:
-        function: Callable[[Any], Any] = pickle.loads(self.pickled)
-        return function
+        return pickle.loads(self.pickled)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"pickled": self.pickled}

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.backends.device.array import DeviceArray, Placement
 from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Parts
+from calibayes.core.protocols import AnyArray, Array, Parts
 from calibayes.kernels.event_counts import is_sparse
 
 
@@ -74,7 +74,7 @@ class DeviceEngine:
             )
         return columns
 
-    def _array(self, values: Array, kind: str | None = None) -> DeviceArray:
+    def _array(self, values: Array, kind: str | None = None) -> AnyArray:
         return DeviceArray(self.placement.array(values, kind), self.placement)
 
 

@@ -274,8 +274,7 @@ def _outer(place: Placement, x: Any, center: Any, weights: Any) -> Any:
 
 def _listed(place: Placement, values: Any) -> list[Any]:
     """The entries of a small array, by one copy to the host."""
-    entries: list[Any] = DeviceArray(values, place).tolist()
-    return entries
+    return DeviceArray(values, place).tolist()
 
 
 def _outer_of_all(place: Placement, x: Any, center: Any, weights: Any) -> Any:

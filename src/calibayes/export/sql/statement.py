@@ -67,8 +67,7 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     expressions = model_expressions(model)
     outputs = dict(zip(output_names(expressions.classes), expressions.probabilities, strict=True))
     statement = select_statement(outputs, source, dialect)
-    text: str = statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
-    return text
+    return statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
 
 
 def _table(table: str | Sequence[str]) -> Any:
