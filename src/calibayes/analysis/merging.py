@@ -18,7 +18,7 @@ from calibayes.learn import data_sums
 from calibayes.model.estimator import holding, require_sums
 from calibayes.model.fitted import ROUNDING, Fitted
 from calibayes.model.input import Rows
-from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded
+from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded, training_options
 
 WITHOUT_EFFECT = frozenset(
     (

@@ -254,7 +254,7 @@ class GenerativeEstimator(Classifier):
             recipe, before = self._recipe(engine), vars(self).get("fitted_")
             self._refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else forget_rows(copy.copy(self))
-            known, is_first = known_classes(classes, before), before is None
+            known, is_first = known_classes(on_numpy(classes), before), before is None
             options = {**self._reading(recipe.rule), "classes": known, "reset": is_first}
             known, rows = given.in_memory().rows(reader, **options)
             fitted = update(before, recipe, known, rows)
