@@ -34,7 +34,7 @@ def info_command(as_json: options.AsJson = False) -> None:
 
 # -- ``calibayes inspect``: what a model file says in its header ---------------------------------------------
 
-INSPECT_FILE_EXAMPLES = examples(
+INSPECT_EXAMPLES = examples(
     "calibayes inspect penguins.safetensors",
     "calibayes inspect penguins.safetensors --tensors",
     "calibayes inspect penguins.safetensors --json",

@@ -1,4 +1,4 @@
-"""The application ``calibayes``; each command is in a module of its own."""
+"""The application ``calibayes``; the commands are those of ``COMMANDS``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 
 from calibayes._version import __version__
-from calibayes.cli import information, predicting, reporting, training
 from calibayes.cli.application import DEBUG_OPTION, DEBUG_VARIABLE, Commands, examples
 
 console = Console()
@@ -48,16 +47,3 @@ def main(
     ] = False,
 ) -> None:
     """Generative classifiers with discriminative training."""
-
-
-app.command("compare", epilog=training.COMPARE_EXAMPLES)(training.compare_command)
-app.command("fit", epilog=training.FIT_EXAMPLES)(training.fit_command)
-app.command("predict", epilog=predicting.PREDICT_EXAMPLES)(predicting.predict_command)
-app.command("evaluate", epilog=predicting.EVALUATE_EXAMPLES)(predicting.evaluate_command)
-app.command("explain", epilog=predicting.EXPLAIN_EXAMPLES)(predicting.explain_command)
-app.command("sample", epilog=information.SAMPLE_EXAMPLES)(information.sample_command)
-app.command("report", epilog=reporting.REPORT_EXAMPLES)(reporting.report_command)
-app.command("inspect", epilog=information.INSPECT_FILE_EXAMPLES)(information.inspect_command)
-app.command("datasets", epilog=information.DATASETS_EXAMPLES)(information.datasets_command)
-app.command("reproduce", epilog=reporting.REPRODUCE_EXAMPLES)(reporting.reproduce_command)
-app.command("info", epilog=information.INFO_EXAMPLES)(information.info_command)
