@@ -1,4 +1,4 @@
-"""The group of all commands: what every command does with errors, warnings, interruptions and ``--debug``."""
+"""The application ``calibayes``: what every command does with errors, warnings, interruptions and ``--debug``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from threading import Timer
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE
@@ -26,6 +26,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table as RichTable
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
+
+from calibayes._version import __version__
 
 # -- Ctrl-C, noted when it arrives: a KeyboardInterrupt alone is lost where a library ignores exceptions, as in a callback
 
@@ -165,7 +167,7 @@ COMMANDS = {
         "List the data sets that are known by name, or write one of them as a table with its target as last column.",
     ),
     "reproduce": (
-        "reporting",
+        "reproducing",
         "Run the experiments of the papers and compare the results with the published numbers.",
     ),
     "info": (
@@ -356,3 +358,44 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
 
 def _nothing() -> None:
     pass
+
+
+# -- The application ``calibayes`` ---------------------------------------------------------------------------
+
+console = Console()
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Generative classifiers with discriminative training.",
+    epilog=examples(
+        "calibayes datasets penguins -o penguins.csv",
+        "calibayes compare penguins.csv --target species --model LDA,QDA",
+        "calibayes fit penguins.csv --target species -o penguins.safetensors",
+        "calibayes predict penguins.safetensors penguins.csv -o predictions.csv",
+    ),
+)
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        console.print(f"calibayes {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            DEBUG_OPTION, help=f"Print the traceback of an error; at any place. Also: {DEBUG_VARIABLE}=1."
+        ),
+    ] = False,
+) -> None:
+    """Generative classifiers with discriminative training."""

@@ -10,16 +10,14 @@ import numpy as np
 import typer
 from rich.console import Console
 
+import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
 from calibayes.cli.outputs import FORMATS, format_of, label_texts, output_file, refuse_terminal
 from calibayes.cli.rows import write_frame
-from calibayes.datasets import is_local, list_datasets, load
-from calibayes.files import describe_file
 from calibayes.streams.expected_columns import NUMBER, holds
 from calibayes.tables.text import text_table
-from calibayes.versions import show_versions, versions
 
 INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 
@@ -27,9 +25,9 @@ INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 def info_command(as_json: options.AsJson = False) -> None:
     """Print the versions of calibayes and its dependencies, and the kernels and threads in use."""
     if as_json:
-        print_json(versions())
+        print_json(calibayes.versions.versions())
     else:
-        show_versions()
+        calibayes.show_versions()
 
 
 # -- ``calibayes inspect``: what a model file says in its header ---------------------------------------------
@@ -56,7 +54,7 @@ def inspect_command(
 ) -> None:
     """Print what a model file contains, from its header: no tensor is read, and no model is loaded."""
     try:
-        description = describe_file(file)
+        description = calibayes.files.describe_file(file)
     except FileNotFoundError:
         raise ValueError(f"there is no file {file}") from None
     if as_json:
@@ -110,13 +108,13 @@ def datasets_command(
         return
     kind = format_of(output, form, as_json)
     refuse_terminal(output, kind)
-    options.require_known("data set", name, list_datasets())
+    options.require_known("data set", name, calibayes.datasets.list_datasets())
     with working(f"loading {name}"), output_file(output) as file:
-        write_frame(load(name).frame, kind, file)
+        write_frame(calibayes.datasets.load(name).frame, kind, file)
 
 
 def _list(as_json: bool) -> None:
-    local = {name: is_local(name) for name in list_datasets()}
+    local = {name: calibayes.datasets.is_local(name) for name in calibayes.datasets.list_datasets()}
     if as_json:
         print_json([{"name": name, "on_this_computer": here} for name, here in local.items()])
         return

@@ -13,13 +13,26 @@ from typing import Annotated, Any
 
 import typer
 
+import calibayes
 from calibayes.cli.application import note
-from calibayes.compare import BASELINES, MODELS, RULES
-from calibayes.datasets import list_datasets
-from calibayes.files import load
 from calibayes.streams.csv_text import CsvOptions
 from calibayes.streams.expected_columns import NUMBER, Expected, ExpectedColumn, holds, holds_labels
 
+OWN_MODELS = (
+    "KernelNB",
+    "BinnedNB",
+    "TreeAugmentedNB",
+    "GaussianNB",
+    "Logistic",
+    "LDA",
+    "QDA",
+    "Mixture",
+    "BayesClassifier",
+)
+FURTHER_MODELS = ("NaiveBayes", "AODE", "KDependenceBayes", "CalibratedTrees", "JointKernelClassifier")
+BASELINES = ("sklearn-LogReg", "sklearn-HistGB")
+RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
+"""Names for help and completion, as in `calibayes.compare`, which is slow to import; further models are those of `fit` only."""
 TableArgument = Annotated[
     str,
     typer.Argument(
@@ -133,7 +146,12 @@ def pairs(option: str, given: Iterable[str] | None, what: str, names: Iterable[s
 
 def complete_models(incomplete: str) -> list[str]:
     """Names of models that begin so, for shells."""
-    return _beginning([*MODELS, *BASELINES], incomplete)
+    return _beginning([*OWN_MODELS, *BASELINES], incomplete)
+
+
+def complete_fitted_models(incomplete: str) -> list[str]:
+    """Names of models for `calibayes fit` that begin so, for shells."""
+    return _beginning([*OWN_MODELS, *FURTHER_MODELS], incomplete)
 
 
 def complete_rules(incomplete: str) -> list[str]:
@@ -143,7 +161,7 @@ def complete_rules(incomplete: str) -> list[str]:
 
 def complete_datasets(incomplete: str) -> list[str]:
     """Names of data sets that begin so, for shells."""
-    return _beginning(list_datasets(), incomplete)
+    return _beginning(calibayes.datasets.list_datasets(), incomplete)
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
@@ -157,7 +175,7 @@ def load_model(path: Path) -> Any:
     """The model of a file. Raises ValueError if there is none."""
     if not path.exists():
         raise ValueError(f"there is no model file {path}; calibayes fit writes one")
-    return load(path)
+    return calibayes.load(path)
 
 
 def as_in_training(model: Any, given: CsvOptions) -> CsvOptions:
