@@ -19,8 +19,7 @@ from scipy import stats
 
 from calibayes.analysis.two_samples import holm
 from calibayes.checks.check import Check, Evidence, percent, quoted
-from calibayes.checks.columns import Column, cells_of
-from calibayes.checks.subject import Subject
+from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.protocols import Array
 from calibayes.tables.conversion import DISTINCT_SHARE, ROWS_TO_TELL
 from calibayes.tables.dates import formats_of
@@ -44,7 +43,7 @@ def find_class_in_one_column(subject: Subject) -> Evidence | None:
         return None
     name, error = min(found.items(), key=lambda item: item[1])
     return Evidence(
-        f"Column {name!r} alone predicts the class of {percent(1 - error)} of the held-out rows correctly; always predicting the "
+        f"ExaminedColumn {name!r} alone predicts the class of {percent(1 - error)} of the held-out rows correctly; always predicting the "
         f"most frequent class is correct for {percent(1 - base)}. Check whether {quoted(list(found))} would be known at the time "
         "of prediction.",
         tuple(found),
@@ -63,7 +62,7 @@ def wilson_upper(share: float, n: int) -> float:
     return float((share + square / 2 + spread) / (1 + square))
 
 
-def held_out_error(column: Column, subject: Subject) -> float:
+def held_out_error(column: ExaminedColumn, subject: Subject) -> float:
     """Share of rows whose class is not the most frequent one of their cell in the other half."""
     wrong = tested = 0
     for half in (0, 1):
@@ -74,7 +73,7 @@ def held_out_error(column: Column, subject: Subject) -> float:
     return wrong / max(tested, 1)
 
 
-def _predictions(column: Column, codes: Array, training: Array, k: int) -> Array:
+def _predictions(column: ExaminedColumn, codes: Array, training: Array, k: int) -> Array:
     """The most frequent class of the training rows in the cell of each row, (n,); of all of them in an empty cell."""
     cells, size = cells_of(column, training)
     counts = np.bincount(cells[training] * k + codes[training], minlength=size * k).reshape(size, k)
@@ -98,7 +97,7 @@ def find_constant_columns(subject: Subject) -> Evidence | None:
     columns = [subject.columns[j] for j in found]
     empty = [column.name for column in columns if not column.known]
     names = tuple(column.name for column in columns)
-    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
+    noun, verb = ("ExaminedColumn", "has") if len(names) == 1 else ("Columns", "have")
     note = f" ({quoted(empty)}: all cells are missing)" if empty else ""
     return Evidence(
         f"{noun} {quoted(names)} {verb} the same value in all {subject.total_rows:,} rows{note}.",
@@ -107,7 +106,7 @@ def find_constant_columns(subject: Subject) -> Evidence | None:
     )
 
 
-def is_constant(column: Column) -> bool:
+def is_constant(column: ExaminedColumn) -> bool:
     """Whether all cells are equal, or all are missing."""
     return not column.known or (len(column.levels) == 1 and column.known == len(column.values))
 
@@ -135,7 +134,7 @@ def find_identifiers(subject: Subject) -> Evidence | None:
         return None
     names = tuple(subject.columns[j].name for j in found)
     first = subject.columns[found[0]]
-    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
+    noun, verb = ("ExaminedColumn", "has") if len(names) == 1 else ("Columns", "have")
     return Evidence(
         f"{noun} {quoted(names)} {verb} a different value in (nearly) every row: {first.name!r} has {len(first.levels):,} distinct "
         f"values in {first.known:,} rows. Such a column does not help to predict new rows.",
@@ -144,7 +143,7 @@ def find_identifiers(subject: Subject) -> Evidence | None:
     )
 
 
-def is_identifier(column: Column) -> bool:
+def is_identifier(column: ExaminedColumn) -> bool:
     """Whether nearly all texts, or all integers of a column, are distinct, and more often than by chance."""
     if column.known < ROWS_TO_TELL:
         return False
@@ -160,7 +159,7 @@ def are_measured(values: Array) -> bool:
     return all(isinstance(value, MEASURED) for value in values)
 
 
-def _numbers_the_rows(column: Column) -> bool:
+def _numbers_the_rows(column: ExaminedColumn) -> bool:
     known = column.values[~column.missing].astype(np.float64)
     if len(column.levels) < len(known) or not (np.isfinite(known).all() and (known == np.rint(known)).all()):
         return False
@@ -199,14 +198,14 @@ def find_equal_columns(subject: Subject) -> Evidence | None:
     )
 
 
-def _can_repeat(column: Column) -> bool:
+def _can_repeat(column: ExaminedColumn) -> bool:
     """Whether an equal column would be unlikely by chance."""
     if column.numbers is None and 2 * len(column.levels) > column.known:
         return False
     return not is_identifier(column)
 
 
-def _content(column: Column) -> bytes:
+def _content(column: ExaminedColumn) -> bytes:
     """Bytes that are equal for columns that hold the same information."""
     if column.numbers is None:
         return b"levels" + bytes(column.codes.astype(np.int64))
@@ -251,7 +250,7 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun, verb = ("Column", "is") if len(names) == 1 else ("Columns", "are")
+    noun, verb = ("ExaminedColumn", "is") if len(names) == 1 else ("Columns", "are")
     return Evidence(
         f"{noun} {quoted(names)} {verb} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r} in "
         f"{percent(found[names[0]])}).",
@@ -288,18 +287,18 @@ def _large_classes(subject: Subject) -> Array:
     return np.flatnonzero(np.bincount(subject.codes, minlength=subject.k) >= CLASS_ROWS)
 
 
-def _counts(column: Column, subject: Subject) -> Array:
+def _counts(column: ExaminedColumn, subject: Subject) -> Array:
     """Number of known and missing cells in each class with at least 20 rows, (classes, 2)."""
     cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k).reshape(-1, 2)
     return np.asarray(cells[_large_classes(subject)], dtype=np.float64)
 
 
-def _missing_shares(column: Column, subject: Subject) -> Array:
+def _missing_shares(column: ExaminedColumn, subject: Subject) -> Array:
     counts = _counts(column, subject)
     return np.asarray(counts[:, 1] / counts.sum(axis=1)) if len(counts) else np.zeros(1)
 
 
-def _p_value(column: Column, subject: Subject) -> float:
+def _p_value(column: ExaminedColumn, subject: Subject) -> float:
     counts = _counts(column, subject)
     if len(counts) < 2 or not counts.any(axis=0).all():
         return 1.0
@@ -342,7 +341,7 @@ def find_missing_codes(subject: Subject) -> Evidence | None:
     )
 
 
-def missing_codes(column: Column) -> list[tuple[float, float]]:
+def missing_codes(column: ExaminedColumn) -> list[tuple[float, float]]:
     """Numbers of a column that may be codes for missing values, and their shares of the known cells."""
     if column.values.dtype.kind not in "fiu" or column.numbers is None:
         return []
@@ -392,7 +391,7 @@ def find_numbers_as_text(subject: Subject) -> Evidence | None:
     }
     if not found:
         return None
-    noun, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
+    noun, verb = ("ExaminedColumn", "holds") if len(found) == 1 else ("Columns", "hold")
     words = [word for name in found for word in found[name]]
     mixed = f", mixed with {quoted(words, 3)}" if words else ""
     first = next(column for column in subject.columns if column.name in found)
@@ -404,7 +403,7 @@ def find_numbers_as_text(subject: Subject) -> Evidence | None:
     )
 
 
-def other_words(column: Column) -> list[str] | None:
+def other_words(column: ExaminedColumn) -> list[str] | None:
     """Distinct values that are not numbers, if nearly all others are; else None."""
     texts = [str(value).strip() for value in np.asarray(column.levels)[:MOST_LEVELS]]
     others = [text for text in texts if not NUMBER.fullmatch(text)]
@@ -433,7 +432,7 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun = "Column" if len(names) == 1 else "Columns"
+    noun = "ExaminedColumn" if len(names) == 1 else "Columns"
     return Evidence(
         f"About {percent(found[names[0]])} of new rows are expected to have a level of {names[0]!r} that no training row has. "
         f"{noun} with many rare levels: {quoted(names)}.",
@@ -442,7 +441,7 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     )
 
 
-def unseen_share(column: Column) -> float:
+def unseen_share(column: ExaminedColumn) -> float:
     """Expected share of new rows whose level was not seen; 0 for numbers, dates, identifiers, and columns with few values."""
     if not column.is_text or column.known < LEVEL_ROWS or is_identifier(column):
         return 0.0

@@ -17,9 +17,8 @@ from scipy import stats
 from calibayes.analysis.two_samples import Counts, holm, homogeneity, merged
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
-from calibayes.checks.columns import Column, cells_of
 from calibayes.checks.model_checks import best_of
-from calibayes.checks.subject import Subject
+from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.tables.row_hashes import mixed
@@ -97,7 +96,7 @@ def _agreeing_elsewhere(subject: Subject, hashes: Array, j: int, within: bool) -
     return _pairs(hashes - _words(subject, j), subject.codes, within)
 
 
-def _chance(column: Column) -> float:
+def _chance(column: ExaminedColumn) -> float:
     """Probability that two cells are equal."""
     rows = np.bincount(column.codes + 1).astype(np.float64)
     return float((rows**2).sum() / rows.sum() ** 2)
@@ -243,11 +242,11 @@ def _folds(subject: Subject) -> Evidence | None:
     )
 
 
-def _has_values(column: Column) -> bool:
+def _has_values(column: ExaminedColumn) -> bool:
     return bool(column.known if column.numbers is None else np.isfinite(column.numbers).any())
 
 
-def _compared(column: Column, last: Array) -> Counts:
+def _compared(column: ExaminedColumn, last: Array) -> Counts:
     cells, size = cells_of(column, np.ones(len(last), dtype=bool))
     return _counts(cells, size, last, is_ordered=column.numbers is not None)
 

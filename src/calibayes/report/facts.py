@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis.held_out import GIVEN_ROWS
+from calibayes.checks import Findings
+from calibayes.checks.run import known_codes, run_on
+from calibayes.checks.subject import subject_of
 from calibayes.compare import ENSEMBLES, MODELS, FoldResult
 from calibayes.core.protocols import Array
 from calibayes.estimators.tabular import NaiveBayes
+from calibayes.model.decision import checked_costs
 from calibayes.model.remembered import HeldOut
-from calibayes.report.gather import Progress, Stages, findings_of, predicted_facts, python_facts, refuse_early
 from calibayes.report.markup import count, counts, shortened
-from calibayes.report.python_code import GIVEN
+from calibayes.report.python_code import GIVEN, NotExpressible, code_of
+from calibayes.report.quality_facts import quality_facts
 from calibayes.report.ranking_facts import (
     best_own,
     chosen_pairs,
@@ -35,13 +41,131 @@ from calibayes.report.reason_facts import (
     SURPRISING_COLUMNS,
     density_rows,
     halves_of,
+    label_facts,
+    reason_facts,
     surprise_by_halves,
     surprise_of_model,
+    why_not_explained,
 )
-from calibayes.report.row_facts import LabeledRows, labeled_rows, without_columns
-from calibayes.report.table_facts import table_facts
-from calibayes.report.values import CurveFacts, Facts, RankingFacts, SurpriseFacts, TableFacts
+from calibayes.report.table_facts import ReportRows, labeled_rows, table_facts, without_columns
+from calibayes.report.values import CurveFacts, Facts, RankingFacts, Skipped, SurpriseFacts, TableFacts
 from calibayes.tables.text import listed
+
+Progress = Callable[[str, float], None]
+
+STAGES = {
+    "reading the table": 0.02,
+    "comparing models": 0.6,
+    "training the best model on all rows": 0.8,
+    "predicting held-out rows": 0.84,
+    "explaining decisions": 0.88,
+    "looking for wrong labels": 0.89,
+    "computing learning curves": 0.92,
+    "looking for surprising rows": 0.96,
+    "running checks": 0.99,
+    "writing the page": 1.0,
+}
+"""Stage -> approximate share of the work that is done at its end."""
+
+
+class Stages:
+    """Reports progress and measures the time of the stages; collects what was skipped."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self.seconds: dict[str, float] = {}
+        self.skipped: list[Skipped] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Report the beginning of a stage and measure its time."""
+        self.report(name, 0.0)
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - begin
+
+    def report(self, name: str, share: float, text: str | None = None) -> None:
+        """Report how much of a stage is done."""
+        if self._progress is None:
+            return
+        ends = [0.0, *STAGES.values()]
+        place = list(STAGES).index(name)
+        self._progress(text or name, ends[place] + share * (ends[place + 1] - ends[place]))
+
+    def skip(self, what: str, why: str) -> None:
+        """Record something that the report does not show, and the reason."""
+        self.skipped.append(Skipped(what, why))
+
+
+def refuse_early(ignore: Sequence[str], costs: Array | None, k: int) -> None:
+    """Raise ValueError for unknown checks and for costs that do not match the number of classes, before any long work."""
+    known_codes(ignore)
+    if costs is not None:
+        checked_costs(costs, k)
+
+
+def predicted_facts(
+    model: Any,
+    rows: ReportRows,
+    record: HeldOut | None,
+    costs: Array | None,
+    stages: Stages,
+) -> dict[str, Any]:
+    """Quality, reasons and suspicious labels, from the predictions for held-out rows."""
+    if record is None:
+        why = f"{type(model).__name__} predicts no probabilities (it has no method predict_proba)"
+        for what in ("Quality on held-out rows", "Reasons for predictions", "Labels that look wrong"):
+            stages.skip(what, why)
+        return {}
+    with stages.stage("predicting held-out rows"):
+        made: dict[str, Any] = {"quality": quality_facts(record, model.classes_, costs)}
+    refused = why_not_explained(model, rows)
+    with stages.stage("explaining decisions"):
+        if refused:
+            stages.skip("Reasons for predictions", refused)
+        else:
+            made["reasons"] = reason_facts(model, rows, record, model.classes_)
+    with stages.stage("looking for wrong labels"):
+        made["labels"] = label_facts(model, rows, record, model.classes_, has_reasons=refused is None)
+    return made
+
+
+def python_facts(model: Any, source: str | None, stages: Stages) -> str | None:
+    """Python code that creates the model; None if a parameter cannot be written as code."""
+    try:
+        return code_of(model, source)
+    except NotExpressible as refused:
+        stages.skip("Python code for this model", str(refused))
+        return None
+
+
+# -- The numbered checks of `calibayes.checks` ---------------------------------------------------------------
+
+
+def findings_of(
+    rows: ReportRows,
+    model: Any,
+    record: HeldOut | None,
+    ignore: Sequence[str],
+    stages: Stages,
+    results: Sequence[FoldResult] | None = None,
+    compared_rows: int | None = None,
+) -> Findings:
+    """Findings about the rows, the held-out predictions of a model, and the results of a comparison on some of the rows."""
+    silenced = known_codes(ignore)
+    with stages.stage("running checks"):
+        subject = subject_of(
+            rows.frame,
+            rows.labels,
+            model if record is not None else None,
+            results,
+            held_out=record,
+            compared_rows=compared_rows,
+        )
+        return run_on(subject, silenced)
+
 
 LISTED_COLUMNS = 10
 """Most columns without enough values that are listed by name."""
@@ -111,7 +235,7 @@ def facts_of_table(
     return facts, model
 
 
-def _learnable(rows: LabeledRows, options: TableOptions, stages: Stages) -> LabeledRows:
+def _learnable(rows: ReportRows, options: TableOptions, stages: Stages) -> ReportRows:
     """The rows, without columns that have too few values. Raises ValueError if no column has enough values."""
     empty = empty_columns(compared_rows(rows, options.max_rows, options.seed))
     if len(empty) == rows.frame.shape[1]:
@@ -129,14 +253,14 @@ def _learnable(rows: LabeledRows, options: TableOptions, stages: Stages) -> Labe
     return without_columns(rows, list(empty)) if empty else rows
 
 
-def _source(source: str | None, everything: LabeledRows, rows: LabeledRows) -> str | None:
+def _source(source: str | None, everything: ReportRows, rows: ReportRows) -> str | None:
     """The code that creates X and y, without the columns that were left out."""
     left_out = [name for name in everything.frame.columns if name not in set(rows.frame.columns)]
     return f"{source or GIVEN}\nX = X.drop(columns={left_out!r})" if left_out else source
 
 
 def _compared(
-    rows: LabeledRows, sample: LabeledRows, options: TableOptions, stages: Stages
+    rows: ReportRows, sample: ReportRows, options: TableOptions, stages: Stages
 ) -> tuple[list[FoldResult] | None, RankingFacts | None]:
     """Results of the comparison on a sample of the rows; None if a class is too small for folds."""
     folds = fold_count(sample.labels, options.folds)
@@ -163,7 +287,7 @@ def _best_pair(ranking: RankingFacts) -> tuple[str, str]:
     return (best.model, best.rule) if best.model in MODELS else DEFAULT
 
 
-def _trained(rows: LabeledRows, pair: tuple[str, str], options: TableOptions) -> tuple[Any, HeldOut]:
+def _trained(rows: ReportRows, pair: tuple[str, str], options: TableOptions) -> tuple[Any, HeldOut]:
     """The best model trained on all rows, and its predictions for held-out rows. The comparison lists its warnings."""
     name, rule = pair
     model = MODELS[name]()
@@ -176,7 +300,7 @@ def _trained(rows: LabeledRows, pair: tuple[str, str], options: TableOptions) ->
 
 
 def _curves(
-    sample: LabeledRows, ranking: RankingFacts | None, model: Any, options: TableOptions, stages: Stages
+    sample: ReportRows, ranking: RankingFacts | None, model: Any, options: TableOptions, stages: Stages
 ) -> CurveFacts | None:
     """Learning curves of the best model that is trained by one rule, on the rows of the comparison."""
     name = None if ranking is None else curve_model(ranking)
@@ -193,7 +317,7 @@ def _curves(
     return made
 
 
-def _surprise(rows: LabeledRows, table: TableFacts, seed: int, stages: Stages) -> SurpriseFacts | None:
+def _surprise(rows: ReportRows, table: TableFacts, seed: int, stages: Stages) -> SurpriseFacts | None:
     """Surprising rows under naive Bayes, in the columns that are most informative about the class."""
     learnable = set(rows.frame.columns)
     usable = [
@@ -261,7 +385,7 @@ def facts_of_model(
     )
 
 
-def _record(model: Any, rows: LabeledRows) -> HeldOut | None:
+def _record(model: Any, rows: ReportRows) -> HeldOut | None:
     """The predictions of the model for the rows; None if it predicts no probabilities.
 
     Raises ValueError if a label is not among the model's classes.
@@ -302,7 +426,7 @@ def _model_curves(model: Any, stages: Stages) -> CurveFacts | None:
     return curves
 
 
-def _model_surprise(model: Any, rows: LabeledRows, stages: Stages) -> SurpriseFacts | None:
+def _model_surprise(model: Any, rows: ReportRows, stages: Stages) -> SurpriseFacts | None:
     d = rows.frame.shape[1]
     if not (hasattr(model, "score_samples") and hasattr(model, "surprise")):
         why = f"{type(model).__name__} has no density p(x); a generative model such as NaiveBayes has one"

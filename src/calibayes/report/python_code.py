@@ -53,7 +53,7 @@ def code_of(estimator: Any, source: str | None = None) -> str:
     model = NaiveBayes(rule="ml")
     model.fit(X, y)
     """
-    writer = Writer()
+    writer = CodeWriter()
     made = writer.expression(estimator, 0)
     imports = [
         f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())
@@ -63,7 +63,7 @@ def code_of(estimator: Any, source: str | None = None) -> str:
     return "\n".join([*arrays, *imports, "", given, f"model = {made}", "model.fit(X, y)"])
 
 
-class Writer:
+class CodeWriter:
     """Writes expressions and collects the imports that they need."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.model.remembered import HeldOut
-from calibayes.report.values import Bin, QualityFacts, Threshold, Tradeoff
+from calibayes.report.values import ProbabilityBin, QualityFacts, Threshold, Tradeoff
 
 BINS = 10
 POINTS = 100
@@ -76,7 +76,7 @@ def rarer(codes: Array) -> int:
     return int(sizes[1] <= sizes[0])
 
 
-def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple[Bin, ...], str]:
+def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple[ProbabilityBin, ...], str]:
     """Ten groups of rows by probability: that of the rarer of two classes, or of the predicted class."""
     if len(names) == 2:
         event = rarer(codes)
@@ -88,12 +88,12 @@ def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple
     return tuple(_bin(probability[part], is_true[part]) for part in parts), about
 
 
-def _bin(probability: Array, is_true: Array) -> Bin:
+def _bin(probability: Array, is_true: Array) -> ProbabilityBin:
     observed = float(is_true.mean())
-    return Bin(float(probability.mean()), observed, *wilson(observed, len(is_true)), len(is_true))
+    return ProbabilityBin(float(probability.mean()), observed, *wilson(observed, len(is_true)), len(is_true))
 
 
-def _calibration_error(bins: tuple[Bin, ...]) -> float:
+def _calibration_error(bins: tuple[ProbabilityBin, ...]) -> float:
     """Mean absolute difference between predicted and observed shares (expected calibration error)."""
     rows = sum(each.rows for each in bins)
     return sum(each.rows * abs(each.predicted - each.observed) for each in bins) / rows

@@ -29,7 +29,7 @@ from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import stratified_subset
 from calibayes.ranks import rank_summary
 from calibayes.report.markup import count, counts
-from calibayes.report.row_facts import LabeledRows
+from calibayes.report.table_facts import ReportRows
 from calibayes.report.values import Curve, CurveFacts, Interval, MethodFacts, RankFacts, RankingFacts, Skipped
 
 RULES = ("ml", "rc")
@@ -50,7 +50,7 @@ FEWEST_VALUES = 10
 Progress = Callable[[str, float], None]
 
 
-def compared_rows(rows: LabeledRows, most: int | None, seed: int) -> LabeledRows:
+def compared_rows(rows: ReportRows, most: int | None, seed: int) -> ReportRows:
     """A stratified sample of at most ``most`` rows and about `CELLS` cells."""
     d = rows.frame.shape[1]
     limit = min(MOST_ROWS if most is None else most, max(CELLS // d, FEWEST_ROWS))
@@ -80,7 +80,7 @@ def chosen_pairs(
     return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
 
 
-def empty_columns(rows: LabeledRows) -> dict[str, int]:
+def empty_columns(rows: ReportRows) -> dict[str, int]:
     """Column with too few values for every fold -> number of its values."""
     known = rows.frame.notna().sum(axis=0)
     fewest = min(FEWEST_VALUES, len(rows) // 2)
@@ -94,7 +94,7 @@ def fold_count(labels: Array, folds: int) -> int:
 
 
 def fold_results(
-    rows: LabeledRows,
+    rows: ReportRows,
     pairs: Sequence[tuple[str, str]],
     folds: int,
     seed: int,
@@ -216,7 +216,7 @@ NOTHING = np.zeros(0)
 
 
 def curves_of_rules(
-    rows: LabeledRows, model: str, seed: int, n_jobs: int | None
+    rows: ReportRows, model: str, seed: int, n_jobs: int | None
 ) -> tuple[CurveFacts, list[Skipped]]:
     """Training and held-out scores of every rule that can train a model, and the rules that cannot train it on these rows.
 
@@ -239,7 +239,7 @@ def curve_model(ranking: RankingFacts) -> str | None:
     return next(own, None)
 
 
-def _curve_of_rule(rows: LabeledRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
+def _curve_of_rule(rows: ReportRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
     options = TrainingOptions(validation_fraction=VALIDATION, refit=False)
     estimator = MODELS[model]()
     if (start := getattr(estimator, "training", None)) is not None:

@@ -19,7 +19,7 @@ from calibayes.model.decision import most_probable
 from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.report.markup import shortened
-from calibayes.report.row_facts import LabeledRows
+from calibayes.report.table_facts import ReportRows
 from calibayes.report.values import (
     Contribution,
     LabelFacts,
@@ -39,7 +39,7 @@ LISTED = 8
 PERMUTATIONS = 16
 
 
-def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
+def why_not_explained(model: Any, rows: ReportRows) -> str | None:
     """Why predictions of a model cannot be explained; None if they can.
 
     `marginals` of a model that needs all columns raises TypeError or ValueError.
@@ -62,9 +62,7 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
     return None
 
 
-def reason_facts(
-    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0
-) -> ReasonFacts:
+def reason_facts(model: Any, rows: ReportRows, record: HeldOut, classes: Array, seed: int = 0) -> ReasonFacts:
     """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
     order = np.random.default_rng(seed).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])
@@ -73,7 +71,7 @@ def reason_facts(
     return ReasonFacts(overall, len(sample), explained.permutations, _singles(model, rows, record, classes))
 
 
-def _singles(model: Any, rows: LabeledRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
+def _singles(model: Any, rows: ReportRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
     chosen = chosen_rows(record, classes)
     places = [place for place, _ in chosen]
     explained = model.explain(rows.table_rows(record.rows[places]), permutations=PERMUTATIONS)
@@ -164,21 +162,21 @@ STRANGE = 0.05
 """Largest p-value of a cell that is shown besides the least probable one."""
 
 
-def density_rows(rows: LabeledRows, columns: list[str], seed: int) -> LabeledRows:
+def density_rows(rows: ReportRows, columns: list[str], seed: int) -> ReportRows:
     """These columns of a sample of the rows, small enough for one prediction for each cell."""
     most = max(SCORED // len(columns), 200)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:most])
     part = rows.only(chosen)
     frame = part.frame[columns]
-    return LabeledRows(frame, frame, part.labels, part.unlabeled, part.positions)
+    return ReportRows(frame, frame, part.labels, part.unlabeled, part.positions)
 
 
-def halves_of(rows: LabeledRows, seed: int) -> Array:
+def halves_of(rows: ReportRows, seed: int) -> Array:
     """0 or 1 for each row, (n,): stratified random halves; -1 for the only row of a class, which is not scored."""
     return shuffled_folds(np.unique(rows.labels.astype(str), return_inverse=True)[1], 2, seed)
 
 
-def surprise_by_halves(estimator: Any, rows: LabeledRows, halves: Array, left_out: int) -> SurpriseFacts:
+def surprise_by_halves(estimator: Any, rows: ReportRows, halves: Array, left_out: int) -> SurpriseFacts:
     """Surprise of each half of the rows under a density that was estimated from the other rows."""
     p_value = np.ones(len(rows))
     cells = np.full(rows.frame.shape, np.nan)
@@ -192,7 +190,7 @@ def surprise_by_halves(estimator: Any, rows: LabeledRows, halves: Array, left_ou
     return _facts(rows.only(scored), p_value[scored], cells[scored], columns, about, left_out)
 
 
-def _surprise_of(estimator: Any, rows: LabeledRows, training: Array, new: Array) -> Surprise:
+def _surprise_of(estimator: Any, rows: ReportRows, training: Array, new: Array) -> Surprise:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
         model = clone(estimator).fit(rows.frame.iloc[training], rows.labels[training])
@@ -200,7 +198,7 @@ def _surprise_of(estimator: Any, rows: LabeledRows, training: Array, new: Array)
     return result
 
 
-def surprise_of_model(model: Any, rows: LabeledRows, seed: int = 0) -> SurpriseFacts:
+def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFacts:
     """Surprise of rows that a model was not trained on, compared with each other."""
     most = max(SCORED // rows.frame.shape[1], 200)
     part = rows.only(np.sort(np.random.default_rng(seed).permutation(len(rows))[:most]))
@@ -214,7 +212,7 @@ def surprise_of_model(model: Any, rows: LabeledRows, seed: int = 0) -> SurpriseF
 
 
 def _facts(
-    rows: LabeledRows, p_value: Array, cells: Array, columns: list[str], about: str, left_out: int
+    rows: ReportRows, p_value: Array, cells: Array, columns: list[str], about: str, left_out: int
 ) -> SurpriseFacts:
     smallest = np.where(np.isnan(cells), 1.0, cells).min(axis=1, initial=1.0)
     order = np.lexsort([smallest, p_value])[:SURPRISING_ROWS]
@@ -251,7 +249,7 @@ LEAST_SHARE = 0.1
 
 
 def label_facts(
-    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, *, has_reasons: bool
+    model: Any, rows: ReportRows, record: HeldOut, classes: Array, *, has_reasons: bool
 ) -> LabelFacts:
     """The most suspicious labels of the held-out rows."""
     found = judged(record)
@@ -275,7 +273,7 @@ def label_facts(
     return LabelFacts(shown, int(found.issue.sum()), len(record.codes))
 
 
-def _reasons(model: Any, rows: LabeledRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
+def _reasons(model: Any, rows: ReportRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
     """Columns with the largest contributions to the log odds of the suggested class against the label."""
     with computing(getattr(model, "engine", None), model.n_jobs):
         explained = explanation_of(

@@ -3,27 +3,317 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from calibayes._version import __version__
+from calibayes.report.drawings import bars
 from calibayes.report.markup import (
+    NOTHING,
+    Child,
+    Markup,
     Section,
+    bullets,
+    code,
+    count,
+    counts,
     definition_list,
     element,
+    figure,
+    figures,
     fixed,
     folded,
+    folded_table,
     link,
+    named,
     note,
+    number,
     paragraph,
+    percent,
+    sentence_list,
     shortened,
+    signed,
+    subsection,
     table,
     together,
 )
 from calibayes.report.page import document
 from calibayes.report.quality_sections import curves_section, quality_section
-from calibayes.report.row_sections import checks, labels_section, reasons_section, surprise_section
 from calibayes.report.table_sections import opening, ranking_section, table_section
-from calibayes.report.values import Facts
+from calibayes.report.values import Contribution, Facts, ReasonFacts, RowReasons, SurprisingRow
 from calibayes.versions import DOCUMENTATION
+
+SHOWN = 15
+TABLE = 200
+"""Most columns in the table of contributions."""
+
+
+def reasons_section(facts: Facts) -> Section | None:
+    """Contributions of the columns; None if the predictions of the model cannot be explained."""
+    reasons = facts.reasons
+    if reasons is None:
+        return None
+    return Section("reasons", "Reasons for predictions", together(_overall(reasons), _singles(reasons)))
+
+
+def _overall(reasons: ReasonFacts) -> Markup:
+    names = list(reasons.overall)[:SHOWN]
+    values = [reasons.overall[name] for name in names]
+    description = ", ".join(
+        f"{shortened(name, 40)} {value:.2f}" for name, value in zip(names, values, strict=True)
+    )
+    precision = (
+        f"s, estimated from {counts(reasons.permutations, 'permutation')} of the columns"
+        if reasons.permutations
+        else "s"
+    )
+    lines: list[list[Child]] = [
+        [named(name), f"{value:.3f}"] for name, value in list(reasons.overall.items())[:TABLE]
+    ]
+    more = len(reasons.overall) - len(names)
+    caption = f"Mean absolute contribution to the log odds over {counts(reasons.rows, 'row')}" + (
+        f"; the {counts(more, 'column')} with smaller contributions are not shown." if more > 0 else "."
+    )
+    picture = bars("Contributions of the columns", f"{description}.", names, values, is_signed=False)
+    return together(
+        paragraph(
+            "Influence of each column on the prediction: its contribution to the log odds of the most probable class against the "
+            f"second most probable class (Shapley value{precision}). The most influential columns come first."
+        ),
+        figures(
+            figure(
+                picture,
+                caption,
+                folded_table("Mean absolute contributions", ["column", "contribution"], lines, (1,)),
+            )
+        ),
+        note(
+            "Contributions describe how the model uses a column. They are not causal effects: they do not tell what would happen if the "
+            "value were changed."
+        ),
+    )
+
+
+def _singles(reasons: ReasonFacts) -> Markup:
+    shown = [_single(each) for each in reasons.singles]
+    return subsection(
+        "Single rows",
+        paragraph(
+            "Probabilities are from models that were not trained on the row; contributions are those of the model itself. Bars to the "
+            "right favor the first class in the caption, bars to the left favor the second."
+        ),
+        figures(shown),
+    )
+
+
+def _single(each: RowReasons) -> Markup:
+    entries = (
+        [*each.contributions, Contribution("all other columns", "", each.rest)]
+        if each.rest
+        else list(each.contributions)
+    )
+    names = [f"{entry.column} = {entry.value}" if entry.value else entry.column for entry in entries]
+    values = [entry.contribution for entry in entries]
+    description = ", ".join(
+        f"{shortened(name, 60)} {signed(value)}" for name, value in zip(names, values, strict=True)
+    )
+    picture = bars(f"Contributions in row {each.row}", f"{description}.", names, values, is_signed=True)
+    outcome = "correct" if each.label == each.decided else "wrong"
+    facts = element(
+        "p",
+        "Label ",
+        named(each.label, 40),
+        ", predicted ",
+        named(each.decided, 40),
+        f" with probability {percent(each.probability)}: {outcome}.",
+        class_="facts",
+    )
+    lines = [
+        [named(entry.column), named(entry.value, 40) if entry.value else "", signed(entry.contribution)]
+        for entry in entries
+    ]
+    numbers = folded_table(
+        f"Contributions in row {each.row}", ["column", "value", "contribution"], lines, (2,)
+    )
+    caption = together(
+        "Log odds of ",
+        named(each.chosen, 30),
+        " against ",
+        named(each.other, 30),
+        f": {signed(each.log_odds)}.",
+    )
+    return element(
+        "figure",
+        element("h4", f"Row {count(each.row)}: {each.why_shown}"),
+        facts,
+        picture,
+        element("figcaption", caption),
+        numbers,
+    )
+
+
+# -- The rows of lowest density ------------------------------------------------------------------------------
+
+
+def surprise_section(facts: Facts) -> Section | None:
+    """The rows of lowest density; None without a density."""
+    given = facts.surprise
+    if given is None:
+        return None
+    lines: list[list[Child]] = [
+        [count(each.row), number(each.p_value, 2), named(each.label, 30), _cells(each)] for each in given.rows
+    ]
+    left_out = (
+        f" The density does not include the {counts(given.left_out, 'least informative column')}."
+        if given.left_out
+        else ""
+    )
+    body = together(
+        paragraph(
+            f"The least probable of {counts(given.scored, 'row')} under the density p(x) of {given.about}.{left_out} The p-value of a "
+            "row is the share of held-out rows with the same or a lower density; the p-value of a cell compares its value with the "
+            "rest of the row."
+        ),
+        table(
+            "The most surprising rows",
+            ["row", "p-value", "label", "least probable cells (p-value)"],
+            lines,
+            numeric=(0, 1),
+            class_="stack",
+        ),
+        note(
+            f"{percent(given.expected)} of the rows have a p-value of at most 1\u202f%; without outliers, about 1\u202f% are expected. "
+            "An improbable row is not necessarily an error. Rows are numbered from 0."
+        ),
+    )
+    return Section("surprise", "Surprising rows", body)
+
+
+def _cells(each: SurprisingRow) -> Markup:
+    if not each.cells:
+        return together("no single cell is improbable")
+    parts = [
+        together(named(name, 40), " = ", named(value, 40), f" ({number(p, 2)})")
+        for name, value, p in each.cells
+    ]
+    return element("ul", [element("li", part) for part in parts], class_="cells")
+
+
+# -- Rows whose label looks wrong ----------------------------------------------------------------------------
+
+
+def labels_section(facts: Facts) -> Section | None:
+    """The most suspicious labels; None without probabilities."""
+    given = facts.labels
+    if given is None:
+        return None
+    lines: list[list[Child]] = [
+        [
+            count(each.row),
+            named(each.label, 30),
+            named(each.suggested, 30),
+            _probability(each.probability),
+            named(each.reason, 160) if each.reason else NOTHING,
+        ]
+        for each in given.rows
+    ]
+    heads: list[Child] = [
+        "row",
+        "label",
+        "predicted class",
+        "p(label)",
+        "columns in favor of the predicted class (log odds)",
+    ]
+    shown = (
+        table("The most suspicious labels", heads, lines, numeric=(0, 3), class_="stack")
+        if lines
+        else paragraph("All labels agree with the held-out predictions.")
+    )
+    body = together(
+        paragraph(
+            f"Suspicious labels: {count(given.issues)} of {counts(given.judged, 'held-out row')} "
+            f"({percent(given.issues / max(given.judged, 1))}). In these rows, a model that was not trained on the row predicts another "
+            "class, with at least the mean probability which that class has in the rows labeled with it (confident learning, Northcutt "
+            "et al. 2021)."
+        ),
+        shown,
+        note(
+            "A suspicious label can be wrong, or correct in an unusual row: verify it before changing it. Rows are numbered from 0."
+        ),
+    )
+    return Section("labels", "Labels that look wrong", body)
+
+
+def _probability(value: float) -> str:
+    return percent(value) if value >= 0.001 else shortened(f"{100 * value:.1g}\u202f%")
+
+
+# -- Numbered checks: the problems found, their evidence, and how to silence a check -------------------------
+
+MESSAGE = 800
+COLUMNS = 12
+"""Most columns that are listed for a finding."""
+
+
+def checks(facts: Facts) -> Section:
+    """The findings, and the checks that passed or were not run."""
+    findings = facts.findings
+    found = [_finding(each) for each in findings.found]
+    nothing = None if found else paragraph("No check found a problem.")
+    return Section("checks", "Checks", together(_opening(findings), found, nothing, _others(findings)))
+
+
+def _opening(findings: Any) -> Markup:
+    run = len(findings.found) + len(findings.passed)
+    result = f"{counts(run, 'automatic check')} of the table and the model gave {counts(len(findings.found), 'warning')}."
+    scope = f" Checks of the table examined {findings.scope}." if findings.scope else ""
+    return paragraph(result + scope)
+
+
+def _finding(each: Any) -> Markup:
+    columns = [named(name, 40) for name in each.columns[:COLUMNS]]
+    more = f" and {count(len(each.columns) - COLUMNS)} more" if len(each.columns) > COLUMNS else None
+    listed = [
+        together(name, ", " if place < len(columns) - 1 else None) for place, name in enumerate(columns)
+    ]
+    return element(
+        "article",
+        element(
+            "h3",
+            element("span", each.code, class_="label"),
+            shortened(each.title[:1].upper() + each.title[1:], 200),
+        ),
+        paragraph(shortened(each.message, MESSAGE)),
+        folded(
+            "Evidence, and how to silence this check",
+            paragraph("Columns: ", listed, more) if columns else None,
+            _evidence(each),
+        ),
+        class_="finding",
+    )
+
+
+def _evidence(each: Any) -> Markup:
+    pairs = [(shortened(name), _value(value)) for name, value in each.evidence.items()]
+    silence = paragraph(
+        "To silence this check, pass ",
+        code(f'ignore=("{each.code}",)'),
+        " to the function that creates the report. ",
+        link(f"Documentation of {each.code}", each.page),
+    )
+    return together(definition_list(pairs) if pairs else None, silence)
+
+
+def _value(value: Any) -> str:
+    return number(float(value), 4) if isinstance(value, int | float) else shortened(value, 200)
+
+
+def _others(findings: Any) -> Markup:
+    passed = note(f"Passed: {sentence_list(list(findings.passed))}.") if findings.passed else None
+    silenced = note(f"Silenced: {sentence_list(list(findings.silenced))}.") if findings.silenced else None
+    skipped = [together(f"{name}: ", shortened(why, 300)) for name, why in findings.skipped.items()]
+    not_run = folded(f"Not run: {counts(len(skipped), 'check')}", bullets(skipped)) if skipped else None
+    return together(passed, silenced, not_run)
+
 
 # -- Python code that creates the model ----------------------------------------------------------------------
 
