@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from calibayes import compare as compare
     from calibayes import datasets, dependence, families, learn, rules
     from calibayes import files as files
-    from calibayes import report as report
     from calibayes.analysis.cross_validation import cross_validate_closed_form
     from calibayes.encoders.clusters import FewRowsWarning
     from calibayes.ensemble.bayes import BayesClassifier, PosteriorMixture
@@ -83,7 +82,7 @@ _LATER = {
 }
 """Module -> names that are imported from it at first use: ``calibayes --version`` needs none, most programs need few."""
 _MODULES = {name: f"calibayes.{module}" for module, names in _LATER.items() for name in names}
-_PACKAGES = {"compare", "core", "datasets", "dependence", "engines", "kernels", "learn", "report", "rules"}
+_PACKAGES = {"compare", "core", "datasets", "dependence", "engines", "kernels", "learn", "rules"}
 _PACKAGES |= {module.partition(".")[0] for module in _LATER}
 """Packages that ``import calibayes`` makes available, imported at first use, too."""
 

@@ -6,7 +6,7 @@ their computing time. Columns that are constant, identifiers or full of rare lev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -112,24 +112,18 @@ def _shape(X: Any) -> tuple[int, ...]:
 def read_columns(X: Any, rows: Array, columns: Array) -> tuple[ExaminedColumn, ...]:
     """Some columns of some rows, by position."""
     if is_frame(X):
-        return tuple(_frame_columns(nw.from_native(X, eager_only=True), rows, columns))
+        frame = nw.from_native(X, eager_only=True)
+        parts = (
+            (j, frame[:, j][rows.tolist()]) for j in columns.tolist()
+        )  # by position: names may be integers
+        return tuple(ExaminedColumn(str(frame.columns[j]), _cells(part)) for j, part in parts)
     if is_sparse(X):
-        return tuple(_sparse_columns(csc_array(X), rows, columns))
+        matrix = csc_array(X)
+        cells = ((j, matrix[:, [j]].toarray()[:, 0][rows]) for j in columns.tolist())
+        return tuple(ExaminedColumn(f"x{j}", values) for j, values in cells)
     array = np.asarray(object_array(X) if isinstance(X, list) else X)
     table = read_array(array[np.ix_(rows, columns)], [f"x{j}" for j in columns])
     return tuple(ExaminedColumn(name, table.column(place)) for place, name in enumerate(table.names))
-
-
-def _frame_columns(frame: Any, rows: Array, columns: Array) -> Iterator[ExaminedColumn]:
-    names = frame.columns
-    for j in columns.tolist():
-        series = frame[:, j][rows.tolist()]  # by position: names may be integers
-        yield ExaminedColumn(str(names[j]), _cells(series))
-
-
-def _sparse_columns(matrix: Any, rows: Array, columns: Array) -> Iterator[ExaminedColumn]:
-    for j in columns.tolist():
-        yield ExaminedColumn(f"x{j}", matrix[:, [j]].toarray()[:, 0][rows])
 
 
 def _cells(series: Any) -> Array:
@@ -175,6 +169,10 @@ def _level_cells(column: ExaminedColumn, chosen: Array) -> tuple[Array, int]:
     return places[column.codes], len(kept) + 2
 
 
+# -- The rows, and the model or the results ------------------------------------------------------------------
+
+MODEL, RESULTS = "model", "results"
+"""Inputs that a check may need besides the table: a fitted model, the fold results of a comparison."""
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000
 """Most cells that are examined, but at least `LEAST_ROWS` rows."""
@@ -236,14 +234,11 @@ class Subject:
         return self.n == self.total_rows
 
     @property
-    def has_model(self) -> bool:
-        """Whether a fitted model is given."""
-        return self.model is not None
-
-    @property
-    def has_results(self) -> bool:
-        """Whether results of a comparison are given."""
-        return bool(self.results)
+    def given(self) -> set[str]:
+        """Which of `MODEL` and `RESULTS` are given."""
+        return {
+            name for name, is_given in ((MODEL, self.model is not None), (RESULTS, self.results)) if is_given
+        }
 
     @property
     def most_frequent_error(self) -> float:

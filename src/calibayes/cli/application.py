@@ -344,7 +344,7 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     bar = (BarColumn(),) if total is not None else ()
     progress = Progress(*columns, *bar, console=progress_console, transient=True)
-    timer = Timer(DELAY, progress.start if progress_console.is_terminal else _nothing)
+    timer = Timer(DELAY, progress.start if progress_console.is_terminal else lambda: None)
     timer.daemon = True
     timer.start()
     try:
@@ -354,10 +354,6 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
         timer.join()
         if progress.live.is_started:
             progress.stop()
-
-
-def _nothing() -> None:
-    pass
 
 
 # -- The application ``calibayes`` ---------------------------------------------------------------------------

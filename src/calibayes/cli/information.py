@@ -14,7 +14,7 @@ import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
-from calibayes.cli.outputs import FORMATS, format_of, label_texts, output_file, refuse_terminal
+from calibayes.cli.outputs import format_of, label_texts, output_file, refuse_terminal
 from calibayes.cli.rows import write_frame
 from calibayes.streams.expected_columns import NUMBER, holds
 from calibayes.tables.text import text_table
@@ -81,15 +81,8 @@ def datasets_command(
             help="Data set to write. Default: list all.", autocompletion=options.complete_datasets
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-    ] = None,
+    output: options.Output = None,
+    form: options.Form = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the list as JSON; a data set as JSON lines.")
     ] = False,
@@ -144,15 +137,8 @@ def sample_command(
         ),
     ] = None,
     target: Annotated[str, typer.Option(help="Name of the column of classes in the output.")] = "class",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-    ] = None,
+    output: options.Output = None,
+    form: options.Form = None,
     seed: options.Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
 ) -> None:
@@ -169,16 +155,11 @@ def sample_command(
         )
     if target in fitted.training_table_.columns:
         raise ValueError(f"the model has a column {target!r}; name the column of classes with --target NAME")
-    known = None if label is None else _class(fitted, label)
+    known = None if label is None else options.class_of(fitted, "--class", label)
     with working(f"drawing {rows} rows"):
         X, y = fitted.sample(rows, known, _cells(fitted, given), random_state=seed)
     with output_file(output) as file:
         write_frame(_frame(fitted, X, y, target), kind, file)
-
-
-def _class(model: Any, text: str) -> Any:
-    texts = label_texts(model.classes_)
-    return model.classes_[texts.index(options.require_known("--class", text, texts))]
 
 
 def _cells(model: Any, given: list[str] | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import typer
 
 import calibayes
 from calibayes.cli.application import note
+from calibayes.cli.outputs import FORMATS, label_texts
 from calibayes.streams.csv_text import CsvOptions
 from calibayes.streams.expected_columns import NUMBER, Expected, ExpectedColumn, holds, holds_labels
 
@@ -74,6 +75,15 @@ MissingValue = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Number of threads. Results are the same for any number."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+    ),
+]
+Form = Annotated[
+    str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
@@ -166,6 +176,12 @@ def complete_datasets(incomplete: str) -> list[str]:
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
+
+
+def class_of(model: Any, option: str, text: str) -> Any:
+    """The class of a model that is written so. Raises ValueError if there is none."""
+    texts = label_texts(model.classes_)
+    return model.classes_[texts.index(require_known(option, text, texts))]
 
 
 # -- Fitted models of files, and what they expect of a table -------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import Work, examples, note, print_json, print_text, working
 from calibayes.cli.options import as_in_training, load_model
@@ -110,13 +109,18 @@ def report_command(
 
 
 def _on_table(data: Dataset, jobs: int, given: dict[str, Any]) -> Any:
-    return calibayes.report.report_on_table(data.data, data.target, n_jobs=jobs, **given)
+    """Imports reports on use, because the help of the command does not need them."""
+    from calibayes.report import report_on_table
+
+    return report_on_table(data.data, data.target, n_jobs=jobs, **given)
 
 
 def _on_model(model: Any, data: Dataset, given: dict[str, Any]) -> Any:
+    from calibayes.report import report_on_model
+
     names = list(model.training_table_.columns)
     require_columns(list(data.data.columns), names, "the table")
-    return calibayes.report.report_on_model(model, data.data[names], data.target, **given)
+    return report_on_model(model, data.data[names], data.target, **given)
 
 
 def _costs(text: str | None) -> Any:

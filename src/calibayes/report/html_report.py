@@ -13,8 +13,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.report.facts import Progress, TableOptions, facts_of_model, facts_of_table
+from calibayes.report.facts import ReportOptions, facts_of_model, facts_of_table
 from calibayes.report.page import framed
+from calibayes.report.ranking_facts import Progress
 from calibayes.report.sections import page_of
 from calibayes.report.values import Facts
 
@@ -162,11 +163,9 @@ def report_on_table(
     >>> report.html.startswith("<!doctype html>")
     True
     """
-    options = TableOptions(models, rules, folds, seed, n_jobs, max_rows)
-    facts, model = facts_of_table(
-        X, y, options, ignore=ignore, costs=costs, progress=progress, title=title, source=source
-    )
-    return Report(facts, model)
+    comparison = (models, rules, folds, seed, n_jobs, max_rows)
+    options = ReportOptions(ignore, costs, progress, title, source, *comparison)
+    return Report(*facts_of_table(X, y, options))
 
 
 def report_on_model(
@@ -215,7 +214,4 @@ def report_on_model(
     >>> report.facts.quality.rows
     86
     """
-    facts = facts_of_model(
-        model, X, y, ignore=ignore, costs=costs, progress=progress, title=title, source=source
-    )
-    return Report(facts, model)
+    return Report(facts_of_model(model, X, y, ReportOptions(ignore, costs, progress, title, source)), model)

@@ -85,12 +85,8 @@ def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple
         decided = np.argmax(posterior, axis=1)
         probability, is_true, about = posterior.max(axis=1), codes == decided, "the predicted class"
     parts = np.array_split(np.argsort(probability, kind="stable"), min(BINS, len(codes)))
-    return tuple(_bin(probability[part], is_true[part]) for part in parts), about
-
-
-def _bin(probability: Array, is_true: Array) -> ProbabilityBin:
-    observed = float(is_true.mean())
-    return ProbabilityBin(float(probability.mean()), observed, *wilson(observed, len(is_true)), len(is_true))
+    shares = ((float(probability[part].mean()), float(is_true[part].mean()), len(part)) for part in parts)
+    return tuple(ProbabilityBin(mean, share, *wilson(share, n), n) for mean, share, n in shares), about
 
 
 def _calibration_error(bins: tuple[ProbabilityBin, ...]) -> float:
@@ -131,20 +127,16 @@ def _tradeoff(probability: Array, is_class: Array, name: str) -> Tradeoff:
     false_rate = np.concatenate([[0.0], (taken - found) / (n - positives)])
     share = np.concatenate([[0.0], taken / n])
     grid = np.linspace(0.0, 1.0, POINTS + 1)
+    area = float(((true_rate[1:] + true_rate[:-1]) / 2 * np.diff(false_rate)).sum())
     return Tradeoff(
         name,
-        _area(true_rate, false_rate),
+        area,
         np.concatenate([[0.0], grid]),
         np.concatenate([[0.0], np.interp(grid, false_rate, true_rate)]),
         grid,
         np.interp(grid, share, true_rate),
         float(is_class.mean()),
     )
-
-
-def _area(y: Array, x: Array) -> float:
-    """The area under a piecewise linear curve."""
-    return float(((y[1:] + y[:-1]) / 2 * np.diff(x)).sum())
 
 
 def _threshold(posterior: Array, codes: Array, names: tuple[str, ...], costs: Array | None) -> Threshold:
@@ -194,13 +186,10 @@ def _best(probability: Array, prices: tuple[Array, Array]) -> float:
 def _honest_cost(probability: Array, prices: tuple[Array, Array]) -> float:
     """Average cost of each half of the rows at the threshold that was chosen on the other half."""
     half = np.random.default_rng(0).permutation(len(probability)) % 2 == 0
-    costs = [
-        _cost(
-            probability[rows],
-            (prices[0][rows], prices[1][rows]),
-            _best(probability[~rows], (prices[0][~rows], prices[1][~rows])),
-        )
-        for rows in (half, ~half)
-        if rows.any() and (~rows).any()
-    ]
-    return float(np.mean(costs)) if costs else float("nan")
+    if half.all() or not half.any():
+        return float("nan")
+
+    def part(rows: Array) -> tuple[Array, tuple[Array, Array]]:
+        return probability[rows], (prices[0][rows], prices[1][rows])
+
+    return float(np.mean([_cost(*part(rows), _best(*part(~rows))) for rows in (half, ~half)]))

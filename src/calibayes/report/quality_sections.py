@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibayes.core.protocols import Array
 from calibayes.report.drawings import SMALL, Axis, Frame, Line, around, chart, line, matrix, swatch
 from calibayes.report.markup import (
     Child,
     Markup,
-    Section,
     count,
     counts,
     element,
@@ -24,6 +22,7 @@ from calibayes.report.markup import (
     number,
     paragraph,
     percent,
+    short_percent,
     shortened,
     subsection,
     together,
@@ -42,47 +41,32 @@ def color_key(names: Sequence[str], codes: Sequence[int] | None = None) -> Marku
     return element("ul", [element("li", swatch(code), named(name)) for code, name in pairs], class_="key")
 
 
-def class_colors(groups: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The colors of classes, which are the same in all figures of the page."""
-    return [groups.index(name) if name in groups else OTHER for name in names]
-
-
 # -- Quality of the predictions for held-out rows ------------------------------------------------------------
 
 LIFT_AT = (0.1, 0.2, 0.5)
 """Shares of the rows at which the lift is shown."""
 
 
-def quality_section(facts: Facts) -> Section | None:
-    """Reliability, confusion matrix, ROC and gain curves, and the threshold; None without held-out predictions."""
-    quality = facts.quality
-    if quality is None:
-        return None
-    colors = class_colors(facts.table.groups, [each.name for each in quality.tradeoffs])
-    body = together(
-        _opening(facts.model, quality),
+def quality_section(quality: QualityFacts, facts: Facts) -> Markup:
+    """Reliability, confusion matrix, ROC and gain curves, and the threshold."""
+    groups = facts.table.groups  # a class has the same color in all figures of the page
+    colors = [groups.index(each.name) if each.name in groups else OTHER for each in quality.tradeoffs]
+    return together(
+        paragraph(
+            f"All results in this section are for {counts(quality.rows, 'row')} that the model was not trained on "
+            f"({quality.how}). {facts.model} predicts {percent(1 - quality.error)} of them correctly. Log loss: "
+            f"{fixed(quality.log_loss, 3)}; Brier score: {fixed(quality.brier, 3)}; expected calibration error: "
+            f"{fixed(quality.calibration_error, 3)}."
+        ),
         figures(_reliability(quality), _confusion(quality)),
         figures(_roc(quality, colors), _lift(quality, colors)) if quality.tradeoffs else None,
         _costs(quality),
-    )
-    return Section("quality", "Quality on held-out rows", body)
-
-
-def _opening(model: str, quality: QualityFacts) -> Markup:
-    return paragraph(
-        f"All results in this section are for {counts(quality.rows, 'row')} that the model was not trained on "
-        f"({quality.how}). {model} predicts {percent(1 - quality.error)} of them correctly. Log loss: {fixed(quality.log_loss, 3)}; "
-        f"Brier score: {fixed(quality.brier, 3)}; expected calibration error: {fixed(quality.calibration_error, 3)}."
     )
 
 
 def _ideal(frame: Frame) -> list[Markup]:
     """The diagonal."""
-    return [
-        line(
-            frame.x(frame.x.low), frame.y(frame.y.low), frame.x(frame.x.high), frame.y(frame.y.high), "dashed"
-        )
-    ]
+    return [line(frame.x.start, frame.y.start, frame.x.end, frame.y.end, "dashed")]
 
 
 def _share(label: str) -> Axis:
@@ -94,17 +78,8 @@ def _reliability(quality: QualityFacts) -> Markup:
     observed = np.array([each.observed for each in quality.bins])
 
     def whiskers(frame: Frame) -> list[Markup]:
-        marks = [
-            line(
-                frame.x(each.predicted),
-                frame.y(each.low),
-                frame.x(each.predicted),
-                frame.y(each.high),
-                "muted-line",
-            )
-            for each in quality.bins
-        ]
-        return [*_ideal(frame), *marks]
+        ends = [(frame.x(each.predicted), frame.y(each.low), frame.y(each.high)) for each in quality.bins]
+        return [*_ideal(frame), *(line(x, low, x, high, "muted-line") for x, low, high in ends)]
 
     description = "; ".join(
         f"predicted {percent(each.predicted)}, observed {percent(each.observed)}" for each in quality.bins
@@ -123,10 +98,6 @@ def _reliability(quality: QualityFacts) -> Markup:
         named(quality.calibrated, 40),
         "; observed frequency with 95\u202f% intervals. On the dashed line, predicted probabilities equal observed frequencies.",
     )
-    return figure(picture, caption, _reliability_table(quality))
-
-
-def _reliability_table(quality: QualityFacts) -> Markup:
     lines = [
         [
             percent(each.predicted),
@@ -137,7 +108,7 @@ def _reliability_table(quality: QualityFacts) -> Markup:
         for each in quality.bins
     ]
     heads = ["predicted", "observed", "95\u202f% interval", "rows"]
-    return folded_table("Reliability", heads, lines, range(len(heads)))
+    return figure(picture, caption, folded_table("Reliability", heads, lines, range(len(heads))))
 
 
 def _confusion(quality: QualityFacts) -> Markup:
@@ -183,8 +154,9 @@ def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
         _ideal,
     )
     caption = "ROC curve of a class against all others, with the area under the curve (AUC). The dashed line is a random ranking."
-    areas_by_class = [(each, f"AUC {each.auc:.3f}") for each in quality.tradeoffs]
-    return figure(picture, caption, _key(areas_by_class, colors))
+    return figure(
+        picture, caption, _key(quality, [f"AUC {each.auc:.3f}" for each in quality.tradeoffs], colors)
+    )
 
 
 def _lift(quality: QualityFacts, colors: Sequence[int]) -> Markup:
@@ -204,32 +176,30 @@ def _lift(quality: QualityFacts, colors: Sequence[int]) -> Markup:
         "to a random selection, which is the dashed line."
     )
     heads = ["class", *(f"lift at {100 * share:.0f}\u202f%" for share in LIFT_AT)]
-    numbers = folded_table(
-        "Lift",
-        heads,
-        [
-            [named(each.name, 40), *(f"{_lift_at(each, share):.2f}" for share in LIFT_AT)]
-            for each in quality.tradeoffs
-        ],
-        range(1, len(heads)),
-    )
-    lifts = [(each, f"lift {_lift_at(each, 0.1):.1f} in the first 10\u202f%") for each in quality.tradeoffs]
-    return figure(picture, caption, _key(lifts, colors), numbers)
+    lifts: list[list[Child]] = [
+        [named(each.name, 40), *(f"{_found(each, share) / share:.2f}" for share in LIFT_AT)]
+        for each in quality.tradeoffs
+    ]
+    numbers = folded_table("Lift", heads, lifts, range(1, len(heads)))
+    words = [f"lift {_found(each, 0.1) / 0.1:.1f} in the first 10\u202f%" for each in quality.tradeoffs]
+    return figure(picture, caption, _key(quality, words, colors), numbers)
 
 
-def _lift_at(each: Tradeoff, share: float) -> float:
-    return float(np.interp(share, each.share, each.found)) / share
+def _found(each: Tradeoff, share: float) -> float:
+    """Share of the rows of a class that are among the first rows."""
+    return float(np.interp(share, each.share, each.found))
 
 
 def _lift_words(each: Tradeoff) -> str:
     return ", ".join(
-        f"the first {100 * share:.0f}\u202f% of the rows contain {percent(float(np.interp(share, each.share, each.found)))} of the class"
+        f"the first {100 * share:.0f}\u202f% of the rows contain {percent(_found(each, share))} of the class"
         for share in LIFT_AT
     )
 
 
-def _key(entries: Sequence[tuple[Tradeoff, str]], colors: Sequence[int]) -> Markup:
-    return color_key([f"{shortened(each.name, 28)}: {words}" for each, words in entries], colors)
+def _key(quality: QualityFacts, words: Sequence[str], colors: Sequence[int]) -> Markup:
+    pairs = zip(quality.tradeoffs, words, strict=True)
+    return color_key([f"{shortened(each.name, 28)}: {text}" for each, text in pairs], colors)
 
 
 def _costs(quality: QualityFacts) -> Markup | None:
@@ -305,24 +275,19 @@ NAMES = {
 }
 
 
-def curves_section(facts: Facts) -> Section | None:
-    """Errors by iteration; None without curves."""
-    curves = facts.curves
-    if curves is None:
-        return None
+def curves_section(curves: CurveFacts, facts: Facts) -> Markup:
+    """Errors by iteration."""
     has_training = any(len(each.error) for each in curves.curves)
     has_held_out = any(len(each.held_out_error) for each in curves.curves)
-    shown = [_picture(each, curves) for each in curves.curves]
-    body = together(
+    return together(
         paragraph(
             f"Error by {curves.label}: {curves.about}. The dashed vertical line marks the lowest log loss on "
             f"{'held-out' if has_held_out else 'training'} rows.",
         ),
         color_key(["training rows", "held-out rows"]) if has_training and has_held_out else None,
-        element("div", shown, class_="figures small"),
+        element("div", [_picture(each, curves) for each in curves.curves], class_="figures small"),
         note(_reading(has_training, has_held_out, curves)),
     )
-    return Section("curves", "Learning curves", body)
 
 
 def _reading(has_training: bool, has_held_out: bool, curves: CurveFacts) -> str:
@@ -343,51 +308,46 @@ def _picture(each: Curve, curves: CurveFacts) -> Markup:
         for scores, style in ((each.error, TRAINING), (each.held_out_error, HELD_OUT))
         if len(scores)
     ]
-    values = np.concatenate([each.error, each.held_out_error])
-    span = around(values, 0, 1, floor=0.0)
-    x = Axis(
-        curves.label, 0.0, float(steps[-1]) or 1.0, _unlogged if curves.label == "total step" else number
-    )
-    name = NAMES.get(each.name, each.name)
+    span = around(np.concatenate([each.error, each.held_out_error]), 0, 1, floor=0.0)
+    written = (lambda step: number(2.0**step - 1.0)) if curves.label == "total step" else number
+    name = shortened(NAMES.get(each.name, each.name))
 
     def mark(frame: Frame) -> list[Markup]:
         place = frame.x(float(steps[min(each.best, len(steps) - 1)]))
         return [line(place, frame.y.start, place, frame.y.end, "dashed")]
 
     picture = chart(
-        f"Learning curve of {shortened(name)}",
+        f"Learning curve of {name}",
         _description(each),
         lines,
-        x,
-        Axis("error", span.low, span.high, lambda value: f"{100 * value:.3g}\u202f%"),
+        Axis(curves.label, 0.0, float(steps[-1]) or 1.0, written),
+        Axis("error", span.low, span.high, short_percent),
         mark,
         SMALL,
     )
-    return element("figure", element("h3", shortened(name)), picture, _numbers(each, curves))
-
-
-def _unlogged(value: float) -> str:
-    return number(2.0**value - 1.0, 3)
+    return element("figure", element("h3", name), picture, _numbers(each, curves))
 
 
 def _description(each: Curve) -> str:
-    parts = []
-    for name, scores in (("training", each.error), ("held-out", each.held_out_error)):
-        if len(scores):
-            parts.append(f"{name} error from {percent(scores[0])} to {percent(scores[-1])}")
+    parts = (
+        f"{name} error from {percent(scores[0])} to {percent(scores[-1])}"
+        for name, scores in (("training", each.error), ("held-out", each.held_out_error))
+        if len(scores)
+    )
     return f"{'; '.join(parts)}."
 
 
 def _numbers(each: Curve, curves: CurveFacts) -> Markup:
-    kinds: list[tuple[str, Array]] = [
-        ("training error", each.error),
-        ("held-out error", each.held_out_error),
-        ("training log loss", each.log_loss),
-        ("held-out log loss", each.held_out_log_loss),
-    ]
-    known = [(name, scores) for name, scores in kinds if len(scores)]
-    heads: list[Child] = [curves.label, *(name for name, _ in known)]
+    kinds = {
+        "training error": each.error,
+        "held-out error": each.held_out_error,
+        "training log loss": each.log_loss,
+        "held-out log loss": each.held_out_log_loss,
+    }
+    known = {name: scores for name, scores in kinds.items() if len(scores)}
+    heads: list[Child] = [curves.label, *known]
     lines = [
-        [number(step), *(fixed(scores[j], 4) for _, scores in known)] for j, step in enumerate(each.steps)
+        [number(step), *(fixed(scores[j], 4) for scores in known.values())]
+        for j, step in enumerate(each.steps)
     ]
     return folded_table(f"Scores of {shortened(each.name)}", heads, lines, range(len(heads)))

@@ -132,30 +132,30 @@ def method_name(model: str, rule: str) -> str:
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
     """The methods, best first."""
     ranked = rank_results(results)
-    errors = {(each.model, each.rule): _scores(results, each, "error") for each in ranked}
-    losses = {(each.model, each.rule): _scores(results, each, "log_loss") for each in ranked}
+    errors, losses = (
+        {(each.model, each.rule): _scores(results, each, name) for each in ranked}
+        for name in ("error", "log_loss")
+    )
     first = errors[ranked[0].model, ranked[0].rule]
     methods = tuple(
         MethodFacts(
-            method_name(each.model, each.rule),
-            each.model,
-            each.rule,
-            interval(errors[each.model, each.rule], floor=0.0),
-            interval(losses[each.model, each.rule], floor=0.0),
+            method_name(*pair),
+            *pair,
+            interval(errors[pair], floor=0.0),
+            interval(losses[pair], floor=0.0),
             each.training_error,
             each.seconds,
-            interval(errors[each.model, each.rule] - first),
+            interval(errors[pair] - first),
         )
-        for each in ranked
+        for pair, each in zip(errors, ranked, strict=True)
     )
     notes = Counter(re.sub(r"\s+", " ", note) for result in results for note in set(result.notes))
     return RankingFacts(methods, _ranks(methods, errors), len(first), rows, all_rows, dict(notes))
 
 
 def _scores(results: Sequence[FoldResult], method: Any, name: str) -> Array:
-    return np.array(
-        [getattr(each, name) for each in results if (each.model, each.rule) == (method.model, method.rule)]
-    )
+    pair = (method.model, method.rule)
+    return np.array([getattr(each, name) for each in results if (each.model, each.rule) == pair])
 
 
 def interval(scores: Array, floor: float = -np.inf) -> Interval:
@@ -183,13 +183,9 @@ def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array])
     table = np.stack([errors[method.model, method.rule] for method in best.values()], axis=1)
     summary = rank_summary(np.round(table, 12), names)
     order = np.argsort(summary.average_ranks, kind="stable")
-    return RankFacts(
-        tuple(names[j] for j in order),
-        tuple(float(summary.average_ranks[j]) for j in order),
-        summary.critical_difference,
-        summary.friedman_p,
-        summary.rows,
-    )
+    ranks = tuple(summary.average_ranks[order].tolist())
+    tests = (summary.critical_difference, summary.friedman_p, summary.rows)
+    return RankFacts(tuple(names[j] for j in order), ranks, *tests)
 
 
 def best_own(ranking: RankingFacts) -> MethodFacts:
@@ -280,34 +276,18 @@ def curves_of_model(model: Any) -> CurveFacts | None:
     """
     if paths := getattr(model, "paths_", None):
         curves = tuple(curve_of_path(name, path) for name, path in paths.items() if len(path.error) > 1)
-        return (
-            CurveFacts(
-                curves, "total step", "the ensemble members, on the folds that were held out in training"
-            )
-            if curves
-            else None
-        )
+        about = "the ensemble members, on the folds that were held out in training"
+        return CurveFacts(curves, "total step", about) if curves else None
     history = getattr(getattr(model, "estimator_", model), "history_", None)
     if history is None or len(history["error"]) < 2:
         return None
-    return CurveFacts(
-        (curve_of_history(history, type(model).__name__),), "update", "the training of this model"
-    )
+    curve = curve_of_history(history, type(model).__name__)
+    return CurveFacts((curve,), "update", "the training of this model")
 
 
 def curve_of_path(name: str, path: Any) -> Curve:
     """The held-out scores of an ensemble member."""
-    return Curve(
-        name,
-        np.asarray(path.total_step, dtype=float),
-        NOTHING,
-        np.asarray(path.error, dtype=float),
-        NOTHING,
-        np.asarray(path.log_loss, dtype=float),
-        int(path.best),
+    steps, error, loss = (
+        np.asarray(values, float) for values in (path.total_step, path.error, path.log_loss)
     )
-
-
-def with_members(curves: CurveFacts | None, model: Any) -> CurveFacts | None:
-    """The curves of the rules; if there are none, those of the model itself."""
-    return curves if curves is not None and curves.curves else curves_of_model(model)
+    return Curve(name, steps, NOTHING, error, NOTHING, loss, int(path.best))

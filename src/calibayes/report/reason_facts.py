@@ -12,7 +12,6 @@ from sklearn.base import clone
 from calibayes.analysis.explanation import Sampling, explanation_of
 from calibayes.analysis.label_issues import judged
 from calibayes.analysis.marginals import ColumnSum
-from calibayes.analysis.surprise import Surprise
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.decision import most_probable
@@ -115,11 +114,9 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
         for row, rank in zip(confident, ("", "second "), strict=False)
     ]
     top = np.sort(record.log_posterior, axis=1)[:, -2:]
-    for row in np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3]:
-        if int(row) not in [place for place, _ in chosen]:
-            chosen.append((int(row), "closest to the boundary between two classes"))
-            break
-    return chosen
+    nearest = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3].tolist()
+    others = [row for row in nearest if row not in dict(chosen)]
+    return chosen + [(row, "closest to the boundary between two classes") for row in others[:1]]
 
 
 def _contributions(
@@ -128,10 +125,8 @@ def _contributions(
     """The largest contributions with the values of their cells, and the sum of the others."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     top = order[:LISTED]
-    listed = tuple(
-        Contribution(str(names[j]), cell_text(frame, row, str(names[j])), float(contributions[j]))
-        for j in top
-    )
+    shown = ((str(names[j]), float(contributions[j])) for j in top)
+    listed = tuple(Contribution(name, cell_text(frame, row, name), size) for name, size in shown)
     return listed, float(contributions[order[LISTED:]].sum())
 
 
@@ -182,20 +177,14 @@ def surprise_by_halves(estimator: Any, rows: ReportRows, halves: Array, left_out
     cells = np.full(rows.frame.shape, np.nan)
     for half in (0, 1):
         part = halves == half
-        result = _surprise_of(estimator, rows, np.flatnonzero(~part), np.flatnonzero(part))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
+            model = clone(estimator).fit(rows.frame[~part], rows.labels[~part])
+            result = model.surprise(rows.frame[part])
         p_value[part], cells[part] = result.p_value, result.column_p_value
     about = f"{type(estimator).__name__} trained by maximum likelihood on the other half of these rows"
     scored = np.flatnonzero(halves >= 0)
-    columns = list(rows.frame.columns)
-    return _facts(rows.only(scored), p_value[scored], cells[scored], columns, about, left_out)
-
-
-def _surprise_of(estimator: Any, rows: ReportRows, training: Array, new: Array) -> Surprise:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
-        model = clone(estimator).fit(rows.frame.iloc[training], rows.labels[training])
-        result: Surprise = model.surprise(rows.frame.iloc[new])
-    return result
+    return _facts(rows.only(scored), p_value[scored], cells[scored], about, left_out)
 
 
 def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFacts:
@@ -204,16 +193,12 @@ def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFa
     part = rows.only(np.sort(np.random.default_rng(seed).permutation(len(rows))[:most]))
     result = model.with_held_out(part.given, part.labels).surprise(part.given)
     about = f"this {type(model).__name__}; p-values compare these rows with each other"
-    columns = list(part.frame.columns)
-    if len(result.columns) == len(columns):
-        return _facts(part, result.p_value, result.column_p_value, columns, about, 0)
-    none = np.full(part.frame.shape, np.nan)
-    return _facts(part, result.p_value, none, columns, about, 0)
+    has_cells = len(result.columns) == part.frame.shape[1]
+    cells = result.column_p_value if has_cells else np.full(part.frame.shape, np.nan)
+    return _facts(part, result.p_value, cells, about, 0)
 
 
-def _facts(
-    rows: ReportRows, p_value: Array, cells: Array, columns: list[str], about: str, left_out: int
-) -> SurpriseFacts:
+def _facts(rows: ReportRows, p_value: Array, cells: Array, about: str, left_out: int) -> SurpriseFacts:
     smallest = np.where(np.isnan(cells), 1.0, cells).min(axis=1, initial=1.0)
     order = np.lexsort([smallest, p_value])[:SURPRISING_ROWS]
     shown = tuple(
@@ -221,22 +206,21 @@ def _facts(
             int(rows.positions[i]),
             str(rows.labels[i]),
             float(p_value[i]),
-            _strangest(cells[i], columns, rows.frame, int(i)),
+            _strangest(cells[i], rows.frame, int(i)),
         )
         for i in order
     )
     return SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
 
 
-def _strangest(cells: Array, columns: list[str], frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
+def _strangest(cells: Array, frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
     """The cell of smallest p-value, and further cells with a small one."""
-    order = [
-        j
-        for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable")
-        if np.isfinite(cells[j])
-    ]
+    order = [j for j in np.argsort(cells, kind="stable") if np.isfinite(cells[j])]  # NaN is last
     chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
-    return tuple((columns[j], cell_text(frame, row, columns[j]), float(cells[j])) for j in chosen)
+    names = [frame.columns[j] for j in chosen]
+    return tuple(
+        (name, cell_text(frame, row, name), float(cells[j])) for name, j in zip(names, chosen, strict=True)
+    )
 
 
 # -- Rows whose label looks wrong, by the posterior of models that were not trained on them ------------------
@@ -254,11 +238,9 @@ def label_facts(
     """The most suspicious labels of the held-out rows."""
     found = judged(record)
     first = [place for place in found.order[:LABEL_ISSUES] if found.suggested[place] != record.codes[place]]
-    reasons = (
-        _reasons(model, rows, record, np.array(first), found.suggested[first])
-        if has_reasons and first
-        else [""] * len(first)
-    )
+    reasons = [""] * len(first)
+    if has_reasons and first:
+        reasons = _reasons(model, rows, record, np.array(first), found.suggested[first])
     shown = tuple(
         SuspectLabel(
             int(rows.positions[record.rows[place]]),

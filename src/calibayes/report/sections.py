@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibayes._version import __version__
+from calibayes.checks import Finding, Findings
 from calibayes.report.drawings import bars
 from calibayes.report.markup import (
     NOTHING,
@@ -13,7 +14,6 @@ from calibayes.report.markup import (
     Markup,
     Section,
     bullets,
-    code,
     count,
     counts,
     definition_list,
@@ -39,7 +39,16 @@ from calibayes.report.markup import (
 from calibayes.report.page import document
 from calibayes.report.quality_sections import curves_section, quality_section
 from calibayes.report.table_sections import opening, ranking_section, table_section
-from calibayes.report.values import Contribution, Facts, ReasonFacts, RowReasons, SurprisingRow
+from calibayes.report.values import (
+    Contribution,
+    Facts,
+    LabelFacts,
+    ReasonFacts,
+    RowReasons,
+    Skipped,
+    SurpriseFacts,
+    SurprisingRow,
+)
 from calibayes.versions import DOCUMENTATION
 
 SHOWN = 15
@@ -47,12 +56,9 @@ TABLE = 200
 """Most columns in the table of contributions."""
 
 
-def reasons_section(facts: Facts) -> Section | None:
-    """Contributions of the columns; None if the predictions of the model cannot be explained."""
-    reasons = facts.reasons
-    if reasons is None:
-        return None
-    return Section("reasons", "Reasons for predictions", together(_overall(reasons), _singles(reasons)))
+def reasons_section(reasons: ReasonFacts, facts: Facts) -> Markup:
+    """Contributions of the columns to the predictions."""
+    return together(_overall(reasons), _singles(reasons))
 
 
 def _overall(reasons: ReasonFacts) -> Markup:
@@ -61,11 +67,7 @@ def _overall(reasons: ReasonFacts) -> Markup:
     description = ", ".join(
         f"{shortened(name, 40)} {value:.2f}" for name, value in zip(names, values, strict=True)
     )
-    precision = (
-        f"s, estimated from {counts(reasons.permutations, 'permutation')} of the columns"
-        if reasons.permutations
-        else "s"
-    )
+    precision = f", estimated from {counts(reasons.permutations, 'permutation')} of the columns"
     lines: list[list[Child]] = [
         [named(name), f"{value:.3f}"] for name, value in list(reasons.overall.items())[:TABLE]
     ]
@@ -77,7 +79,7 @@ def _overall(reasons: ReasonFacts) -> Markup:
     return together(
         paragraph(
             "Influence of each column on the prediction: its contribution to the log odds of the most probable class against the "
-            f"second most probable class (Shapley value{precision}). The most influential columns come first."
+            f"second most probable class (Shapley values{precision if reasons.permutations else ''}). The most influential columns come first."
         ),
         figures(
             figure(
@@ -94,23 +96,19 @@ def _overall(reasons: ReasonFacts) -> Markup:
 
 
 def _singles(reasons: ReasonFacts) -> Markup:
-    shown = [_single(each) for each in reasons.singles]
     return subsection(
         "Single rows",
         paragraph(
             "Probabilities are from models that were not trained on the row; contributions are those of the model itself. Bars to the "
             "right favor the first class in the caption, bars to the left favor the second."
         ),
-        figures(shown),
+        figures(map(_single, reasons.singles)),
     )
 
 
 def _single(each: RowReasons) -> Markup:
-    entries = (
-        [*each.contributions, Contribution("all other columns", "", each.rest)]
-        if each.rest
-        else list(each.contributions)
-    )
+    rest = [Contribution("all other columns", "", each.rest)] if each.rest else []
+    entries = [*each.contributions, *rest]
     names = [f"{entry.column} = {entry.value}" if entry.value else entry.column for entry in entries]
     values = [entry.contribution for entry in entries]
     description = ", ".join(
@@ -154,22 +152,15 @@ def _single(each: RowReasons) -> Markup:
 # -- The rows of lowest density ------------------------------------------------------------------------------
 
 
-def surprise_section(facts: Facts) -> Section | None:
-    """The rows of lowest density; None without a density."""
-    given = facts.surprise
-    if given is None:
-        return None
+def surprise_section(given: SurpriseFacts, facts: Facts) -> Markup:
+    """The rows of lowest density."""
     lines: list[list[Child]] = [
         [count(each.row), number(each.p_value, 2), named(each.label, 30), _cells(each)] for each in given.rows
     ]
-    left_out = (
-        f" The density does not include the {counts(given.left_out, 'least informative column')}."
-        if given.left_out
-        else ""
-    )
-    body = together(
+    left_out = f" The density does not include the {counts(given.left_out, 'least informative column')}."
+    return together(
         paragraph(
-            f"The least probable of {counts(given.scored, 'row')} under the density p(x) of {given.about}.{left_out} The p-value of a "
+            f"The least probable of {counts(given.scored, 'row')} under the density p(x) of {given.about}.{left_out if given.left_out else ''} The p-value of a "
             "row is the share of held-out rows with the same or a lower density; the p-value of a cell compares its value with the "
             "rest of the row."
         ),
@@ -185,7 +176,6 @@ def surprise_section(facts: Facts) -> Section | None:
             "An improbable row is not necessarily an error. Rows are numbered from 0."
         ),
     )
-    return Section("surprise", "Surprising rows", body)
 
 
 def _cells(each: SurprisingRow) -> Markup:
@@ -201,11 +191,8 @@ def _cells(each: SurprisingRow) -> Markup:
 # -- Rows whose label looks wrong ----------------------------------------------------------------------------
 
 
-def labels_section(facts: Facts) -> Section | None:
-    """The most suspicious labels; None without probabilities."""
-    given = facts.labels
-    if given is None:
-        return None
+def labels_section(given: LabelFacts, facts: Facts) -> Markup:
+    """The most suspicious labels."""
     lines: list[list[Child]] = [
         [
             count(each.row),
@@ -228,7 +215,7 @@ def labels_section(facts: Facts) -> Section | None:
         if lines
         else paragraph("All labels agree with the held-out predictions.")
     )
-    body = together(
+    return together(
         paragraph(
             f"Suspicious labels: {count(given.issues)} of {counts(given.judged, 'held-out row')} "
             f"({percent(given.issues / max(given.judged, 1))}). In these rows, a model that was not trained on the row predicts another "
@@ -240,7 +227,6 @@ def labels_section(facts: Facts) -> Section | None:
             "A suspicious label can be wrong, or correct in an unusual row: verify it before changing it. Rows are numbered from 0."
         ),
     )
-    return Section("labels", "Labels that look wrong", body)
 
 
 def _probability(value: float) -> str:
@@ -254,27 +240,19 @@ COLUMNS = 12
 """Most columns that are listed for a finding."""
 
 
-def checks(facts: Facts) -> Section:
+def checks(findings: Findings, facts: Facts) -> Markup:
     """The findings, and the checks that passed or were not run."""
-    findings = facts.findings
-    found = [_finding(each) for each in findings.found]
-    nothing = None if found else paragraph("No check found a problem.")
-    return Section("checks", "Checks", together(_opening(findings), found, nothing, _others(findings)))
-
-
-def _opening(findings: Any) -> Markup:
     run = len(findings.found) + len(findings.passed)
     result = f"{counts(run, 'automatic check')} of the table and the model gave {counts(len(findings.found), 'warning')}."
     scope = f" Checks of the table examined {findings.scope}." if findings.scope else ""
-    return paragraph(result + scope)
+    found = [_finding(each) for each in findings.found] or paragraph("No check found a problem.")
+    return together(paragraph(result + scope), found, _others(findings))
 
 
-def _finding(each: Any) -> Markup:
+def _finding(each: Finding) -> Markup:
     columns = [named(name, 40) for name in each.columns[:COLUMNS]]
     more = f" and {count(len(each.columns) - COLUMNS)} more" if len(each.columns) > COLUMNS else None
-    listed = [
-        together(name, ", " if place < len(columns) - 1 else None) for place, name in enumerate(columns)
-    ]
+    listed = [together(", " if place else None, name) for place, name in enumerate(columns)]
     return element(
         "article",
         element(
@@ -292,11 +270,11 @@ def _finding(each: Any) -> Markup:
     )
 
 
-def _evidence(each: Any) -> Markup:
+def _evidence(each: Finding) -> Markup:
     pairs = [(shortened(name), _value(value)) for name, value in each.evidence.items()]
     silence = paragraph(
         "To silence this check, pass ",
-        code(f'ignore=("{each.code}",)'),
+        element("code", f'ignore=("{each.code}",)'),
         " to the function that creates the report. ",
         link(f"Documentation of {each.code}", each.page),
     )
@@ -307,7 +285,7 @@ def _value(value: Any) -> str:
     return number(float(value), 4) if isinstance(value, int | float) else shortened(value, 200)
 
 
-def _others(findings: Any) -> Markup:
+def _others(findings: Findings) -> Markup:
     passed = note(f"Passed: {sentence_list(list(findings.passed))}.") if findings.passed else None
     silenced = note(f"Silenced: {sentence_list(list(findings.silenced))}.") if findings.silenced else None
     skipped = [together(f"{name}: ", shortened(why, 300)) for name, why in findings.skipped.items()]
@@ -318,17 +296,13 @@ def _others(findings: Any) -> Markup:
 # -- Python code that creates the model ----------------------------------------------------------------------
 
 
-def python_section(facts: Facts) -> Section | None:
-    """A code block; None if a parameter cannot be written as code."""
-    if facts.code is None:
-        return None
-    block = element(
-        "pre", element("code", facts.code, id="python-code"), tabindex="0", aria_label="Python code"
-    )
+def python_section(source: str, facts: Facts) -> Markup:
+    """A code block, and a button that copies it."""
+    block = element("pre", element("code", source, id="python-code"), tabindex="0", aria_label="Python code")
     button = element(
         "button", "Copy", type="button", data_copies="python-code", aria_live="polite", hidden=True
     )
-    body = together(
+    return together(
         paragraph(
             "This code creates and fits the model of this report."
             if facts.ranking is None
@@ -338,48 +312,45 @@ def python_section(facts: Facts) -> Section | None:
         button,
         note("The same rows, version of calibayes and seed give the same predictions."),
     )
-    return Section("python", "Python code for this model", body)
 
 
 # -- Parts of the report that were skipped, with the reasons, and computing times ----------------------------
 
 
-def skipped_section(facts: Facts) -> Section:
+def skipped_section(skipped: Sequence[Skipped], facts: Facts) -> Markup:
     """Sections, models and columns that are not shown, and the computing time of each stage."""
-    pairs = [(shortened(each.what, 120), shortened(each.why, 600)) for each in facts.skipped]
-    nothing = None if pairs else paragraph("Nothing was skipped.")
+    pairs = [(shortened(each.what, 120), shortened(each.why, 600)) for each in skipped]
     times = [[name, fixed(seconds, 1)] for name, seconds in facts.seconds.items()]
     timing = folded(
         "Computing time", table("Computing time of each stage", ["stage", "seconds"], times, numeric=(1,))
     )
-    return Section(
-        "skipped",
-        "What was skipped, and why",
-        together(nothing, definition_list(pairs) if pairs else None, timing),
-    )
+    return together(definition_list(pairs) if pairs else paragraph("Nothing was skipped."), timing)
 
 
 # -- All sections in their order, and the complete page ------------------------------------------------------
 
-SECTIONS: Mapping[str, Callable[[Facts], Section | None]] = {
-    "checks": checks,
-    "table": table_section,
-    "models": ranking_section,
-    "curves": curves_section,
-    "quality": quality_section,
-    "reasons": reasons_section,
-    "surprise": surprise_section,
-    "labels": labels_section,
-    "python": python_section,
-    "skipped": skipped_section,
+SECTIONS: Mapping[str, tuple[str, str, Callable[[Any, Facts], Markup]]] = {
+    "checks": ("Checks", "findings", checks),
+    "table": ("The table", "table", table_section),
+    "models": ("Models compared", "ranking", ranking_section),
+    "curves": ("Learning curves", "curves", curves_section),
+    "quality": ("Quality on held-out rows", "quality", quality_section),
+    "reasons": ("Reasons for predictions", "reasons", reasons_section),
+    "surprise": ("Surprising rows", "surprise", surprise_section),
+    "labels": ("Labels that look wrong", "labels", labels_section),
+    "python": ("Python code for this model", "code", python_section),
+    "skipped": ("What was skipped, and why", "skipped", skipped_section),
 }
-"""Anchor -> function that creates the section, or returns None if its facts were skipped."""
+"""Anchor -> title, attribute of `Facts` (there is no section if it is None), and function of it and all facts."""
 
 
 def page_of(facts: Facts) -> str:
     """The complete HTML document."""
-    made = (make(facts) for make in SECTIONS.values())
-    sections = [section for section in made if section is not None]
+    sections = [
+        Section(key, title, make(part, facts))
+        for key, (title, name, make) in SECTIONS.items()
+        if (part := getattr(facts, name)) is not None
+    ]
     closing = together(
         paragraph(
             f"Created with calibayes {__version__}. ",

@@ -143,12 +143,9 @@ def table_facts(rows: ReportRows, model: Any = None) -> TableFacts:
     treated = _treatment(rows, model)
     columns = [_column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)]
     order = sorted(range(d), key=lambda j: -columns[j].information)
-    shown = set(order[:PICTURES])
     pictured = [
         _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups))
-        if j in shown
-        else columns[j]
-        for j in order
+        for j in order[:PICTURES]
     ]
     return TableFacts(
         rows=len(rows),
@@ -157,7 +154,7 @@ def table_facts(rows: ReportRows, model: Any = None) -> TableFacts:
         duplicates=_duplicates(rows.frame, rows.labels),
         classes=tuple(ClassCount(str(name), int(size)) for name, size in zip(names, sizes, strict=True)),
         groups=tuple(groups),
-        columns=tuple(pictured),
+        columns=(*pictured, *(columns[j] for j in order[PICTURES:])),
         read_rows=len(seen),
     )
 
@@ -227,7 +224,7 @@ def _as_text(column: Any) -> Any:
 
 
 def _is_number(column: Any) -> bool:
-    return getattr(column.dtype, "kind", "O") in "fiu" or _is_date(column)
+    return getattr(column.dtype, "kind", "O") in "fiumM"
 
 
 def _is_date(column: Any) -> bool:
@@ -273,9 +270,7 @@ def _edges(known: Array, bins: int) -> Array:
 
 def _range(column: Any) -> str:
     """Smallest, largest and median number as text; empty for levels."""
-    if not _is_number(column):
-        return ""
-    values = _numbers(column)
+    values = _numbers(column) if _is_number(column) else np.zeros(0)
     values = values[~np.isnan(values)]
     if not len(values):
         return ""
@@ -287,11 +282,10 @@ def _written(column: Any, value: float) -> str:
     """A number of a column as text: the day of a date, a duration, or a number."""
     import pandas as pd
 
-    if column.dtype.kind == "M":
-        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])[:10]
-    if column.dtype.kind == "m":
-        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])
-    return number(value)
+    if not _is_date(column):
+        return number(value)
+    text = str(pd.Series([round(value)]).astype(column.dtype).iloc[0])
+    return text[:10] if column.dtype.kind == "M" else text
 
 
 def _duplicates(frame: Any, labels: Array) -> int | None:
@@ -311,9 +305,8 @@ def _duplicates(frame: Any, labels: Array) -> int | None:
 
 def _with_picture(facts: ColumnFacts, column: Any, groups: Array, k: int) -> ColumnFacts:
     """The column with the distribution of its values by class."""
-    if _is_number(column) and facts.distinct > FEW:
-        return replace(facts, picture=_histogram(column, groups, k))
-    return replace(facts, picture=_levels(column, groups, k))
+    draw = _histogram if _is_number(column) and facts.distinct > FEW else _levels
+    return replace(facts, picture=draw(column, groups, k))
 
 
 def _histogram(column: Any, groups: Array, k: int) -> Picture | None:

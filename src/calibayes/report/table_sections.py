@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from calibayes.compare import DESCRIPTION, NO_RULE
 from calibayes.report.drawings import Estimate, dot_plot, histogram, level_bars
@@ -11,7 +11,6 @@ from calibayes.report.markup import (
     NOTHING,
     Child,
     Markup,
-    Section,
     bullets,
     count,
     counts,
@@ -26,8 +25,8 @@ from calibayes.report.markup import (
     number,
     paragraph,
     percent,
+    short_percent,
     shortened,
-    strong,
     subsection,
     table,
     together,
@@ -53,25 +52,16 @@ CLASSES = 20
 """Most classes in the table of classes."""
 
 
-def table_section(facts: Facts) -> Section:
+def table_section(given: TableFacts, facts: Facts) -> Markup:
     """Rows, classes and columns."""
-    given = facts.table
-    return Section(
-        "table",
-        "The table",
-        together(_size(given), _classes(given), _pictures(given), _all_columns(given)),
-    )
-
-
-def _size(given: TableFacts) -> Markup:
-    duplicates = (
-        f" Exact duplicates of an earlier row, including its label: {counts(given.duplicates, 'row')}."
-        if given.duplicates
-        else ""
-    )
-    unlabeled = f" Left out: {counts(given.unlabeled, 'row')} without a label." if given.unlabeled else ""
     size = f"{counts(given.rows, 'labeled row')} and {counts(len(given.columns), 'column')}."
-    return paragraph(size + duplicates + unlabeled)
+    if given.duplicates:
+        size += (
+            f" Exact duplicates of an earlier row, including its label: {counts(given.duplicates, 'row')}."
+        )
+    if given.unlabeled:
+        size += f" Left out: {counts(given.unlabeled, 'row')} without a label."
+    return together(paragraph(size), _classes(given), _pictures(given), _all_columns(given))
 
 
 def _classes(given: TableFacts) -> Markup:
@@ -129,19 +119,14 @@ def _card(column: ColumnFacts, given: TableFacts) -> Markup:
 
 
 def _picture(column: ColumnFacts) -> Markup | None:
-    picture = column.picture
-    if picture is None:
+    if (picture := column.picture) is None:
         return None
     title = f"Values of {shortened(column.name)} by class"
     if picture.edges is None:
         totals = picture.counts.sum(axis=0)
         levels = ", ".join(f"{name}: {int(size)}" for name, size in zip(picture.levels, totals, strict=True))
-        return level_bars(
-            title,
-            f"Number of rows of each level: {levels}.",
-            picture.levels,
-            picture.counts.T,
-        )
+        description = f"Number of rows of each level: {levels}."
+        return level_bars(title, description, picture.levels, picture.counts.T)
     shares = picture.counts / picture.counts.sum(axis=1, keepdims=True).clip(1)
     description = f"Share of the rows of each class in bins from {picture.ends[0]} to {picture.ends[1]}."
     return histogram(title, description, picture.edges, shares, picture.ends)
@@ -165,12 +150,8 @@ def _all_columns(given: TableFacts) -> Markup:
         id="all-columns",
         class_="tall",
     )
-    remark = (
-        note(f"Not listed, to keep the page small: the {counts(left_out, 'least informative column')}.")
-        if left_out
-        else None
-    )
-    return subsection("All columns", _search(), listed, remark)
+    remark = note(f"Not listed, to keep the page small: the {counts(left_out, 'least informative column')}.")
+    return subsection("All columns", _search(), listed, remark if left_out else None)
 
 
 def _line(column: ColumnFacts, rows: int) -> list[Child]:
@@ -201,25 +182,21 @@ NOTES = 10
 """Most warnings that are listed."""
 
 
-def ranking_section(facts: Facts) -> Section | None:
-    """The ranking with confidence intervals; None if models were not compared."""
-    ranking = facts.ranking
-    if ranking is None:
-        return None
-    body = together(
+def ranking_section(ranking: RankingFacts, facts: Facts) -> Markup:
+    """The ranking with confidence intervals."""
+    return together(
         _opening(ranking, facts.model),
         figures(_error_picture(ranking), _rank_picture(ranking.ranks) if ranking.ranks else None),
         _table(ranking),
         _methods(),
         _notes(ranking),
     )
-    return Section("models", "Models compared", body)
 
 
 def _opening(ranking: RankingFacts, model: str) -> Markup:
     best, *others = ranking.methods
     own = next((each for each in ranking.methods if each.rule != NO_RULE), None)
-    lead = together(strong(best.name), f" has the lowest error, {percent(best.error.mean)}. ")
+    lead = together(element("strong", best.name), f" has the lowest error, {percent(best.error.mean)}. ")
     described = None
     if own is None:
         described = f"The rest of this report describes {model}, which was not compared."
@@ -230,10 +207,9 @@ def _opening(ranking: RankingFacts, model: str) -> Markup:
 
 def _ties(others: Sequence[MethodFacts]) -> str | None:
     """How many methods are not significantly worse than the best one."""
-    close = sum(each.difference.low <= 0.0 for each in others)
     if not others:
         return None
-    if not close:
+    if not (close := sum(each.difference.low <= 0.0 for each in others)):
         return "All other methods have a significantly higher error on these folds. "
     return f"On these folds, {counts(close, 'other method')} cannot be distinguished from it (95\u202f% interval of the difference). "
 
@@ -249,20 +225,10 @@ def _error_picture(ranking: RankingFacts) -> Markup:
     caption = "Error on held-out rows with 95\u202f% confidence intervals" + (
         f"; the table also lists the {more} methods with the highest errors." if more > 0 else "."
     )
+    title = "Error of each method on held-out rows"
     return figure(
-        dot_plot(
-            "Error of each method on held-out rows",
-            f"{description}.",
-            estimates,
-            "error on held-out rows",
-            _percent,
-        ),
-        caption,
+        dot_plot(title, f"{description}.", estimates, "error on held-out rows", short_percent), caption
     )
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g}\u202f%"
 
 
 def _rank_picture(ranks: RankFacts) -> Markup:
@@ -291,8 +257,7 @@ def _rank_picture(ranks: RankFacts) -> Markup:
 
 
 def _table(ranking: RankingFacts) -> Markup:
-    heads: list[Child] = [
-        "method",
+    scores = [
         "error",
         "95\u202f% interval",
         "log loss",
@@ -302,12 +267,8 @@ def _table(ranking: RankingFacts) -> Markup:
         "seconds",
     ]
     lines = [_ranked_line(each, place == 0) for place, each in enumerate(ranking.methods)]
-    return table(
-        f"All methods: means over {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}",
-        heads,
-        lines,
-        numeric=range(1, 8),
-    )
+    title = f"All methods: means over {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}"
+    return table(title, ["method", *scores], lines, numeric=range(1, 8))
 
 
 def _ranked_line(each: MethodFacts, is_first: bool) -> list[Child]:
@@ -358,55 +319,26 @@ def opening(facts: Facts) -> Markup:
     return together(
         element("h1", shortened(facts.title, 200)),
         paragraph(facts.about, class_="lead"),
-        definition_list([*_quality(facts), *_figures(facts), *_checks(facts)], class_="cards"),
-    )
-
-
-def _figure_card(value: Child, remark: Child) -> Markup:
-    return together(value, element("small", remark))
-
-
-def _quality(facts: Facts) -> list[tuple[Child, Child]]:
-    quality = facts.quality
-    model = (
-        "Model" if facts.ranking is None else "Best model",
-        _figure_card(element("span", named(facts.model, 40), class_="text"), "described on this page"),
-    )
-    if quality is None:
-        return [model]
-    interval = f"95\u202f% interval {percent(quality.error_low)} to {percent(quality.error_high)}"
-    return [
-        model,
-        (
-            "Error on held-out rows",
-            _figure_card(
-                percent(quality.error),
-                f"{interval}; always predicting the most frequent class: {percent(quality.majority_error)}",
-            ),
+        definition_list(
+            [(title, together(value, element("small", remark))) for title, value, remark in _cards(facts)],
+            class_="cards",
         ),
-        (
-            "Log loss on held-out rows",
-            _figure_card(
-                fixed(quality.log_loss, 3),
-                f"predicting the class frequencies: {fixed(quality.prior_log_loss, 3)}",
-            ),
-        ),
-    ]
-
-
-def _figures(facts: Facts) -> list[tuple[Child, Child]]:
-    table = facts.table
-    cells = table.rows * len(table.columns)
-    share = percent(table.missing / cells if cells else 0.0)
-    return [("Missing cells", _figure_card(count(table.missing), f"{share} of {count(cells)} cells"))]
-
-
-def _checks(facts: Facts) -> list[tuple[Child, Child]]:
-    findings = facts.findings
-    found = len(findings.found)
-    words = element(
-        "a",
-        f"{counts(len(findings.passed), 'check')} passed" if not found else "see the section Checks",
-        href="#checks",
     )
-    return [("Warnings from checks", _figure_card(count(found), words))]
+
+
+def _cards(facts: Facts) -> Iterator[tuple[str, Child, Child]]:
+    """Title, number and remark of each result."""
+    name = element("span", named(facts.model, 40), class_="text")
+    yield "Model" if facts.ranking is None else "Best model", name, "described on this page"
+    if (quality := facts.quality) is not None:
+        interval = f"95\u202f% interval {percent(quality.error_low)} to {percent(quality.error_high)}"
+        majority = f"always predicting the most frequent class: {percent(quality.majority_error)}"
+        yield "Error on held-out rows", percent(quality.error), f"{interval}; {majority}"
+        prior = f"predicting the class frequencies: {fixed(quality.prior_log_loss, 3)}"
+        yield "Log loss on held-out rows", fixed(quality.log_loss, 3), prior
+    cells = facts.table.rows * len(facts.table.columns)
+    share = percent(facts.table.missing / cells if cells else 0.0)
+    yield "Missing cells", count(facts.table.missing), f"{share} of {count(cells)} cells"
+    found, passed = len(facts.findings.found), counts(len(facts.findings.passed), "check")
+    words = element("a", "see the section Checks" if found else f"{passed} passed", href="#checks")
+    yield "Warnings from checks", count(found), words
