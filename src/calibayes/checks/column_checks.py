@@ -43,7 +43,7 @@ def find_class_in_one_column(subject: Subject) -> Evidence | None:
         return None
     name, error = min(found.items(), key=lambda item: item[1])
     return Evidence(
-        f"ExaminedColumn {name!r} alone predicts the class of {percent(1 - error)} of the held-out rows correctly; always predicting the "
+        f"Column {name!r} alone predicts the class of {percent(1 - error)} of the held-out rows correctly; always predicting the "
         f"most frequent class is correct for {percent(1 - base)}. Check whether {quoted(list(found))} would be known at the time "
         "of prediction.",
         tuple(found),
@@ -64,13 +64,12 @@ def wilson_upper(share: float, n: int) -> float:
 
 def held_out_error(column: ExaminedColumn, subject: Subject) -> float:
     """Share of rows whose class is not the most frequent one of their cell in the other half."""
-    wrong = tested = 0
+    wrong = 0
     for half in (0, 1):
         test = subject.halves == half
         predicted = _predictions(column, subject.codes, ~test, subject.k)
         wrong += int((predicted[test] != subject.codes[test]).sum())
-        tested += int(test.sum())
-    return wrong / max(tested, 1)
+    return wrong / max(int((subject.halves >= 0).sum()), 1)
 
 
 def _predictions(column: ExaminedColumn, codes: Array, training: Array, k: int) -> Array:
@@ -97,7 +96,7 @@ def find_constant_columns(subject: Subject) -> Evidence | None:
     columns = [subject.columns[j] for j in found]
     empty = [column.name for column in columns if not column.known]
     names = tuple(column.name for column in columns)
-    noun, verb = ("ExaminedColumn", "has") if len(names) == 1 else ("Columns", "have")
+    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
     note = f" ({quoted(empty)}: all cells are missing)" if empty else ""
     return Evidence(
         f"{noun} {quoted(names)} {verb} the same value in all {subject.total_rows:,} rows{note}.",
@@ -134,7 +133,7 @@ def find_identifiers(subject: Subject) -> Evidence | None:
         return None
     names = tuple(subject.columns[j].name for j in found)
     first = subject.columns[found[0]]
-    noun, verb = ("ExaminedColumn", "has") if len(names) == 1 else ("Columns", "have")
+    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
     return Evidence(
         f"{noun} {quoted(names)} {verb} a different value in (nearly) every row: {first.name!r} has {len(first.levels):,} distinct "
         f"values in {first.known:,} rows. Such a column does not help to predict new rows.",
@@ -250,7 +249,7 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun, verb = ("ExaminedColumn", "is") if len(names) == 1 else ("Columns", "are")
+    noun, verb = ("Column", "is") if len(names) == 1 else ("Columns", "are")
     return Evidence(
         f"{noun} {quoted(names)} {verb} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r} in "
         f"{percent(found[names[0]])}).",
@@ -261,18 +260,16 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
 
 def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     """Evidence of columns whose missing cells depend on the class."""
+    large = np.flatnonzero(np.bincount(subject.codes, minlength=subject.k) >= CLASS_ROWS)
     with_gaps = [column for column in subject.columns if 0 < column.known < subject.n]
-    shares = {column.name: _missing_shares(column, subject) for column in with_gaps}
-    p_values = holm(np.array([_p_value(column, subject) for column in with_gaps]))
-    found = [
-        column.name
-        for column, p in zip(with_gaps, p_values, strict=True)
-        if p < LEVEL and np.ptp(shares[column.name]) >= LEAST_DIFFERENCE
-    ]
+    counts = {column.name: _counts(column, subject)[large] for column in with_gaps}
+    shares = {name: cells[:, 1] / cells.sum(axis=1) for name, cells in counts.items()}
+    p_values = zip(counts, holm(np.array([_p_value(cells) for cells in counts.values()])), strict=True)
+    found = [name for name, p in p_values if p < LEVEL and np.ptp(shares[name]) >= LEAST_DIFFERENCE]
     if not found:
         return None
     found.sort(key=lambda name: -np.ptp(shares[name]))
-    first, classes = shares[found[0]], [subject.classes[i] for i in _large_classes(subject)]
+    first, classes = shares[found[0]], [subject.classes[i] for i in large]
     low, high = int(np.argmin(first)), int(np.argmax(first))
     noun = "column" if len(found) == 1 else "columns"
     return Evidence(
@@ -283,28 +280,17 @@ def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     )
 
 
-def _large_classes(subject: Subject) -> Array:
-    return np.flatnonzero(np.bincount(subject.codes, minlength=subject.k) >= CLASS_ROWS)
-
-
 def _counts(column: ExaminedColumn, subject: Subject) -> Array:
-    """Number of known and missing cells in each class with at least 20 rows, (classes, 2)."""
-    cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k).reshape(-1, 2)
-    return np.asarray(cells[_large_classes(subject)], dtype=np.float64)
+    """Number of known and missing cells in each class, (k, 2)."""
+    cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k)
+    return cells.reshape(-1, 2).astype(np.float64)
 
 
-def _missing_shares(column: ExaminedColumn, subject: Subject) -> Array:
-    counts = _counts(column, subject)
-    return np.asarray(counts[:, 1] / counts.sum(axis=1)) if len(counts) else np.zeros(1)
-
-
-def _p_value(column: ExaminedColumn, subject: Subject) -> float:
-    counts = _counts(column, subject)
+def _p_value(counts: Array) -> float:
     if len(counts) < 2 or not counts.any(axis=0).all():
         return 1.0
-    if len(counts) == 2:
-        return float(stats.fisher_exact(counts)[1])
-    return float(stats.chi2_contingency(counts)[1])
+    test = stats.fisher_exact if len(counts) == 2 else stats.chi2_contingency
+    return float(test(counts)[1])
 
 
 MOSTLY_MISSING = Check("CB010", "columns mostly missing", look_for_mostly_missing)
@@ -391,7 +377,7 @@ def find_numbers_as_text(subject: Subject) -> Evidence | None:
     }
     if not found:
         return None
-    noun, verb = ("ExaminedColumn", "holds") if len(found) == 1 else ("Columns", "hold")
+    noun, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
     words = [word for name in found for word in found[name]]
     mixed = f", mixed with {quoted(words, 3)}" if words else ""
     first = next(column for column in subject.columns if column.name in found)
@@ -432,7 +418,7 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun = "ExaminedColumn" if len(names) == 1 else "Columns"
+    noun = "Column" if len(names) == 1 else "Columns"
     return Evidence(
         f"About {percent(found[names[0]])} of new rows are expected to have a level of {names[0]!r} that no training row has. "
         f"{noun} with many rare levels: {quoted(names)}.",

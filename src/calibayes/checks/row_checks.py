@@ -85,15 +85,12 @@ def _are_copies(subject: Subject, *, within: bool) -> bool:
     hashes = _hashes(subject)
     equal, chances = _pairs(hashes, subject.codes, within), list(map(_chance, subject.columns))
     rich = [j for j, chance in enumerate(chances) if chance <= MANY_VALUES]
-    agreeing = {j: _agreeing_elsewhere(subject, hashes, j, within) for j in rich or range(len(chances))}
+    agreeing = {  # column -> pairs of rows that agree in all other columns, whether or not they agree in this one
+        j: _pairs(hashes - _words(subject, j), subject.codes, within) for j in rich or range(len(chances))
+    }
     if rich:
         return all(equal >= BEYOND_CHANCE * agreeing[j] * chances[j] for j in rich)
     return sum(pairs - equal for pairs in agreeing.values()) < equal
-
-
-def _agreeing_elsewhere(subject: Subject, hashes: Array, j: int, within: bool) -> float:
-    """Number of pairs of rows that agree in all columns other than j, whether or not they agree in j."""
-    return _pairs(hashes - _words(subject, j), subject.codes, within)
 
 
 def _chance(column: ExaminedColumn) -> float:
@@ -141,9 +138,8 @@ LEAST_ROWS = 10
 def find_rare_classes(subject: Subject) -> Evidence | None:
     """Evidence of classes with few rows in the whole table."""
     order = np.argsort(subject.class_rows, kind="stable")
-    rare = {
-        subject.classes[i]: int(subject.class_rows[i]) for i in order if subject.class_rows[i] < LEAST_ROWS
-    }
+    sizes = {subject.classes[i]: int(subject.class_rows[i]) for i in order}
+    rare = {name: rows for name, rows in sizes.items() if rows < LEAST_ROWS}
     if not rare:
         return None
     first, rows = next(iter(rare.items()))

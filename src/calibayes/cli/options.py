@@ -154,6 +154,12 @@ def pairs(option: str, given: Iterable[str] | None, what: str, names: Iterable[s
     return found
 
 
+def lacking(target: str | None, output: str, command: str, example: str) -> ValueError:
+    """The error of a command without a target or without an output."""
+    option = "--target NAME (the column to predict)" if target is None else output
+    return ValueError(f"{option} is missing; for example: calibayes {command} --target y -o {example}")
+
+
 def complete_models(incomplete: str) -> list[str]:
     """Names of models that begin so, for shells."""
     return _beginning([*OWN_MODELS, *BASELINES], incomplete)

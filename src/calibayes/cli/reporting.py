@@ -79,10 +79,7 @@ def report_command(
     The page needs no other file and no network. With --model-file it is about that model.
     """
     if target is None or output is None:
-        lacking = "--target NAME (the column to predict)" if target is None else "-o FILE (the page to write)"
-        raise ValueError(
-            f"{lacking} is missing; for example: calibayes report {table} --target y -o report.html"
-        )
+        raise options.lacking(target, "-o FILE (the page to write)", f"report {table}", "report.html")
     if model_file is not None and (model or rule):
         raise ValueError("--model-file describes one model: leave --model and --rule out")
     given = options.csv_options(separator, decimal, encoding, missing_value)

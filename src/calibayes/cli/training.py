@@ -80,11 +80,8 @@ def fit_command(
     cells. CSV, Parquet and Arrow files of more than 32 MB are read in passes, so that they need not fit in memory.
     """
     if target is None or output is None:
-        lacking = (
-            "--target NAME (the column to predict)" if target is None else "-o FILE (the model file to write)"
-        )
-        raise ValueError(
-            f"{lacking} is missing; for example: calibayes fit {table} --target y -o model.safetensors"
+        raise options.lacking(
+            target, "-o FILE (the model file to write)", f"fit {table}", "model.safetensors"
         )
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
@@ -107,9 +104,8 @@ def fit_command(
 def _estimator(model: str, rule: str | None, settings: list[str] | None, seed: int, jobs: int | None) -> Any:
     """The untrained model. Raises ValueError if a name is unknown or a parameter has no such value."""
     options.require_known("--model", model, [*options.OWN_MODELS, *options.FURTHER_MODELS])
-    estimator = (
-        calibayes.compare.MODELS[model]() if model in options.OWN_MODELS else getattr(calibayes, model)()
-    )
+    is_own = model in options.OWN_MODELS
+    estimator = calibayes.compare.MODELS[model]() if is_own else getattr(calibayes, model)()
     parameters = estimator.get_params(deep=False)
     chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
     if rule is not None:
@@ -228,9 +224,8 @@ def compare_command(
     """
     given = options.csv_options(separator, decimal, encoding, missing_value)
     data = _load(table, target, given)
-    models = options.chosen(
-        "--model", model, [*options.OWN_MODELS, *(options.BASELINES if baselines or model else ())]
-    )
+    others = options.BASELINES if baselines or model else ()
+    models = options.chosen("--model", model, [*options.OWN_MODELS, *others])
     rules = options.chosen("--rule", rule, options.RULES)
     pairs = calibayes.compare.model_rule_pairs(data.data, models, rules)
     if not pairs:

@@ -12,17 +12,8 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from calibayes.compare import (
-    BASELINES,
-    ENSEMBLES,
-    MODELS,
-    NO_RULE,
-    FoldResult,
-    model_rule_pairs,
-    rank_results,
-    run_fold,
-    stratified_folds,
-)
+from calibayes import compare
+from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.model.recipe import TrainingOptions
@@ -66,7 +57,7 @@ def chosen_pairs(
 
     Raises ValueError for a model that does not exist.
     """
-    known = [*MODELS, *BASELINES]
+    known = [*compare.MODELS, *compare.BASELINES]
     if unknown := sorted(set(models or ()) - set(known)):
         raise ValueError(f"there is no model {unknown[0]!r}: choose from {', '.join(known)}")
     names, skipped, d = list(models or known), [], frame.shape[1]
@@ -77,7 +68,7 @@ def chosen_pairs(
             "in models"
         )
         skipped.append(Skipped(f"Models {', '.join(QUADRATIC)}", why))
-    return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
+    return compare.model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
 
 
 def empty_columns(rows: ReportRows) -> dict[str, int]:
@@ -105,17 +96,17 @@ def fold_results(
     import pandas as pd
 
     data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
-    splits = stratified_folds(rows.labels, folds, seed)
+    splits = compare.stratified_folds(rows.labels, folds, seed)
     results: list[FoldResult] = []
     refused: dict[str, Exception] = {}
     for place, (model, rule) in enumerate(pairs):
-        name, jobs = method_name(model, rule), 1 if model in BASELINES else n_jobs
+        name, jobs = method_name(model, rule), 1 if model in compare.BASELINES else n_jobs
         try:
             for number, split in enumerate(splits):
                 progress(f"comparing {name}", (place + number / folds) / len(pairs))
                 # A second thread hardly helps a baseline on so few rows, and costs much on a busy machine.
                 with threadpool_limits(jobs):
-                    results.append(run_fold(data, model, rule, split, jobs))
+                    results.append(compare.run_fold(data, model, rule, split, jobs))
         except REFUSALS as refusal:
             refused[name] = refusal
             results = [each for each in results if (each.model, each.rule) != (model, rule)]
@@ -126,12 +117,12 @@ def fold_results(
 
 def method_name(model: str, rule: str) -> str:
     """A model and its rule as text."""
-    return model if rule == NO_RULE or model in ENSEMBLES else f"{model}, {rule}"
+    return model if rule == compare.NO_RULE or model in compare.ENSEMBLES else f"{model}, {rule}"
 
 
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
     """The methods, best first."""
-    ranked = rank_results(results)
+    ranked = compare.rank_results(results)
     errors, losses = (
         {(each.model, each.rule): _scores(results, each, name) for each in ranked}
         for name in ("error", "log_loss")
@@ -190,7 +181,7 @@ def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array])
 
 def best_own(ranking: RankingFacts) -> MethodFacts:
     """The best method of this package; the best of all if none was compared."""
-    return next((method for method in ranking.methods if method.rule != NO_RULE), ranking.methods[0])
+    return next((method for method in ranking.methods if method.rule != compare.NO_RULE), ranking.methods[0])
 
 
 def sampling_note(ranking: RankingFacts) -> str:
@@ -220,7 +211,7 @@ def curves_of_rules(
     """
     curves: list[Curve] = []
     refused: list[Skipped] = []
-    for _, rule in model_rule_pairs(rows.frame, [model], CURVE_RULES):
+    for _, rule in compare.model_rule_pairs(rows.frame, [model], CURVE_RULES):
         try:
             curves.append(_curve_of_rule(rows, model, rule, seed, n_jobs))
         except REFUSALS as refusal:
@@ -231,13 +222,17 @@ def curves_of_rules(
 
 def curve_model(ranking: RankingFacts) -> str | None:
     """The best model that is trained by one rule."""
-    own = (each.model for each in ranking.methods if each.rule != NO_RULE and each.model not in ENSEMBLES)
+    own = (
+        each.model
+        for each in ranking.methods
+        if each.rule != compare.NO_RULE and each.model not in compare.ENSEMBLES
+    )
     return next(own, None)
 
 
 def _curve_of_rule(rows: ReportRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
     options = TrainingOptions(validation_fraction=VALIDATION, refit=False)
-    estimator = MODELS[model]()
+    estimator = compare.MODELS[model]()
     if (start := getattr(estimator, "training", None)) is not None:
         options.start = start.start
     estimator.set_params(
