@@ -139,12 +139,9 @@ class Check:
         """The finding, or None. Raises NotChecked if the check cannot be run."""
         if self.needs and not subject.given.intersection(self.needs):
             raise NotChecked(f"needs {' or '.join(NEEDED[name] for name in self.needs)}")
-        evidence = self.look(subject)
-        if evidence is None:
+        if (seen := self.look(subject)) is None:
             return None
-        return Finding(
-            self.code, self.title, evidence.message, evidence.columns, dict(evidence.values), self.page
-        )
+        return Finding(self.code, self.title, seen.message, seen.columns, dict(seen.values), self.page)
 
 
 # -- Formatting of names and numbers in the messages of the checks -------------------------------------------

@@ -119,14 +119,16 @@ def find_calibration_gain(subject: Subject) -> Evidence | None:
     if not found:
         return None
     errors = {
-        f"error of {model} ({rule})": _mean(groups[model, rule]) for model in found for rule in ("ml", "rc")
+        (model, rule): float(np.mean([fold.error for fold in groups[model, rule]]))
+        for model in found
+        for rule in ("ml", "rc")
     }
     first = found[0]
     return Evidence(
         f"Risk-based calibration (rule 'rc') did not improve {len(found)} of {counted(len(models), 'model')}: {listed(found)}. "
-        f"Held-out error of {first}: {percent(_mean(groups[first, 'ml']))} with maximum likelihood, "
-        f"{percent(_mean(groups[first, 'rc']))} with calibration.",
-        values=errors,
+        f"Held-out error of {first}: {percent(errors[first, 'ml'])} with maximum likelihood, "
+        f"{percent(errors[first, 'rc'])} with calibration.",
+        values={f"error of {model} ({rule})": error for (model, rule), error in errors.items()},
     )
 
 
@@ -139,10 +141,6 @@ def helps(plain: Sequence[FoldResult], calibrated: Sequence[FoldResult]) -> bool
     loss_gain = np.mean([before.log_loss - after.log_loss for before, after in pairs])
     limit = gain.value + stats.t.ppf(0.95, len(pairs) - 1) * gain.error
     return gain.value > 0 or bool(loss_gain > 0 or limit >= LEAST_GAIN)
-
-
-def _mean(folds: Sequence[FoldResult]) -> float:
-    return float(np.mean([fold.error for fold in folds]))
 
 
 CALIBRATION_GAIN = Check("CB002", "calibration did not help", find_calibration_gain, (RESULTS,))
@@ -172,9 +170,7 @@ def find_held_out_probabilities(subject: Subject) -> Evidence | None:
     p_value, error = calibration_test(confidence, is_right, record.weight)
     if p_value >= LEVEL or error < LEAST_ERROR:
         return None
-    predicted, accuracy = (
-        float(np.average(values, weights=record.weight)) for values in (confidence, is_right)
-    )
+    predicted, accuracy = (float(np.average(x, weights=record.weight)) for x in (confidence, is_right))
     judgment = "overconfident" if predicted > accuracy else "underconfident"
     return Evidence(
         f"{type(subject.model).__name__} is {judgment} on rows that it was not trained on: the mean probability of the predicted "

@@ -149,11 +149,9 @@ def cells_of(column: ExaminedColumn, chosen: Array, ranges: int = RANGES) -> tup
     if numbers is None:
         return _level_cells(column, chosen)
     known = np.isfinite(numbers)
-    edges = np.unique(
-        np.quantile(numbers[known & chosen], np.arange(1, ranges) / ranges, method="inverted_cdf")
-        if (known & chosen).any()
-        else np.zeros(0)
-    )
+    edges, values = np.zeros(0), numbers[known & chosen]
+    if len(values):
+        edges = np.unique(np.quantile(values, np.arange(1, ranges) / ranges, method="inverted_cdf"))
     cells = np.where(known, np.searchsorted(edges, numbers, side="left"), len(edges) + 1)
     return cells, len(edges) + 2
 
@@ -249,11 +247,9 @@ class Subject:
     def scope(self) -> str:
         """Which rows and columns are examined."""
         rows = f"all {self.n:,} rows" if self.is_complete else f"{self.n:,} of {self.total_rows:,} rows"
-        d = len(self.columns)
-        columns = (
-            counted(d, "column") if d == self.total_columns else f"{d:,} of {self.total_columns:,} columns"
-        )
-        is_all = self.is_complete and d == self.total_columns
+        d, total = len(self.columns), self.total_columns
+        columns = counted(d, "column") if d == total else f"{d:,} of {total:,} columns"
+        is_all = self.is_complete and d == total
         return f"{rows}, {columns}" + ("" if is_all else " (drawn at random)")
 
     @cached_property
@@ -295,6 +291,4 @@ def subject_of(
 
 def _sample(positions: Array, most: int, rng: np.random.Generator) -> Array:
     """At most so many positions, in their order."""
-    if len(positions) <= most:
-        return positions
-    return np.sort(rng.choice(positions, most, replace=False))
+    return positions if len(positions) <= most else np.sort(rng.choice(positions, most, replace=False))

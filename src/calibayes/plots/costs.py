@@ -128,9 +128,7 @@ class CostDisplay(Display):
         ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
         `from_estimator`.
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         return cls._of(rows, costs, pos_label, name).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -301,9 +299,7 @@ class LiftDisplay(Display):
         ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
         `from_estimator`.
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         return cls._of(rows, pos_label, kind, name).plot(ax=ax, **kwargs)
 
     @classmethod

@@ -69,9 +69,7 @@ def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
     if (X is None) != (y is None):
         raise ValueError("give both X and y, or neither for the held-out rows of the estimator")
     if X is not None:
-        return rows_of_predictions(
-            y, estimator.predict_proba(X), classes=estimator.classes_, sample_weight=sample_weight
-        )
+        return rows_of_predictions(y, estimator.predict_proba(X), estimator.classes_, sample_weight)
     if sample_weight is not None:
         raise ValueError("sample_weight is for the rows of X: give X and y as well, or leave it out")
     record = getattr(estimator, "held_out_", None)
@@ -84,7 +82,6 @@ def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
 def rows_of_predictions(
     y_true: Any,
     y_prob: Any,
-    *,
     classes: Sequence[Any] | Array | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -277,9 +274,7 @@ class ReliabilityDisplay(Display):
         -------
         ReliabilityDisplay
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         if np.ndim(y_prob) == 1 and pos_label is None:
             pos_label = rows.classes[1]
         return cls._of(rows, n_bins, strategy, pos_label, name).plot(ax=ax, **kwargs)

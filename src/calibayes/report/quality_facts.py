@@ -31,8 +31,9 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
     error = float(np.average(decided != codes, weights=weight))
     low, high = wilson(error, len(codes))
     frequencies = np.bincount(codes, weight, minlength=len(classes)) / weight.sum()
-    names = tuple(str(name) for name in classes)
+    present, names = frequencies[frequencies > 0], tuple(map(str, classes))
     bins, about = _bins(posterior, codes, names)
+    has_threshold = len(classes) == 2 and bool(np.ptp(codes))
     return QualityFacts(
         how=record.how,
         rows=len(codes),
@@ -42,15 +43,13 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
         log_loss=float(-np.average(record.log_posterior[np.arange(len(codes)), codes], weights=weight)),
         brier=float(np.average(((posterior - np.eye(len(classes))[codes]) ** 2).sum(axis=1), weights=weight)),
         majority_error=float(1.0 - frequencies.max()),
-        prior_log_loss=float(-(frequencies[frequencies > 0] * np.log(frequencies[frequencies > 0])).sum()),
+        prior_log_loss=float(-(present * np.log(present)).sum()),
         **_confusion(codes, decided, names),
         bins=bins,
         calibrated=about,
         calibration_error=_calibration_error(bins),
         tradeoffs=_tradeoffs(posterior, codes, names),
-        threshold=_threshold(posterior, codes, names, matrix)
-        if np.ptp(codes) and len(classes) == 2
-        else None,
+        threshold=_threshold(posterior, codes, names, matrix) if has_threshold else None,
         costs=matrix,
         cost=None if matrix is None else float(np.mean(matrix[codes, least_cost(posterior, matrix)])),
         cost_of_likely=None if matrix is None else float(np.mean(matrix[codes, decided])),

@@ -50,10 +50,8 @@ def why_not_explained(model: Any, rows: ReportRows) -> str | None:
         marginals = model.marginals(rows.table_rows(np.arange(1)))
     except (TypeError, ValueError) as refused:
         return str(refused)
-    dependent = max(
-        (len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)), default=0
-    )
-    if dependent > COLUMNS:
+    sizes = [len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)]
+    if (dependent := max(sizes, default=0)) > COLUMNS:
         return (
             f"{name} has {dependent} columns that depend on each other, and sampling Shapley values of more than {COLUMNS} such "
             "columns is slow; call model.explain(X) for a few rows"
