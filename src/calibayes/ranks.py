@@ -171,16 +171,14 @@ def rank_summary(
         raise ValueError(
             f"errors has {table.shape[1]} columns, but {len(names)} names are given; give one for each column"
         )
-    statistic, p = friedman(table)
-    pairs = list(combinations(range(len(names)), 2))
+    pair_p = [wilcoxon(first, second) for first, second in combinations(table.T, 2)]
     return RankSummary(
         tuple(names),
         average_ranks(table),
         len(table),
-        statistic,
-        p,
-        tuple((names[a], names[b]) for a, b in pairs),
-        correction(np.array([wilcoxon(table[:, a], table[:, b]) for a, b in pairs])),
+        *friedman(table),
+        tuple(combinations(names, 2)),
+        correction(np.array(pair_p)),
         critical_difference(len(names), len(table), level),
         level,
     )

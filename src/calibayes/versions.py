@@ -20,6 +20,7 @@ DOCUMENTATION = "https://calibayes.readthedocs.io/en/stable"
 
 def versions() -> Mapping[str, str]:
     """Name -> version or state of calibayes, its kernels and threads, Python, the machine and the dependencies."""
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
         "calibayes": __version__,
         "kernels": _kernels(),
@@ -27,7 +28,7 @@ def versions() -> Mapping[str, str]:
         "python": sys.version.split()[0],
         "machine": f"{platform.system()} {platform.machine()}",
         **{name: _version(name) for name in _dependencies()},
-        "blas": "; ".join(sorted({_blas(pool) for pool in threadpool_info() if pool["user_api"] == "blas"})),
+        "blas": "; ".join(sorted({f"{pool['internal_api']} {pool['version']}" for pool in pools})),
     }
 
 
@@ -66,7 +67,3 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _blas(pool: Mapping[str, object]) -> str:
-    return f"{pool['internal_api']} {pool['version']}"

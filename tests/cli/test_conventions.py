@@ -13,7 +13,8 @@ import time
 import pytest
 import typer.main
 
-from calibayes.cli import app
+from calibayes import compare
+from calibayes.cli import app, options
 from calibayes.cli.application import EXIT_CODES, exit_code, noting_interruptions, raise_noted_interruption
 from calibayes.cli.options import complete_datasets, complete_models, complete_rules, pairs, several
 from tests.cli.conftest import call
@@ -84,9 +85,9 @@ def test_every_command_prints_json(words, lines, penguins, tmp_path, monkeypatch
 
 def test_every_command_with_results_has_json():
     commands = typer.main.get_command(app).commands
-    assert {name for name, one in commands.items() if any("--json" in p.opts for p in one.params)} == set(
-        COMMANDS
-    )
+    assert {
+        name for name, one in commands.items() if any("--json" in p.opts for p in one.command.params)
+    } == set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -320,3 +321,26 @@ def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
     assert "Traceback" not in message
     assert output.read_text() == "old"
     assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"]], ids=" ".join)
+def test_what_is_known_without_them_imports_no_large_packages(words):
+    script = "import sys\nfrom calibayes.cli import app\ntry:\n    app()\nfinally:\n    print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True
+    )
+    assert not {"sklearn", "pandas", "scipy", "numpy"} & set(result.stdout.split())
+
+
+def test_summaries_of_commands_are_the_beginning_of_their_help():
+    commands = typer.main.get_command(app).commands
+    summaries = {name: command.help for name, command in commands.items()}
+    assert summaries == {
+        name: " ".join(command.command.help.split("\n\n")[0].split()) for name, command in commands.items()
+    }
+
+
+def test_names_in_help_are_those_of_models_and_rules():
+    assert list(compare.MODELS) == list(options.OWN_MODELS)
+    assert list(compare.BASELINES) == list(options.BASELINES)
+    assert compare.RULES == options.RULES

@@ -27,9 +27,8 @@ from calibayes.report.python_code import NotExpressible, code_of
 from calibayes.report.quality_facts import quality_facts
 from calibayes.report.ranking_facts import chosen_pairs
 from calibayes.report.reason_facts import chosen_rows
-from calibayes.report.row_facts import labeled_rows
 from calibayes.report.sections import SECTIONS, page_of
-from calibayes.report.table_facts import table_facts
+from calibayes.report.table_facts import labeled_rows, table_facts
 from calibayes.report.values import Facts
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.report.test_markup import HOSTILE, read

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from calibayes.checks.subject import Subject
+from calibayes.checks.subject import MODEL, RESULTS, Subject
 from calibayes.tables.text import counted, listed
 from calibayes.versions import DOCUMENTATION
 
@@ -82,8 +82,6 @@ class Findings:
 
 # -- The class Check: a code, a title, the inputs that it needs, and a function that examines a table or a model
 
-MODEL, RESULTS = "model", "results"
-"""Inputs that a check may need besides the table: a fitted model, the fold results of a comparison."""
 NEEDED = {MODEL: "a fitted model (model=)", RESULTS: "the results of a comparison (results=)"}
 
 
@@ -139,18 +137,11 @@ class Check:
 
     def finding(self, subject: Subject) -> Finding | None:
         """The finding, or None. Raises NotChecked if the check cannot be run."""
-        if self.needs and not any(getattr(subject, name) for name in map(_available, self.needs)):
+        if self.needs and not subject.given.intersection(self.needs):
             raise NotChecked(f"needs {' or '.join(NEEDED[name] for name in self.needs)}")
-        evidence = self.look(subject)
-        if evidence is None:
+        if (seen := self.look(subject)) is None:
             return None
-        return Finding(
-            self.code, self.title, evidence.message, evidence.columns, dict(evidence.values), self.page
-        )
-
-
-def _available(name: str) -> str:
-    return f"has_{name}"
+        return Finding(self.code, self.title, seen.message, seen.columns, dict(seen.values), self.page)
 
 
 # -- Formatting of names and numbers in the messages of the checks -------------------------------------------

@@ -19,8 +19,7 @@ from scipy import stats
 
 from calibayes.analysis.two_samples import holm
 from calibayes.checks.check import Check, Evidence, percent, quoted
-from calibayes.checks.columns import Column, cells_of
-from calibayes.checks.subject import Subject
+from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.protocols import Array
 from calibayes.tables.conversion import DISTINCT_SHARE, ROWS_TO_TELL
 from calibayes.tables.dates import formats_of
@@ -63,18 +62,17 @@ def wilson_upper(share: float, n: int) -> float:
     return float((share + square / 2 + spread) / (1 + square))
 
 
-def held_out_error(column: Column, subject: Subject) -> float:
+def held_out_error(column: ExaminedColumn, subject: Subject) -> float:
     """Share of rows whose class is not the most frequent one of their cell in the other half."""
-    wrong = tested = 0
+    wrong = 0
     for half in (0, 1):
         test = subject.halves == half
         predicted = _predictions(column, subject.codes, ~test, subject.k)
         wrong += int((predicted[test] != subject.codes[test]).sum())
-        tested += int(test.sum())
-    return wrong / max(tested, 1)
+    return wrong / max(int((subject.halves >= 0).sum()), 1)
 
 
-def _predictions(column: Column, codes: Array, training: Array, k: int) -> Array:
+def _predictions(column: ExaminedColumn, codes: Array, training: Array, k: int) -> Array:
     """The most frequent class of the training rows in the cell of each row, (n,); of all of them in an empty cell."""
     cells, size = cells_of(column, training)
     counts = np.bincount(cells[training] * k + codes[training], minlength=size * k).reshape(size, k)
@@ -107,7 +105,7 @@ def find_constant_columns(subject: Subject) -> Evidence | None:
     )
 
 
-def is_constant(column: Column) -> bool:
+def is_constant(column: ExaminedColumn) -> bool:
     """Whether all cells are equal, or all are missing."""
     return not column.known or (len(column.levels) == 1 and column.known == len(column.values))
 
@@ -144,7 +142,7 @@ def find_identifiers(subject: Subject) -> Evidence | None:
     )
 
 
-def is_identifier(column: Column) -> bool:
+def is_identifier(column: ExaminedColumn) -> bool:
     """Whether nearly all texts, or all integers of a column, are distinct, and more often than by chance."""
     if column.known < ROWS_TO_TELL:
         return False
@@ -160,7 +158,7 @@ def are_measured(values: Array) -> bool:
     return all(isinstance(value, MEASURED) for value in values)
 
 
-def _numbers_the_rows(column: Column) -> bool:
+def _numbers_the_rows(column: ExaminedColumn) -> bool:
     known = column.values[~column.missing].astype(np.float64)
     if len(column.levels) < len(known) or not (np.isfinite(known).all() and (known == np.rint(known)).all()):
         return False
@@ -199,14 +197,14 @@ def find_equal_columns(subject: Subject) -> Evidence | None:
     )
 
 
-def _can_repeat(column: Column) -> bool:
+def _can_repeat(column: ExaminedColumn) -> bool:
     """Whether an equal column would be unlikely by chance."""
     if column.numbers is None and 2 * len(column.levels) > column.known:
         return False
     return not is_identifier(column)
 
 
-def _content(column: Column) -> bytes:
+def _content(column: ExaminedColumn) -> bytes:
     """Bytes that are equal for columns that hold the same information."""
     if column.numbers is None:
         return b"levels" + bytes(column.codes.astype(np.int64))
@@ -262,18 +260,16 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
 
 def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     """Evidence of columns whose missing cells depend on the class."""
+    large = np.flatnonzero(np.bincount(subject.codes, minlength=subject.k) >= CLASS_ROWS)
     with_gaps = [column for column in subject.columns if 0 < column.known < subject.n]
-    shares = {column.name: _missing_shares(column, subject) for column in with_gaps}
-    p_values = holm(np.array([_p_value(column, subject) for column in with_gaps]))
-    found = [
-        column.name
-        for column, p in zip(with_gaps, p_values, strict=True)
-        if p < LEVEL and np.ptp(shares[column.name]) >= LEAST_DIFFERENCE
-    ]
+    counts = {column.name: _counts(column, subject)[large] for column in with_gaps}
+    shares = {name: cells[:, 1] / cells.sum(axis=1) for name, cells in counts.items()}
+    p_values = zip(counts, holm(np.array([_p_value(cells) for cells in counts.values()])), strict=True)
+    found = [name for name, p in p_values if p < LEVEL and np.ptp(shares[name]) >= LEAST_DIFFERENCE]
     if not found:
         return None
     found.sort(key=lambda name: -np.ptp(shares[name]))
-    first, classes = shares[found[0]], [subject.classes[i] for i in _large_classes(subject)]
+    first, classes = shares[found[0]], [subject.classes[i] for i in large]
     low, high = int(np.argmin(first)), int(np.argmax(first))
     noun = "column" if len(found) == 1 else "columns"
     return Evidence(
@@ -284,28 +280,17 @@ def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     )
 
 
-def _large_classes(subject: Subject) -> Array:
-    return np.flatnonzero(np.bincount(subject.codes, minlength=subject.k) >= CLASS_ROWS)
+def _counts(column: ExaminedColumn, subject: Subject) -> Array:
+    """Number of known and missing cells in each class, (k, 2)."""
+    cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k)
+    return cells.reshape(-1, 2).astype(np.float64)
 
 
-def _counts(column: Column, subject: Subject) -> Array:
-    """Number of known and missing cells in each class with at least 20 rows, (classes, 2)."""
-    cells = np.bincount(2 * subject.codes + column.missing, minlength=2 * subject.k).reshape(-1, 2)
-    return np.asarray(cells[_large_classes(subject)], dtype=np.float64)
-
-
-def _missing_shares(column: Column, subject: Subject) -> Array:
-    counts = _counts(column, subject)
-    return np.asarray(counts[:, 1] / counts.sum(axis=1)) if len(counts) else np.zeros(1)
-
-
-def _p_value(column: Column, subject: Subject) -> float:
-    counts = _counts(column, subject)
+def _p_value(counts: Array) -> float:
     if len(counts) < 2 or not counts.any(axis=0).all():
         return 1.0
-    if len(counts) == 2:
-        return float(stats.fisher_exact(counts)[1])
-    return float(stats.chi2_contingency(counts)[1])
+    test = stats.fisher_exact if len(counts) == 2 else stats.chi2_contingency
+    return float(test(counts)[1])
 
 
 MOSTLY_MISSING = Check("CB010", "columns mostly missing", look_for_mostly_missing)
@@ -342,7 +327,7 @@ def find_missing_codes(subject: Subject) -> Evidence | None:
     )
 
 
-def missing_codes(column: Column) -> list[tuple[float, float]]:
+def missing_codes(column: ExaminedColumn) -> list[tuple[float, float]]:
     """Numbers of a column that may be codes for missing values, and their shares of the known cells."""
     if column.values.dtype.kind not in "fiu" or column.numbers is None:
         return []
@@ -404,7 +389,7 @@ def find_numbers_as_text(subject: Subject) -> Evidence | None:
     )
 
 
-def other_words(column: Column) -> list[str] | None:
+def other_words(column: ExaminedColumn) -> list[str] | None:
     """Distinct values that are not numbers, if nearly all others are; else None."""
     texts = [str(value).strip() for value in np.asarray(column.levels)[:MOST_LEVELS]]
     others = [text for text in texts if not NUMBER.fullmatch(text)]
@@ -442,7 +427,7 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     )
 
 
-def unseen_share(column: Column) -> float:
+def unseen_share(column: ExaminedColumn) -> float:
     """Expected share of new rows whose level was not seen; 0 for numbers, dates, identifiers, and columns with few values."""
     if not column.is_text or column.known < LEVEL_ROWS or is_identifier(column):
         return 0.0

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import stats
 
 from calibayes.analysis.held_out import labeled_table
-from calibayes.checks.check import MODEL, RESULTS, Check, Evidence, NotChecked, percent
-from calibayes.checks.subject import Subject
-from calibayes.compare import NO_RULE, FoldResult, MeanResult, rank_results
+from calibayes.checks.check import Check, Evidence, NotChecked, percent
+from calibayes.checks.subject import MODEL, RESULTS, Subject
+from calibayes.compare import NO_RULE, FoldResult, MeanResult, by_model, rank_results
 from calibayes.core.protocols import Array
 from calibayes.model.door import on_numpy
 from calibayes.model.remembered import HeldOut, remembered_rows
@@ -49,19 +49,6 @@ def mean_over_folds(values: Sequence[float]) -> Mean:
     if k < 2:
         raise NotChecked("needs the results of at least two folds")
     return Mean(float(np.mean(values)), float(np.std(values, ddof=1) * np.sqrt(1 / k + 1 / (k - 1))))
-
-
-def upper_limit(mean: Mean, folds: int, level: float = 0.95) -> float:
-    """One-sided upper confidence limit of a mean over folds."""
-    return float(mean.value + stats.t.ppf(level, folds - 1) * mean.error)
-
-
-def by_model(results: Sequence[FoldResult]) -> dict[tuple[str, str], list[FoldResult]]:
-    """(model, rule) -> its results, in the order of the folds."""
-    groups: dict[tuple[str, str], list[FoldResult]] = {}
-    for result in results:
-        groups.setdefault((result.model, result.rule), []).append(result)
-    return groups
 
 
 def best_of(results: Sequence[FoldResult]) -> tuple[str, MeanResult, list[FoldResult]]:
@@ -132,14 +119,16 @@ def find_calibration_gain(subject: Subject) -> Evidence | None:
     if not found:
         return None
     errors = {
-        f"error of {model} ({rule})": _mean(groups[model, rule]) for model in found for rule in ("ml", "rc")
+        (model, rule): float(np.mean([fold.error for fold in groups[model, rule]]))
+        for model in found
+        for rule in ("ml", "rc")
     }
     first = found[0]
     return Evidence(
         f"Risk-based calibration (rule 'rc') did not improve {len(found)} of {counted(len(models), 'model')}: {listed(found)}. "
-        f"Held-out error of {first}: {percent(_mean(groups[first, 'ml']))} with maximum likelihood, "
-        f"{percent(_mean(groups[first, 'rc']))} with calibration.",
-        values=errors,
+        f"Held-out error of {first}: {percent(errors[first, 'ml'])} with maximum likelihood, "
+        f"{percent(errors[first, 'rc'])} with calibration.",
+        values={f"error of {model} ({rule})": error for (model, rule), error in errors.items()},
     )
 
 
@@ -150,11 +139,8 @@ def helps(plain: Sequence[FoldResult], calibrated: Sequence[FoldResult]) -> bool
     pairs = list(zip(plain, calibrated, strict=True))
     gain = mean_over_folds([before.error - after.error for before, after in pairs])
     loss_gain = np.mean([before.log_loss - after.log_loss for before, after in pairs])
-    return gain.value > 0 or bool(loss_gain > 0) or upper_limit(gain, len(pairs)) >= LEAST_GAIN
-
-
-def _mean(folds: Sequence[FoldResult]) -> float:
-    return float(np.mean([fold.error for fold in folds]))
+    limit = gain.value + stats.t.ppf(0.95, len(pairs) - 1) * gain.error
+    return gain.value > 0 or bool(loss_gain > 0 or limit >= LEAST_GAIN)
 
 
 CALIBRATION_GAIN = Check("CB002", "calibration did not help", find_calibration_gain, (RESULTS,))
@@ -184,9 +170,7 @@ def find_held_out_probabilities(subject: Subject) -> Evidence | None:
     p_value, error = calibration_test(confidence, is_right, record.weight)
     if p_value >= LEVEL or error < LEAST_ERROR:
         return None
-    predicted, accuracy = (
-        float(np.average(values, weights=record.weight)) for values in (confidence, is_right)
-    )
+    predicted, accuracy = (float(np.average(x, weights=record.weight)) for x in (confidence, is_right))
     judgment = "overconfident" if predicted > accuracy else "underconfident"
     return Evidence(
         f"{type(subject.model).__name__} is {judgment} on rows that it was not trained on: the mean probability of the predicted "
@@ -229,7 +213,7 @@ DEVIATIONS = 1.64
 
 def find_no_gain(subject: Subject) -> Evidence | None:
     """Evidence of a model that does not improve on the class frequencies."""
-    name, base, error_gain, loss_gain = _of_model(subject) if subject.has_model else _of_results(subject)
+    name, base, error_gain, loss_gain = _of_model(subject) if MODEL in subject.given else _of_results(subject)
     if max(error_gain.deviations, loss_gain.deviations) > DEVIATIONS:
         return None
     return Evidence(
@@ -258,15 +242,11 @@ def _of_model(subject: Subject) -> tuple[str, float, Mean, Mean]:
 
 def _of_results(subject: Subject) -> tuple[str, float, Mean, Mean]:
     name, _, folds = best_of(subject.results)
-    entropy = _entropy(subject.class_rows / subject.class_rows.sum())
+    shares = subject.class_rows[subject.class_rows > 0] / subject.class_rows.sum()
+    entropy = float(-(shares * np.log(shares)).sum())
     error = mean_over_folds([subject.most_frequent_error - fold.error for fold in folds])
     loss = mean_over_folds([entropy - fold.log_loss for fold in folds])
     return name, subject.most_frequent_error, error, loss
-
-
-def _entropy(shares: Array) -> float:
-    known = shares[shares > 0]
-    return float(-(known * np.log(known)).sum())
 
 
 NO_GAIN = Check("CB013", "no better than the most frequent class", find_no_gain, (MODEL, RESULTS))
@@ -285,9 +265,8 @@ OVERFITTING_DEVIATIONS = 3.0
 
 def find_overfitting(subject: Subject) -> Evidence | None:
     """Evidence about the model or, without one, about the best model of the comparison."""
-    name, base, training, gap = (
-        _overfitting_of_model(subject) if subject.has_model else _overfitting_of_results(subject)
-    )
+    examine = _overfitting_of_model if MODEL in subject.given else _overfitting_of_results
+    name, base, training, gap = examine(subject)
     lost = gap.value / max(base - training, 1e-12)
     if gap.value < LEAST_GAP or lost < LOST_SHARE or gap.deviations < OVERFITTING_DEVIATIONS:
         return None

@@ -17,9 +17,8 @@ from scipy import stats
 from calibayes.analysis.two_samples import Counts, holm, homogeneity, merged
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
-from calibayes.checks.columns import Column, cells_of
 from calibayes.checks.model_checks import best_of
-from calibayes.checks.subject import Subject
+from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.tables.row_hashes import mixed
@@ -86,18 +85,15 @@ def _are_copies(subject: Subject, *, within: bool) -> bool:
     hashes = _hashes(subject)
     equal, chances = _pairs(hashes, subject.codes, within), list(map(_chance, subject.columns))
     rich = [j for j, chance in enumerate(chances) if chance <= MANY_VALUES]
-    agreeing = {j: _agreeing_elsewhere(subject, hashes, j, within) for j in rich or range(len(chances))}
+    agreeing = {  # column -> pairs of rows that agree in all other columns, whether or not they agree in this one
+        j: _pairs(hashes - _words(subject, j), subject.codes, within) for j in rich or range(len(chances))
+    }
     if rich:
         return all(equal >= BEYOND_CHANCE * agreeing[j] * chances[j] for j in rich)
     return sum(pairs - equal for pairs in agreeing.values()) < equal
 
 
-def _agreeing_elsewhere(subject: Subject, hashes: Array, j: int, within: bool) -> float:
-    """Number of pairs of rows that agree in all columns other than j, whether or not they agree in j."""
-    return _pairs(hashes - _words(subject, j), subject.codes, within)
-
-
-def _chance(column: Column) -> float:
+def _chance(column: ExaminedColumn) -> float:
     """Probability that two cells are equal."""
     rows = np.bincount(column.codes + 1).astype(np.float64)
     return float((rows**2).sum() / rows.sum() ** 2)
@@ -142,9 +138,8 @@ LEAST_ROWS = 10
 def find_rare_classes(subject: Subject) -> Evidence | None:
     """Evidence of classes with few rows in the whole table."""
     order = np.argsort(subject.class_rows, kind="stable")
-    rare = {
-        subject.classes[i]: int(subject.class_rows[i]) for i in order if subject.class_rows[i] < LEAST_ROWS
-    }
+    sizes = {subject.classes[i]: int(subject.class_rows[i]) for i in order}
+    rare = {name: rows for name, rows in sizes.items() if rows < LEAST_ROWS}
     if not rare:
         return None
     first, rows = next(iter(rare.items()))
@@ -243,11 +238,11 @@ def _folds(subject: Subject) -> Evidence | None:
     )
 
 
-def _has_values(column: Column) -> bool:
+def _has_values(column: ExaminedColumn) -> bool:
     return bool(column.known if column.numbers is None else np.isfinite(column.numbers).any())
 
 
-def _compared(column: Column, last: Array) -> Counts:
+def _compared(column: ExaminedColumn, last: Array) -> Counts:
     cells, size = cells_of(column, np.ones(len(last), dtype=bool))
     return _counts(cells, size, last, is_ordered=column.numbers is not None)
 

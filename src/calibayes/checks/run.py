@@ -96,14 +96,12 @@ def run_on(subject: Subject, silenced: Collection[str]) -> Findings:
         if check.code in silenced:
             continue
         try:
-            finding = check.finding(subject)
+            if finding := check.finding(subject):
+                found.append(finding)
+            else:
+                passed.append(check.code)
         except NotChecked as why:
             skipped[check.code] = str(why)
-            continue
-        if finding is None:
-            passed.append(check.code)
-        else:
-            found.append(finding)
     return Findings(tuple(found), tuple(passed), skipped, tuple(silenced), subject.scope)
 
 

@@ -11,16 +11,166 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
+from scipy.sparse import csc_array
 
-from calibayes.checks.columns import Column, column_count, read_columns
 from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
+from calibayes.kernels.event_counts import is_sparse
 from calibayes.model.labels import read_target
 from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
+from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values
+from calibayes.tables.table import missing_mask
 from calibayes.tables.text import counted
 
+
+@dataclass(frozen=True)
+class ExaminedColumn:
+    """One column of some rows.
+
+    Attributes
+    ----------
+    name : str
+    values : (n,) array
+        Numbers, booleans, dates, durations or objects.
+    """
+
+    name: str
+    values: Array
+
+    @cached_property
+    def missing(self) -> Array:
+        """Which cells are missing, (n,) booleans."""
+        return missing_mask(self.values)
+
+    @cached_property
+    def numbers(self) -> Array | None:
+        """Numbers, dates and durations as (n,) floats, NaN where missing or infinite; None for levels and text."""
+        if self.values.dtype.kind in "mM":
+            return np.where(self.missing, np.nan, self.values.astype(np.int64).astype(np.float64))
+        if self.values.dtype.kind not in "fiu":
+            return None
+        numbers = self.values.astype(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are Python objects, such as strings."""
+        return self.values.dtype.kind in "OUS"
+
+    @cached_property
+    def codes(self) -> Array:
+        """Number of the distinct value of each cell, (n,), by first occurrence; -1 where missing."""
+        return self._factorized[0]
+
+    @property
+    def levels(self) -> Array:
+        """The distinct values, by first occurrence."""
+        return self._factorized[1]
+
+    @cached_property
+    def level_rows(self) -> Array:
+        """Rows of each distinct value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+
+    @cached_property
+    def known(self) -> int:
+        """Number of cells that are not missing."""
+        return int((~self.missing).sum())
+
+    @cached_property
+    def _factorized(self) -> tuple[Array, Array]:
+        try:
+            codes, levels = pd.factorize(self.values)
+        except TypeError:  # lists and other cells without a hash
+            texts = np.array([repr(value) for value in self.values], dtype=object)
+            texts[self.missing] = None
+            codes, levels = pd.factorize(texts)
+        return np.where(self.missing, -1, codes), np.asarray(levels)
+
+
+def column_count(X: Any, rows: int) -> int:
+    """Number of columns. Raises ValueError unless X is a table of so many rows, TypeError if it is lazy."""
+    refuse_lazy(X)
+    shape = _shape(X)
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(
+            f"X must be a data frame or an array of shape (n, d) with at least one column, got {type(X).__name__} of shape {shape}"
+        )
+    if shape[0] != rows:
+        raise ValueError(f"X has {shape[0]} rows and y has {rows} labels: give one label for each row")
+    return int(shape[1])
+
+
+def _shape(X: Any) -> tuple[int, ...]:
+    return tuple(X.shape) if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
+
+
+def read_columns(X: Any, rows: Array, columns: Array) -> tuple[ExaminedColumn, ...]:
+    """Some columns of some rows, by position."""
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        parts = (
+            (j, frame[:, j][rows.tolist()]) for j in columns.tolist()
+        )  # by position: names may be integers
+        return tuple(ExaminedColumn(str(frame.columns[j]), _cells(part)) for j, part in parts)
+    if is_sparse(X):
+        matrix = csc_array(X)
+        cells = ((j, matrix[:, [j]].toarray()[:, 0][rows]) for j in columns.tolist())
+        return tuple(ExaminedColumn(f"x{j}", values) for j, values in cells)
+    array = np.asarray(object_array(X) if isinstance(X, list) else X)
+    table = read_array(array[np.ix_(rows, columns)], [f"x{j}" for j in columns])
+    return tuple(ExaminedColumn(name, table.column(place)) for place, name in enumerate(table.names))
+
+
+def _cells(series: Any) -> Array:
+    """A column of a data frame as an array; as objects if its cells have types that no model accepts together."""
+    try:
+        return series_values(series)
+    except (TypeError, ValueError):
+        return np.asarray(series.to_numpy(), dtype=object)
+
+
+# -- Discretization of a column into cells: quantile ranges of numbers, levels otherwise, and one cell for missing values
+
+RANGES, LEVELS = 32, 1_000
+"""Largest number of ranges, and of levels; all further levels share one cell."""
+
+
+def cells_of(column: ExaminedColumn, chosen: Array, ranges: int = RANGES) -> tuple[Array, int]:
+    """The cell of each row, (n,), and the number of cells; the last cell is for missing values.
+
+    Ranges and levels are determined from the rows where ``chosen`` is true.
+    """
+    numbers = column.numbers
+    if numbers is None:
+        return _level_cells(column, chosen)
+    known = np.isfinite(numbers)
+    edges, values = np.zeros(0), numbers[known & chosen]
+    if len(values):
+        edges = np.unique(np.quantile(values, np.arange(1, ranges) / ranges, method="inverted_cdf"))
+    cells = np.where(known, np.searchsorted(edges, numbers, side="left"), len(edges) + 1)
+    return cells, len(edges) + 2
+
+
+def _level_cells(column: ExaminedColumn, chosen: Array) -> tuple[Array, int]:
+    rows = np.bincount(column.codes[chosen] + 1, minlength=len(column.levels) + 1)[1:]
+    # Ties are broken at random, not by first occurrence: cells must not depend on the order of the rows.
+    ties = np.random.default_rng(0).permutation(len(rows))
+    kept = np.lexsort((ties, -rows))[:LEVELS]
+    places = np.full(len(column.levels) + 1, len(kept))
+    places[kept] = np.arange(len(kept))
+    places[-1] = len(kept) + 1  # codes of missing values are -1
+    return places[column.codes], len(kept) + 2
+
+
+# -- The rows, and the model or the results ------------------------------------------------------------------
+
+MODEL, RESULTS = "model", "results"
+"""Inputs that a check may need besides the table: a fitted model, the fold results of a comparison."""
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000
 """Most cells that are examined, but at least `LEAST_ROWS` rows."""
@@ -35,7 +185,7 @@ class Subject:
 
     Attributes
     ----------
-    columns : tuple of Column
+    columns : tuple of ExaminedColumn
         The columns of the sampled rows.
     codes : (n,) integers
         Class of each sampled row, a position in ``classes``.
@@ -54,13 +204,13 @@ class Subject:
         Number of rows that the results are from; by default all labeled rows.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ExaminedColumn, ...]
     codes: Array
     classes: tuple[str, ...]
     class_rows: Array
     total_rows: int
     total_columns: int
-    whole: Callable[[int], Column]
+    whole: Callable[[int], ExaminedColumn]
     model: Any = None
     results: tuple[FoldResult, ...] = ()
     held_out: HeldOut | None = None
@@ -82,14 +232,11 @@ class Subject:
         return self.n == self.total_rows
 
     @property
-    def has_model(self) -> bool:
-        """Whether a fitted model is given."""
-        return self.model is not None
-
-    @property
-    def has_results(self) -> bool:
-        """Whether results of a comparison are given."""
-        return bool(self.results)
+    def given(self) -> set[str]:
+        """Which of `MODEL` and `RESULTS` are given."""
+        return {
+            name for name, is_given in ((MODEL, self.model is not None), (RESULTS, self.results)) if is_given
+        }
 
     @property
     def most_frequent_error(self) -> float:
@@ -100,11 +247,9 @@ class Subject:
     def scope(self) -> str:
         """Which rows and columns are examined."""
         rows = f"all {self.n:,} rows" if self.is_complete else f"{self.n:,} of {self.total_rows:,} rows"
-        d = len(self.columns)
-        columns = (
-            counted(d, "column") if d == self.total_columns else f"{d:,} of {self.total_columns:,} columns"
-        )
-        is_all = self.is_complete and d == self.total_columns
+        d, total = len(self.columns), self.total_columns
+        columns = counted(d, "column") if d == total else f"{d:,} of {total:,} columns"
+        is_all = self.is_complete and d == total
         return f"{rows}, {columns}" + ("" if is_all else " (drawn at random)")
 
     @cached_property
@@ -146,6 +291,4 @@ def subject_of(
 
 def _sample(positions: Array, most: int, rng: np.random.Generator) -> Array:
     """At most so many positions, in their order."""
-    if len(positions) <= most:
-        return positions
-    return np.sort(rng.choice(positions, most, replace=False))
+    return positions if len(positions) <= most else np.sort(rng.choice(positions, most, replace=False))

@@ -1,5 +1,5 @@
 """The command line interface, ``calibayes``."""
 
-from calibayes.cli.main import app
+from calibayes.cli.application import app
 
 __all__ = ["app"]

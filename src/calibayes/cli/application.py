@@ -1,4 +1,4 @@
-"""The group of all commands: what every command does with errors, warnings, interruptions and ``--debug``."""
+"""The application ``calibayes``: what every command does with errors, warnings, interruptions and ``--debug``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
+from importlib import import_module
 from threading import Timer
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
@@ -24,7 +25,9 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+from calibayes._version import __version__
 
 # -- Ctrl-C, noted when it arrives: a KeyboardInterrupt alone is lost where a library ignores exceptions, as in a callback
 
@@ -92,7 +95,7 @@ def print_json(content: Any) -> None:
 
 def _finite(content: Any) -> Any:
     """Content for JSON: NumPy's values as Python's, numbers that are not finite as None."""
-    if isinstance(content, np.generic | np.ndarray):
+    if hasattr(content, "tolist"):
         content = content.tolist()
     if isinstance(content, Mapping):
         return {str(name): _finite(value) for name, value in content.items()}
@@ -138,6 +141,41 @@ USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
 """Errors whose message says what is wrong with what was given; all others are errors of this program."""
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 errors = Console(stderr=True)
+COMMANDS = {
+    "compare": (
+        "training",
+        "Cross-validate each model with each training rule on the same folds and rank them by held-out error.",
+    ),
+    "fit": ("training", "Train a model on the labeled rows of a table, and save it."),
+    "predict": ("predicting", "Predict the class of each row of a table with a saved model."),
+    "evaluate": ("predicting", "Compare the predictions of a saved model with the true classes of a table."),
+    "explain": (
+        "predicting",
+        "Print what each column contributes to the predictions: over all rows, or for single rows (--row).",
+    ),
+    "sample": ("information", "Draw random rows from a saved model of p(x, class), as CSV with a header."),
+    "report": (
+        "reporting",
+        "Write one HTML page about a table: its columns, models ranked by cross-validation, and the best model in detail.",
+    ),
+    "inspect": (
+        "information",
+        "Print what a model file contains, from its header: no tensor is read, and no model is loaded.",
+    ),
+    "datasets": (
+        "information",
+        "List the data sets that are known by name, or write one of them as a table with its target as last column.",
+    ),
+    "reproduce": (
+        "reproducing",
+        "Run the experiments of the papers and compare the results with the published numbers.",
+    ),
+    "info": (
+        "information",
+        "Print the versions of calibayes and its dependencies, and the kernels and threads in use.",
+    ),
+}
+"""Name of a command -> module that has ``NAME_command`` and ``NAME_EXAMPLES``, and the first sentence of its help."""
 
 
 class Interruption(Exception):
@@ -148,8 +186,32 @@ class Interruption(Exception):
         self.code = code
 
 
+class LaterCommand(TyperCommand):
+    """A command whose module, with what it needs, is imported when the command is used; the list of commands needs none."""
+
+    def __init__(self, name: str, module: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self.module = module
+
+    @cached_property
+    def command(self) -> Any:
+        """The command with its parameters."""
+        module = import_module(f"calibayes.cli.{self.module}")
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        examples = getattr(module, f"{str(self.name).upper()}_EXAMPLES")
+        alone.command(self.name, epilog=examples)(getattr(module, f"{self.name}_command"))
+        return typer.main.get_command(alone)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        return self.command.make_context(*arguments, **options)
+
+
 class Commands(TyperGroup):
     """The group of all commands. Errors are one line on the standard error stream; exit codes are in ``EXIT_CODES``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = {name: LaterCommand(name, *entry) for name, entry in COMMANDS.items()}
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> Any:  # type: ignore[override]
         given = list(sys.argv[1:] if args is None else args)
@@ -282,7 +344,7 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     bar = (BarColumn(),) if total is not None else ()
     progress = Progress(*columns, *bar, console=progress_console, transient=True)
-    timer = Timer(DELAY, progress.start if progress_console.is_terminal else _nothing)
+    timer = Timer(DELAY, progress.start if progress_console.is_terminal else lambda: None)
     timer.daemon = True
     timer.start()
     try:
@@ -294,5 +356,42 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
             progress.stop()
 
 
-def _nothing() -> None:
-    pass
+# -- The application ``calibayes`` ---------------------------------------------------------------------------
+
+console = Console()
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Generative classifiers with discriminative training.",
+    epilog=examples(
+        "calibayes datasets penguins -o penguins.csv",
+        "calibayes compare penguins.csv --target species --model LDA,QDA",
+        "calibayes fit penguins.csv --target species -o penguins.safetensors",
+        "calibayes predict penguins.safetensors penguins.csv -o predictions.csv",
+    ),
+)
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        console.print(f"calibayes {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            DEBUG_OPTION, help=f"Print the traceback of an error; at any place. Also: {DEBUG_VARIABLE}=1."
+        ),
+    ] = False,
+) -> None:
+    """Generative classifiers with discriminative training."""

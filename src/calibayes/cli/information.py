@@ -10,16 +10,14 @@ import numpy as np
 import typer
 from rich.console import Console
 
+import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
-from calibayes.cli.outputs import FORMATS, format_of, label_texts, output_file, refuse_terminal
+from calibayes.cli.outputs import format_of, label_texts, output_file, refuse_terminal
 from calibayes.cli.rows import write_frame
-from calibayes.datasets import is_local, list_datasets, load
-from calibayes.files import describe_file
 from calibayes.streams.expected_columns import NUMBER, holds
 from calibayes.tables.text import text_table
-from calibayes.versions import show_versions, versions
 
 INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 
@@ -27,14 +25,14 @@ INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 def info_command(as_json: options.AsJson = False) -> None:
     """Print the versions of calibayes and its dependencies, and the kernels and threads in use."""
     if as_json:
-        print_json(versions())
+        print_json(calibayes.versions.versions())
     else:
-        show_versions()
+        calibayes.show_versions()
 
 
 # -- ``calibayes inspect``: what a model file says in its header ---------------------------------------------
 
-INSPECT_FILE_EXAMPLES = examples(
+INSPECT_EXAMPLES = examples(
     "calibayes inspect penguins.safetensors",
     "calibayes inspect penguins.safetensors --tensors",
     "calibayes inspect penguins.safetensors --json",
@@ -56,7 +54,7 @@ def inspect_command(
 ) -> None:
     """Print what a model file contains, from its header: no tensor is read, and no model is loaded."""
     try:
-        description = describe_file(file)
+        description = calibayes.files.describe_file(file)
     except FileNotFoundError:
         raise ValueError(f"there is no file {file}") from None
     if as_json:
@@ -83,15 +81,8 @@ def datasets_command(
             help="Data set to write. Default: list all.", autocompletion=options.complete_datasets
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-    ] = None,
+    output: options.Output = None,
+    form: options.Form = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the list as JSON; a data set as JSON lines.")
     ] = False,
@@ -110,13 +101,13 @@ def datasets_command(
         return
     kind = format_of(output, form, as_json)
     refuse_terminal(output, kind)
-    options.require_known("data set", name, list_datasets())
+    options.require_known("data set", name, calibayes.datasets.list_datasets())
     with working(f"loading {name}"), output_file(output) as file:
-        write_frame(load(name).frame, kind, file)
+        write_frame(calibayes.datasets.load(name).frame, kind, file)
 
 
 def _list(as_json: bool) -> None:
-    local = {name: is_local(name) for name in list_datasets()}
+    local = {name: calibayes.datasets.is_local(name) for name in calibayes.datasets.list_datasets()}
     if as_json:
         print_json([{"name": name, "on_this_computer": here} for name, here in local.items()])
         return
@@ -146,15 +137,8 @@ def sample_command(
         ),
     ] = None,
     target: Annotated[str, typer.Option(help="Name of the column of classes in the output.")] = "class",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-    ] = None,
+    output: options.Output = None,
+    form: options.Form = None,
     seed: options.Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
 ) -> None:
@@ -171,16 +155,11 @@ def sample_command(
         )
     if target in fitted.training_table_.columns:
         raise ValueError(f"the model has a column {target!r}; name the column of classes with --target NAME")
-    known = None if label is None else _class(fitted, label)
+    known = None if label is None else options.class_of(fitted, "--class", label)
     with working(f"drawing {rows} rows"):
         X, y = fitted.sample(rows, known, _cells(fitted, given), random_state=seed)
     with output_file(output) as file:
         write_frame(_frame(fitted, X, y, target), kind, file)
-
-
-def _class(model: Any, text: str) -> Any:
-    texts = label_texts(model.classes_)
-    return model.classes_[texts.index(options.require_known("--class", text, texts))]
 
 
 def _cells(model: Any, given: list[str] | None) -> dict[str, Any]:

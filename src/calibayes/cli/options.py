@@ -13,13 +13,27 @@ from typing import Annotated, Any
 
 import typer
 
+import calibayes
 from calibayes.cli.application import note
-from calibayes.compare import BASELINES, MODELS, RULES
-from calibayes.datasets import list_datasets
-from calibayes.files import load
+from calibayes.cli.outputs import FORMATS, label_texts
 from calibayes.streams.csv_text import CsvOptions
 from calibayes.streams.expected_columns import NUMBER, Expected, ExpectedColumn, holds, holds_labels
 
+OWN_MODELS = (
+    "KernelNB",
+    "BinnedNB",
+    "TreeAugmentedNB",
+    "GaussianNB",
+    "Logistic",
+    "LDA",
+    "QDA",
+    "Mixture",
+    "BayesClassifier",
+)
+FURTHER_MODELS = ("NaiveBayes", "AODE", "KDependenceBayes", "CalibratedTrees", "JointKernelClassifier")
+BASELINES = ("sklearn-LogReg", "sklearn-HistGB")
+RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
+"""Names for help and completion, as in `calibayes.compare`, which is slow to import; further models are those of `fit` only."""
 TableArgument = Annotated[
     str,
     typer.Argument(
@@ -61,6 +75,15 @@ MissingValue = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, help="Number of threads. Results are the same for any number."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="File to write; its ending says the format. Default: standard output."
+    ),
+]
+Form = Annotated[
+    str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
@@ -131,9 +154,20 @@ def pairs(option: str, given: Iterable[str] | None, what: str, names: Iterable[s
     return found
 
 
+def lacking(target: str | None, output: str, command: str, example: str) -> ValueError:
+    """The error of a command without a target or without an output."""
+    option = "--target NAME (the column to predict)" if target is None else output
+    return ValueError(f"{option} is missing; for example: calibayes {command} --target y -o {example}")
+
+
 def complete_models(incomplete: str) -> list[str]:
     """Names of models that begin so, for shells."""
-    return _beginning([*MODELS, *BASELINES], incomplete)
+    return _beginning([*OWN_MODELS, *BASELINES], incomplete)
+
+
+def complete_fitted_models(incomplete: str) -> list[str]:
+    """Names of models for `calibayes fit` that begin so, for shells."""
+    return _beginning([*OWN_MODELS, *FURTHER_MODELS], incomplete)
 
 
 def complete_rules(incomplete: str) -> list[str]:
@@ -143,11 +177,17 @@ def complete_rules(incomplete: str) -> list[str]:
 
 def complete_datasets(incomplete: str) -> list[str]:
     """Names of data sets that begin so, for shells."""
-    return _beginning(list_datasets(), incomplete)
+    return _beginning(calibayes.datasets.list_datasets(), incomplete)
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
+
+
+def class_of(model: Any, option: str, text: str) -> Any:
+    """The class of a model that is written so. Raises ValueError if there is none."""
+    texts = label_texts(model.classes_)
+    return model.classes_[texts.index(require_known(option, text, texts))]
 
 
 # -- Fitted models of files, and what they expect of a table -------------------------------------------------
@@ -157,7 +197,7 @@ def load_model(path: Path) -> Any:
     """The model of a file. Raises ValueError if there is none."""
     if not path.exists():
         raise ValueError(f"there is no model file {path}; calibayes fit writes one")
-    return load(path)
+    return calibayes.load(path)
 
 
 def as_in_training(model: Any, given: CsvOptions) -> CsvOptions:

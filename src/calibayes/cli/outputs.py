@@ -8,7 +8,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -31,7 +31,6 @@ FORMATS: Mapping[str, str] = {
     ".ipc": "arrow",
 }
 """Ending of a file -> format."""
-COMPRESSED = (".gz", ".zst")
 
 
 def format_of(path: Path | None, given: str | None, as_json: bool = False) -> str:
@@ -43,7 +42,7 @@ def format_of(path: Path | None, given: str | None, as_json: bool = False) -> st
         raise ValueError(f"--json and --format {given} exclude each other")
     if given or as_json or path is None:
         return "jsonl" if as_json else given or "csv"
-    ending = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    ending = Path(path.stem).suffix if path.suffix in COMPRESSORS else path.suffix
     if not ending and path.exists() and not path.is_file():  # a device or a named pipe
         return "csv"
     if ending.lower() not in FORMATS:
@@ -70,18 +69,9 @@ def output_file(path: Path | None) -> Iterator[BinaryIO]:
         raise ValueError(f"the output {path} is a folder; give the name of a file")
     is_special = path.exists() and not path.is_file()
     with path.open("wb") if is_special else replaced_file(path) as file:
-        with _compressed(file, path.suffix) as written:
+        with COMPRESSORS.get(path.suffix, nullcontext)(file) as written:
             yield written
         raise_noted_interruption()
-
-
-@contextmanager
-def _compressed(file: Any, ending: str) -> Iterator[Any]:
-    if ending not in COMPRESSED:
-        yield file
-        return
-    with COMPRESSORS[ending](file) as written:
-        yield written
 
 
 class _LeftOpen(io.RawIOBase):
@@ -106,11 +96,10 @@ def _zstd(file: Any) -> Any:
         ) from None
 
 
-def _gzip(file: Any) -> Any:
-    return gzip.GzipFile(fileobj=file, mode="wb", mtime=0)
-
-
-COMPRESSORS: Mapping[str, Callable[[Any], Any]] = {".gz": _gzip, ".zst": _zstd}
+COMPRESSORS: Mapping[str, Callable[[Any], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="wb", mtime=0),
+    ".zst": _zstd,
+}
 
 
 def refuse_terminal(path: Path | None, kind: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,44 +15,13 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as RichTable
 
+import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, note, print_json, print_table, print_text, working
 from calibayes.cli.rows import labeled_table, training_data
-from calibayes.compare import (
-    BASELINES,
-    DESCRIPTION,
-    ENSEMBLES,
-    MANY_CLASSES,
-    MODELS,
-    NO_RULE,
-    RULES,
-    FoldResult,
-    MeanResult,
-    compare,
-    describe_best,
-    model_rule_pairs,
-    rank_results,
-    stratified_folds,
-)
-from calibayes.datasets import Dataset, load_penguins
-from calibayes.estimators.aode import AODE, KDependenceBayes
-from calibayes.estimators.calibrated_trees import CalibratedTrees
-from calibayes.estimators.joint_kernel import JointKernelClassifier
-from calibayes.estimators.tabular import NaiveBayes
-from calibayes.files import save
 from calibayes.streams.csv_text import CsvOptions
 from calibayes.tables.text import counted
 
-FURTHER_MODELS = {
-    "NaiveBayes": NaiveBayes,
-    "AODE": AODE,
-    "KDependenceBayes": KDependenceBayes,
-    "CalibratedTrees": CalibratedTrees,
-    "JointKernelClassifier": JointKernelClassifier,
-}
-FITTED_MODELS: Mapping[str, Callable[[], Any]] = {**MODELS, **FURTHER_MODELS}
-"""Name -> function that creates the model: those of `calibayes compare` and further ones for tables."""
-DEFAULT_MODEL = ENSEMBLES[0]
 FIT_EXAMPLES = examples(
     "calibayes fit penguins.csv --target species -o penguins.safetensors",
     "calibayes fit penguins.csv --target species -o nb.safetensors --model NaiveBayes --rule ml",
@@ -61,11 +29,6 @@ FIT_EXAMPLES = examples(
     "--set discretize=mdl --ignore island",
 )
 console = Console()
-
-
-def complete_fitted_models(incomplete: str) -> list[str]:
-    """Names of models that begin so, for shells."""
-    return [name for name in FITTED_MODELS if name.startswith(incomplete)]
 
 
 def fit_command(
@@ -77,13 +40,14 @@ def fit_command(
     model: Annotated[
         str,
         typer.Option(
-            help=f"Model to train, one of {', '.join(FITTED_MODELS)}.", autocompletion=complete_fitted_models
+            help=f"Model to train, one of {', '.join([*options.OWN_MODELS, *options.FURTHER_MODELS])}.",
+            autocompletion=options.complete_fitted_models,
         ),
-    ] = DEFAULT_MODEL,
+    ] = "BayesClassifier",
     rule: Annotated[
         str | None,
         typer.Option(
-            help=f"Training rule, one of {', '.join(RULES)}. Default: that of the model.",
+            help=f"Training rule, one of {', '.join(options.RULES)}. Default: that of the model.",
             autocompletion=options.complete_rules,
         ),
     ] = None,
@@ -116,11 +80,8 @@ def fit_command(
     cells. CSV, Parquet and Arrow files of more than 32 MB are read in passes, so that they need not fit in memory.
     """
     if target is None or output is None:
-        lacking = (
-            "--target NAME (the column to predict)" if target is None else "-o FILE (the model file to write)"
-        )
-        raise ValueError(
-            f"{lacking} is missing; for example: calibayes fit {table} --target y -o model.safetensors"
+        raise options.lacking(
+            target, "-o FILE (the model file to write)", f"fit {table}", "model.safetensors"
         )
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
@@ -136,17 +97,19 @@ def fit_command(
         estimator.fit(data.rows, data.labels, sample_weight=data.weights)
         seconds = time.perf_counter() - start
         estimator.training_table_ = replace(estimator.training_table_, missing_values=given.missing_values)
-        save(estimator, output)
+        calibayes.save(estimator, output)
     _print(estimator, model, output, seconds, as_json)
 
 
 def _estimator(model: str, rule: str | None, settings: list[str] | None, seed: int, jobs: int | None) -> Any:
     """The untrained model. Raises ValueError if a name is unknown or a parameter has no such value."""
-    estimator = FITTED_MODELS[options.require_known("--model", model, FITTED_MODELS)]()
+    options.require_known("--model", model, [*options.OWN_MODELS, *options.FURTHER_MODELS])
+    is_own = model in options.OWN_MODELS
+    estimator = calibayes.compare.MODELS[model]() if is_own else getattr(calibayes, model)()
     parameters = estimator.get_params(deep=False)
     chosen: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
     if rule is not None:
-        options.require_known("--rule", rule, RULES)
+        options.require_known("--rule", rule, options.RULES)
         if "rule" not in parameters:
             raise ValueError(f"{model} has no training rule to choose; leave --rule out")
         chosen["rule"] = rule
@@ -177,7 +140,10 @@ def _set_kinds(estimator: Any, kinds: dict[str, str]) -> None:
 
 def quantity_notes(labels: Any) -> list[str]:
     """A note if labels in memory look like a quantity."""
-    if getattr(labels, "dtype", np.dtype(object)).kind not in "fiu" or labels.nunique() <= MANY_CLASSES:
+    if (
+        getattr(labels, "dtype", np.dtype(object)).kind not in "fiu"
+        or labels.nunique() <= calibayes.compare.MANY_CLASSES
+    ):
         return []
     return [
         f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"
@@ -230,14 +196,14 @@ def compare_command(
         list[str] | None,
         typer.Option(
             help="Model to compare; can be repeated. Default: all of "
-            f"{', '.join([*MODELS, *BASELINES])} (the last two are scikit-learn's).",
+            f"{', '.join([*options.OWN_MODELS, *options.BASELINES])} (the last two are scikit-learn's).",
             autocompletion=options.complete_models,
         ),
     ] = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Training rule to compare; can be repeated. Default: all of {', '.join(RULES)}.",
+            help=f"Training rule to compare; can be repeated. Default: all of {', '.join(options.RULES)}.",
             autocompletion=options.complete_rules,
         ),
     ] = None,
@@ -258,9 +224,10 @@ def compare_command(
     """
     given = options.csv_options(separator, decimal, encoding, missing_value)
     data = _load(table, target, given)
-    models = options.chosen("--model", model, [*MODELS, *BASELINES]) if baselines or model else list(MODELS)
-    rules = options.chosen("--rule", rule, RULES)
-    pairs = model_rule_pairs(data.data, models, rules)
+    others = options.BASELINES if baselines or model else ()
+    models = options.chosen("--model", model, [*options.OWN_MODELS, *others])
+    rules = options.chosen("--rule", rule, options.RULES)
+    pairs = calibayes.compare.model_rule_pairs(data.data, models, rules)
     if not pairs:
         raise ValueError(
             "none of the given models can be trained by any of the given rules on this table; "
@@ -271,20 +238,20 @@ def compare_command(
     if not as_json:
         _print_summary(data)
     results = _run(data, pairs, count, seed, jobs)
-    ranking = rank_results(results)
+    ranking = calibayes.compare.rank_results(results)
     if as_json:
         print_json(_as_json(data, ranking, results, count, seed))
         return
     print_table(console, ranking_table(ranking, count))
-    print_text(console, describe_best(ranking))
-    if any(result.rule == NO_RULE for result in ranking):
-        print_text(console, DESCRIPTION)
+    print_text(console, calibayes.compare.describe_best(ranking))
+    if any(result.rule == calibayes.compare.NO_RULE for result in ranking):
+        print_text(console, calibayes.compare.DESCRIPTION)
     _print_notes(results)
 
 
-def _load(table: str | None, target: str | None, given: CsvOptions) -> Dataset:
+def _load(table: str | None, target: str | None, given: CsvOptions) -> calibayes.datasets.Dataset:
     if table is None:
-        return load_penguins(target or "species")
+        return calibayes.datasets.load_penguins(target or "species")
     if target is None:
         raise ValueError("no target given: name the column to predict with --target NAME")
     return labeled_table(table, target, given)
@@ -296,13 +263,17 @@ def _left_out(pairs: list[tuple[str, str]], models: list[str], rules: list[str],
         return []
     compared = {word for pair in pairs for word in pair}
     names = [name for name in (*models, *rules) if name not in compared]
-    if set(models) <= set(BASELINES):
+    if set(models) <= set(options.BASELINES):
         names = [name for name in names if name not in rules]
     return [f"not compared, as no combination is valid on this table: {', '.join(names)}"] if names else []
 
 
 def _as_json(
-    data: Dataset, ranking: list[MeanResult], results: list[FoldResult], count: int, seed: int
+    data: calibayes.datasets.Dataset,
+    ranking: list[calibayes.compare.MeanResult],
+    results: list[calibayes.compare.FoldResult],
+    count: int,
+    seed: int,
 ) -> dict[str, object]:
     n, d = data.data.shape
     return {
@@ -317,7 +288,7 @@ def _as_json(
     }
 
 
-def _print_summary(data: Dataset) -> None:
+def _print_summary(data: calibayes.datasets.Dataset) -> None:
     missing, (n, d) = int(data.data.isna().to_numpy().sum()), data.data.shape
     size = (counted(n, "row"), counted(d, "column"), counted(data.target.nunique(), "class", "classes"))
     dropped = counted(data.unlabeled_rows, "row")
@@ -329,17 +300,19 @@ def _print_summary(data: Dataset) -> None:
     )
 
 
-def _run(data: Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int) -> list[FoldResult]:
-    splits = stratified_folds(np.asarray(data.target), count, seed)
+def _run(
+    data: calibayes.datasets.Dataset, pairs: list[tuple[str, str]], count: int, seed: int, jobs: int
+) -> list[calibayes.compare.FoldResult]:
+    splits = calibayes.compare.stratified_folds(np.asarray(data.target), count, seed)
     results = []
     with working("training", total=len(pairs) * len(splits)) as work:
-        for result in compare(data, pairs, splits, jobs):
+        for result in calibayes.compare.compare(data, pairs, splits, jobs):
             results.append(result)
             work.update(f"{result.model} {result.rule}", len(results))
     return results
 
 
-def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
+def ranking_table(ranking: list[calibayes.compare.MeanResult], count: int) -> RichTable:
     """The mean results as a table of at most 80 characters for errors and log losses of the usual size."""
     table = RichTable(
         title=f"{count}-fold cross-validation, lowest held-out error first; mean and standard deviation over folds",
@@ -350,14 +323,8 @@ def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
     )
     for name in ("model", "rule"):
         table.add_column(name, overflow="fold")
-    for name in (
-        "held-out\nerror %",
-        "held-out\nlog loss",
-        "training\nerror %",
-        "soft\nerror",
-        "itera-\ntions",
-        "sec-\nonds",
-    ):
+    scores = ("held-out\nerror %", "held-out\nlog loss", "training\nerror %", "soft\nerror")
+    for name in (*scores, "itera-\ntions", "sec-\nonds"):
         table.add_column(name, justify="right", overflow="fold")
     for result in ranking:
         table.add_row(
@@ -367,13 +334,13 @@ def ranking_table(ranking: list[MeanResult], count: int) -> RichTable:
             f"{result.log_loss:.3f} ± {result.log_loss_spread:.3f}",
             f"{100 * result.training_error:.2f}",
             f"{result.soft_error:.4f}",
-            "" if result.rule == NO_RULE else f"{result.updates:.1f}",
+            "" if result.rule == calibayes.compare.NO_RULE else f"{result.updates:.1f}",
             f"{result.seconds:.2f}",
         )
     return table
 
 
-def _print_notes(results: list[FoldResult]) -> None:
+def _print_notes(results: list[calibayes.compare.FoldResult]) -> None:
     """Print each distinct warning of the fits once, with the models, and the rule if it is one, that gave it."""
     fits: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for result in results:

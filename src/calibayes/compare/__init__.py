@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,13 +232,18 @@ def run_fold(
     """Train on the training rows of a split and score on the held-out rows."""
     training, held_out = (np.sort(rows) for rows in split)
     target, frame = np.asarray(data.target), data.data.iloc[training]
-    estimator = _estimator(frame, model, rule, jobs)
+    if is_baseline := model in BASELINES:
+        estimator = BASELINES[model](frame)
+    else:
+        rule_parameter = {} if model in ENSEMBLES else {"rule": rule}
+        estimator = MODELS[model]().set_params(n_jobs=jobs, **rule_parameter)
+    threads = threadpool_limits(jobs) if is_baseline else nullcontext()  # baselines have no parameter for it
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, _threads(model, jobs):
+    with warnings.catch_warnings(record=True) as caught, threads:
         warnings.simplefilter("always")
         estimator.fit(frame, target[training])
     seconds = time.perf_counter() - start
-    training_scores, held_out_scores = (
+    scores, held_out_scores = (
         _scores(estimator, data.data.iloc[rows], target[rows]) for rows in (training, held_out)
     )
     members = getattr(estimator, "models_", {model: estimator}).values()
@@ -248,25 +253,12 @@ def run_fold(
         rule,
         error=held_out_scores["error"],
         log_loss=held_out_scores["log_loss"],
-        training_error=training_scores["error"],
-        soft_error=training_scores["soft_error"],
+        training_error=scores["error"],
+        soft_error=scores["soft_error"],
         updates=sum(len(errors) - 1 for errors in histories),
         seconds=seconds,
         notes=tuple(str(warning.message) for warning in caught),
     )
-
-
-def _estimator(frame: Any, model: str, rule: str, jobs: int | None) -> Any:
-    """The untrained model for a data frame of training rows, with its rule and number of threads."""
-    if model in BASELINES:
-        return BASELINES[model](frame)
-    rule_parameter = {} if model in ENSEMBLES else {"rule": rule}
-    return MODELS[model]().set_params(n_jobs=jobs, **rule_parameter)
-
-
-def _threads(model: str, jobs: int | None) -> AbstractContextManager[Any]:
-    """So many threads for a baseline, which has no parameter for it."""
-    return threadpool_limits(jobs) if model in BASELINES else nullcontext()
 
 
 def _scores(estimator: Any, frame: Any, target: Array) -> Mapping[str, float]:
@@ -309,32 +301,24 @@ class MeanResult:
 
 def rank_results(results: Sequence[FoldResult]) -> list[MeanResult]:
     """Mean results by increasing held-out error, ties by log loss."""
-    groups: dict[tuple[str, str], list[FoldResult]] = {}
-    for result in results:
-        groups.setdefault((result.model, result.rule), []).append(result)
-    means = [_mean_result(model, rule, group) for (model, rule), group in groups.items()]
+    means = [_mean_result(*pair, group) for pair, group in by_model(results).items()]
     return sorted(means, key=lambda result: (round(result.error, 12), result.log_loss))
 
 
+def by_model(results: Sequence[FoldResult]) -> dict[tuple[str, str], list[FoldResult]]:
+    """(model, rule) -> its results, in the order of the folds."""
+    groups: dict[tuple[str, str], list[FoldResult]] = {}
+    for result in results:
+        groups.setdefault((result.model, result.rule), []).append(result)
+    return groups
+
+
 def _mean_result(model: str, rule: str, group: Sequence[FoldResult]) -> MeanResult:
-    def mean(name: str) -> float:
-        return float(np.mean([getattr(result, name) for result in group]))
-
-    def spread(name: str) -> float:
-        return float(np.std([getattr(result, name) for result in group]))
-
-    return MeanResult(
-        model,
-        rule,
-        mean("error"),
-        spread("error"),
-        mean("log_loss"),
-        spread("log_loss"),
-        mean("training_error"),
-        mean("soft_error"),
-        mean("updates"),
-        mean("seconds"),
-    )
+    names = ("error", "log_loss", "training_error", "soft_error", "updates", "seconds")
+    values = {name: [getattr(result, name) for result in group] for name in names}
+    means = {name: float(np.mean(numbers)) for name, numbers in values.items()}
+    spreads = {f"{name}_spread": float(np.std(values[name])) for name in ("error", "log_loss")}
+    return MeanResult(model, rule, **means, **spreads)
 
 
 def describe_best(ranking: Sequence[MeanResult]) -> str:

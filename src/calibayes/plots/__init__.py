@@ -6,8 +6,13 @@ from calibayes.plots.new_rows import DriftDisplay, SurpriseDisplay
 from calibayes.plots.probabilities import CoverageDisplay, ReliabilityDisplay
 from calibayes.plots.rank_diagram import RankDisplay, plot_ranks
 from calibayes.plots.reasons import ReasonsDisplay, plot_overall, plot_reasons
-from calibayes.plots.shapes import plot_boundaries, plot_components
-from calibayes.plots.structure import TreeDisplay, plot_dependence, plot_tree
+from calibayes.plots.structure import (
+    TreeDisplay,
+    plot_boundaries,
+    plot_components,
+    plot_dependence,
+    plot_tree,
+)
 from calibayes.plots.training import (
     HistoryDisplay,
     MembersDisplay,

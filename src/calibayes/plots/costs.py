@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs
-from calibayes.plots.figures import MAIN, QUIET, Display, legend_label, literal
+from calibayes.plots.figures import MAIN, REFERENCE, Display, legend_label, literal
 from calibayes.plots.probabilities import ScoredRows, rows_of_estimator, rows_of_predictions
 
 ERRORS = ((0.0, 1.0), (1.0, 0.0))
 """Default costs, 1 for a wrong decision: the mean cost is the error rate."""
 
 
+@dataclass(eq=False, repr=False)
 class CostDisplay(Display):
     """Mean cost by decision threshold: ``pos_label`` is decided if its probability is at least the threshold.
 
@@ -51,17 +53,12 @@ class CostDisplay(Display):
     (0.3, 0.25, 0.167)
     """
 
-    def __init__(
-        self,
-        thresholds: Array,
-        cost: Array,
-        *,
-        bayes_threshold: float,
-        pos_label: Any,
-        name: str | None = None,
-    ) -> None:
-        self.thresholds, self.cost, self.bayes_threshold = thresholds, cost, bayes_threshold
-        self.pos_label, self.name = pos_label, name
+    thresholds: Array
+    cost: Array
+    _: KW_ONLY
+    bayes_threshold: float
+    pos_label: Any
+    name: str | None = None
 
     @property
     def best_threshold(self) -> float:
@@ -131,9 +128,7 @@ class CostDisplay(Display):
         ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
         `from_estimator`.
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         return cls._of(rows, costs, pos_label, name).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -163,15 +158,13 @@ class CostDisplay(Display):
         (self.best_,) = axes.plot([best], [self.least_cost], marker="o", color=self.line_.get_color())
         self.bayes_ = axes.axvline(
             self.bayes_threshold,
-            color=QUIET,
             linestyle="--",
-            linewidth=1,
             label=f"best if the probabilities are calibrated ({self.bayes_threshold:.3g})",
+            **REFERENCE,
         )
-        axes.set_xlim(0.0, 1.0)
         axes.set_ylim(bottom=0.0)
-        axes.set_xlabel(literal(f"threshold of the probability of class {self.pos_label}"))
-        axes.set_ylabel("mean cost of a row")
+        label = literal(f"threshold of the probability of class {self.pos_label}")
+        axes.set(xlim=(0.0, 1.0), xlabel=label, ylabel="mean cost of a row")
         axes.legend(frameon=False)
         return self
 
@@ -195,6 +188,7 @@ def _mean_costs(rows: ScoredRows, positive: int, costs: Array) -> tuple[Array, A
 # -- Gain and lift: how many rows of a class are found among the rows of highest probability -----------------
 
 
+@dataclass(eq=False, repr=False)
 class LiftDisplay(Display):
     """Gain and lift of a class among the rows of highest predicted probability.
 
@@ -233,20 +227,17 @@ class LiftDisplay(Display):
     ([0.5, 1.0, 1.0, 1.0], [2.0, 2.0, 1.3333333333333333, 1.0])
     """
 
-    def __init__(
-        self,
-        share: Array,
-        gain: Array,
-        *,
-        frequency: float,
-        pos_label: Any,
-        kind: str = "gain",
-        name: str | None = None,
-    ) -> None:
-        if kind not in ("gain", "lift"):
-            raise ValueError(f"kind must be 'gain' or 'lift', got {kind!r}")
-        self.share, self.gain, self.frequency = share, gain, frequency
-        self.pos_label, self.kind, self.name = pos_label, kind, name
+    share: Array
+    gain: Array
+    _: KW_ONLY
+    frequency: float
+    pos_label: Any
+    kind: str = "gain"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("gain", "lift"):
+            raise ValueError(f"kind must be 'gain' or 'lift', got {self.kind!r}")
 
     @property
     def lift(self) -> Array:
@@ -308,9 +299,7 @@ class LiftDisplay(Display):
         ``classes`` are the classes of the columns, by default the sorted labels. The other parameters are those of
         `from_estimator`.
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         return cls._of(rows, pos_label, kind, name).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -323,15 +312,8 @@ class LiftDisplay(Display):
         places = np.unique(-rows.probabilities[:, positive], return_inverse=True)[1].reshape(-1)
         share = np.cumsum(np.bincount(places, rows.weight))
         gain = np.cumsum(np.bincount(places, rows.weight * is_positive))
-        frequency = float(gain[-1] / share[-1])
-        return cls(
-            share / share[-1],
-            gain / gain[-1],
-            frequency=frequency,
-            pos_label=rows.classes[positive],
-            kind=kind,
-            name=name,
-        )
+        named = {"pos_label": rows.classes[positive], "kind": kind, "name": name}
+        return cls(share / share[-1], gain / gain[-1], frequency=float(gain[-1] / share[-1]), **named)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> LiftDisplay:
         """Draw on these axes, or on those of a new figure. Returns the display."""
@@ -341,19 +323,15 @@ class LiftDisplay(Display):
         y = np.append(0.0, self.gain) if is_gain else self.lift
         options = {"color": MAIN, "label": legend_label(f"class {self.pos_label}" if name is None else name)}
         self.best_ = None
-        quiet = {"color": QUIET, "linewidth": 1}
         if is_gain:
-            (self.best_,) = axes.plot(
-                [0, self.frequency, 1], [0, 1, 1], linestyle="--", label="perfect order", **quiet
-            )
-        (self.chance_,) = axes.plot(
-            [0, 1], [0, 1] if is_gain else [1, 1], linestyle=":", label="random order", **quiet
-        )
+            perfect = {"linestyle": "--", "label": "perfect order", **REFERENCE}
+            (self.best_,) = axes.plot([0, self.frequency, 1], [0, 1, 1], **perfect)
+        random = {"linestyle": ":", "label": "random order", **REFERENCE}
+        (self.chance_,) = axes.plot([0, 1], [0, 1] if is_gain else [1, 1], **random)
         (self.line_,) = axes.plot(x, y, **{**options, **kwargs})
-        axes.set_xlim(0.0, 1.0)
         axes.set_ylim(bottom=0.0)
-        axes.set_xlabel("share of the rows, highest probability first")
         gain = f"share of the rows of class {self.pos_label} among them"
-        axes.set_ylabel(literal(gain if is_gain else f"lift of class {self.pos_label}"))
+        label = literal(gain if is_gain else f"lift of class {self.pos_label}")
+        axes.set(xlim=(0.0, 1.0), xlabel="share of the rows, highest probability first", ylabel=label)
         axes.legend(frameon=False)
         return self

@@ -1,9 +1,4 @@
-"""The base class of displays, which follow the conventions of scikit-learn's Displays.
-
-A display holds the numbers of a plot. It is made by a class method (``from_estimator``, ``from_predictions`` or one named after a
-result), which also draws it. ``display.plot(ax=...)`` draws it again, for example on the axes of another display. ``ax_`` and
-``figure_`` are the axes and the figure of the last call of `plot`.
-"""
+"""Figures and axes of matplotlib, the base class of displays, and plots in panels."""
 
 from __future__ import annotations
 
@@ -47,6 +42,8 @@ def axes_or_new(ax: Any, height: float) -> Any:
 
 MAIN, SECOND, QUIET = "#2a78b5", "#c0504d", "#777777"
 """Colors of the main artists, of values of the opposite sign or meaning, and of reference lines."""
+REFERENCE = {"color": QUIET, "linewidth": 1}
+"""Style of reference lines."""
 
 
 class Display:
@@ -137,10 +134,7 @@ def boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str, column
     ['iris']
     """
 
-    def draw(ax: Any, samples: list[list[float]]) -> None:
-        ax.boxplot(samples, **STYLE)
-
-    return _in_panels(panels, draw, y, columns)
+    return _in_panels(panels, lambda ax, samples: ax.boxplot(samples, **STYLE), y, columns)
 
 
 def summary_boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str, columns: int = 4) -> Any:
@@ -155,7 +149,7 @@ def summary_boxes(panels: Mapping[str, Mapping[str, Sequence[float]]], *, y: str
 
 def _in_panels(
     panels: Mapping[str, Mapping[str, Sequence[float]]],
-    draw: Callable[[Any, list[list[float]]], None],
+    draw: Callable[[Any, list[list[float]]], object],
     y: str,
     columns: int,
 ) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.analysis.drift import Drift
 from calibayes.analysis.surprise import Surprise
-from calibayes.plots.figures import MAIN, QUIET, SECOND, Display, legend_label, literal
+from calibayes.plots.figures import MAIN, REFERENCE, SECOND, Display, legend_label, literal
 
 SMALLEST = 1e-16
 """Smaller p-values are drawn as this one."""
@@ -93,19 +93,12 @@ class DriftDisplay(Display):
         sizes = [-np.log10(max(column.p_value, SMALLEST)) for column in columns]
         colors = [SECOND if column.p_value <= alpha else MAIN for column in columns]
         self.bars_ = axes.barh(heights, sizes, **{"color": colors, **kwargs})
-        self.limit_ = axes.axvline(
-            -np.log10(max(alpha, SMALLEST)), color=QUIET, linestyle="--", linewidth=1, label=f"p = {alpha:g}"
-        )
+        limit = -np.log10(max(alpha, SMALLEST))
+        self.limit_ = axes.axvline(limit, linestyle="--", label=f"p = {alpha:g}", **REFERENCE)
+        beside = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
         for height, size, column in zip(heights, sizes, columns, strict=True):
             if column.p_value <= alpha:
-                axes.annotate(
-                    literal(column.change),
-                    (size, height),
-                    (4, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize="small",
-                )
+                axes.annotate(literal(column.change), (size, height), **beside)
         axes.set_yticks(heights, [literal(column.name) for column in columns])
         axes.set_xlim(0.0, 1.6 * max([*sizes, 2.0]))
         axes.set_xlabel("-log10 of the p-value, adjusted for the number of columns")
@@ -194,18 +187,11 @@ class SurpriseDisplay(Display):
         options = {"color": MAIN, "width": width, "align": "edge", "edgecolor": "white"}
         label = legend_label("rows" if name is None else name)
         self.bars_ = axes.bar(np.arange(BINS) * width, self.counts, **{**options, "label": label, **kwargs})
-        self.expected_ = axes.axhline(
-            n * width,
-            color=QUIET,
-            linestyle="--",
-            linewidth=1,
-            label="expected for rows like the training rows",
-        )
+        expected = "expected for rows like the training rows"
+        self.expected_ = axes.axhline(n * width, linestyle="--", label=expected, **REFERENCE)
         few = int((self.surprise.p_value <= SURPRISING).sum())
-        axes.set_xlim(0.0, 1.0)
+        axes.set(xlim=(0.0, 1.0), xlabel="p-value of the row under p(x)", ylabel="rows")
         axes.set_ylim(0.0, 1.3 * max(float(self.counts.max()), n * width))  # room for the legend
-        axes.set_xlabel("p-value of the row under p(x)")
-        axes.set_ylabel("rows")
         axes.set_title(
             f"{few} of {n} rows have p of {SURPRISING:g} or less ({n * SURPRISING:.1f} expected)", loc="left"
         )

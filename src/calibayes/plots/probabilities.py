@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from calibayes.core.protocols import Array
 from calibayes.model.parameters import whole_number
-from calibayes.plots.figures import MAIN, QUIET, Display, legend_label, literal
+from calibayes.plots.figures import MAIN, REFERENCE, Display, legend_label, literal
 
 # -- Labels and predicted probabilities of rows: of an estimator and new rows, of its held-out rows, or given as arrays
 
 TOLERANCE = 1e-9
 """Probabilities may be outside of 0 and 1 by so much, as sums with rounding errors are."""
+MARKED = {"color": MAIN, "marker": "o", "markersize": 4}
+"""Style of a curve with points."""
 DEVIATIONS = 1.96
 """Half the width of a 95 % interval of the normal distribution, in standard deviations."""
 
@@ -67,9 +69,7 @@ def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
     if (X is None) != (y is None):
         raise ValueError("give both X and y, or neither for the held-out rows of the estimator")
     if X is not None:
-        return rows_of_predictions(
-            y, estimator.predict_proba(X), classes=estimator.classes_, sample_weight=sample_weight
-        )
+        return rows_of_predictions(y, estimator.predict_proba(X), estimator.classes_, sample_weight)
     if sample_weight is not None:
         raise ValueError("sample_weight is for the rows of X: give X and y as well, or leave it out")
     record = getattr(estimator, "held_out_", None)
@@ -82,7 +82,6 @@ def rows_of_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any = None)
 def rows_of_predictions(
     y_true: Any,
     y_prob: Any,
-    *,
     classes: Sequence[Any] | Array | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -148,6 +147,7 @@ def effective_rows(weight: Array) -> float:
 # -- Reliability diagram (calibration curve): predicted probabilities against observed frequencies -----------
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """Reliability diagram: in groups of rows, the share of rows of a class against its mean predicted probability.
 
@@ -186,19 +186,14 @@ class ReliabilityDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        prob_true: Array,
-        prob_pred: Array,
-        *,
-        lower: Array,
-        upper: Array,
-        rows: Array,
-        label: str,
-        name: str | None = None,
-    ) -> None:
-        self.prob_true, self.prob_pred, self.lower, self.upper = prob_true, prob_pred, lower, upper
-        self.rows, self.label, self.name = rows, label, name
+    prob_true: Array
+    prob_pred: Array
+    _: KW_ONLY
+    lower: Array
+    upper: Array
+    rows: Array
+    label: str
+    name: str | None = None
 
     @property
     def calibration_error(self) -> float:
@@ -279,9 +274,7 @@ class ReliabilityDisplay(Display):
         -------
         ReliabilityDisplay
         """
-        rows = rows_of_predictions(
-            y_true, y_prob, classes=classes, sample_weight=sample_weight, pos_label=pos_label
-        )
+        rows = rows_of_predictions(y_true, y_prob, classes, sample_weight, pos_label)
         if np.ndim(y_prob) == 1 and pos_label is None:
             pos_label = rows.classes[1]
         return cls._of(rows, n_bins, strategy, pos_label, name).plot(ax=ax, **kwargs)
@@ -313,18 +306,12 @@ class ReliabilityDisplay(Display):
         """Draw on these axes, or on those of a new figure. Returns the display."""
         axes, name = self.draw_on(ax, 5.0), self.name if name is None else name
         error = f"calibration error {self.calibration_error:.3f}"
-        options = {
-            "marker": "o",
-            "markersize": 4,
-            "label": legend_label(error if name is None else f"{name} ({error})"),
-        }
-        (self.diagonal_,) = axes.plot([0, 1], [0, 1], color=QUIET, linestyle=":", linewidth=1)
-        (self.line_,) = axes.plot(self.prob_pred, self.prob_true, **{"color": MAIN, **options, **kwargs})
-        self.bars_ = axes.vlines(
-            self.prob_pred, self.lower, self.upper, color=self.line_.get_color(), linewidth=1, alpha=0.6
-        )
-        axes.set_xlim(-0.02, 1.02)
-        axes.set_ylim(-0.02, 1.02)
+        label = legend_label(error if name is None else f"{name} ({error})")
+        (self.diagonal_,) = axes.plot([0, 1], [0, 1], linestyle=":", **REFERENCE)
+        (self.line_,) = axes.plot(self.prob_pred, self.prob_true, **{**MARKED, "label": label, **kwargs})
+        whiskers = {"color": self.line_.get_color(), "linewidth": 1, "alpha": 0.6}
+        self.bars_ = axes.vlines(self.prob_pred, self.lower, self.upper, **whiskers)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         axes.set_xlabel(literal(f"mean probability of {self.label}"))
         axes.set_ylabel(literal(f"share of rows where {self.label} is true (bars: 95 %)"))
         axes.legend(frameon=False, loc="upper left")
@@ -469,18 +456,14 @@ class CoverageDisplay(Display):
         axes, name = self.draw_on(ax, 5.0), self.name if name is None else name
         low = float(min(self.stated.min(), self.observed.min())) - 0.03
         lower, upper = wilson_interval(self.observed, np.full(len(self.observed), float(self.n_rows)))
-        options = {"color": MAIN, "marker": "o", "markersize": 4}
         label = legend_label("prediction sets" if name is None else name)
-        (self.diagonal_,) = axes.plot([low, 1], [low, 1], color=QUIET, linestyle=":", linewidth=1)
-        (self.line_,) = axes.plot(self.stated, self.observed, **{**options, "label": label, **kwargs})
-        self.bars_ = axes.vlines(
-            self.stated, lower, upper, color=self.line_.get_color(), linewidth=1, alpha=0.6
-        )
+        (self.diagonal_,) = axes.plot([low, 1], [low, 1], linestyle=":", **REFERENCE)
+        (self.line_,) = axes.plot(self.stated, self.observed, **{**MARKED, "label": label, **kwargs})
+        whiskers = {"color": self.line_.get_color(), "linewidth": 1, "alpha": 0.6}
+        self.bars_ = axes.vlines(self.stated, lower, upper, **whiskers)
         for x, y, size in zip(self.stated, self.observed, self.size, strict=True):
             axes.annotate(f"{size:.2f}", (x, y), (5, -11), textcoords="offset points", fontsize="small")
-        axes.set_xlim(low, 1.02)
-        axes.set_xlabel("nominal coverage")
-        axes.set_ylabel("observed coverage (bars: 95 %)")
+        axes.set(xlim=(low, 1.02), xlabel="nominal coverage", ylabel="observed coverage (bars: 95 %)")
         axes.set_title(f"{self.n_rows} rows; numbers: mean size of a set", loc="left")
         axes.legend(frameon=False, loc="upper left")
         return self

@@ -111,13 +111,8 @@ def _label(axes: Any, name: str, rank: float, number: int, k: int, below: float)
     depth = -below - 0.5 * (1 + (number if left else k - 1 - number))
     side = LABEL_X if left else k + 1 - LABEL_X
     axes.plot([rank, rank, side], [0.0, depth, depth], color="black", linewidth=0.8)
-    return axes.text(
-        side, depth, f"{name} ({rank:.2f}) " if left else f" {name} ({rank:.2f})", **_alignment(left)
-    )
-
-
-def _alignment(left: bool) -> dict[str, str]:
-    return {"ha": "right" if left else "left", "va": "center"}
+    label = f"{name} ({rank:.2f}) " if left else f" {name} ({rank:.2f})"
+    return axes.text(side, depth, label, ha="right" if left else "left", va="center")
 
 
 def indistinguishable_groups(ranks: Any, difference: float) -> list[tuple[float, float]]:

@@ -10,8 +10,6 @@ from calibayes.analysis.explanation import Explanation
 from calibayes.core.protocols import Array
 from calibayes.plots.figures import MAIN, SECOND, Display, literal
 
-FOR, AGAINST = MAIN, SECOND
-
 
 class ReasonsDisplay(Display):
     """Contributions of the columns to the log odds of the predicted class: of one row, or the mean absolute ones of all rows.
@@ -110,14 +108,8 @@ class ReasonsDisplay(Display):
         heights = self._bars(names, contributions, kwargs)
         shown = errors > 0
         if shown.any():
-            self.errors_ = axes.errorbar(
-                contributions[shown],
-                heights[shown],
-                xerr=errors[shown],
-                fmt="none",
-                ecolor="black",
-                capsize=2,
-            )
+            style = {"fmt": "none", "ecolor": "black", "capsize": 2}
+            self.errors_ = axes.errorbar(contributions[shown], heights[shown], xerr=errors[shown], **style)
         axes.axvline(0.0, color="black", linewidth=0.8)
         explained, row = self.explanation, self.row
         note = f" (lines: standard errors, {explained.permutations} permutations)" if shown.any() else ""
@@ -138,7 +130,7 @@ class ReasonsDisplay(Display):
     def _bars(self, names: list[str], sizes: Array, options: dict[str, Any]) -> Array:
         """Draw the bars, the first on top; returns their heights."""
         heights = np.arange(len(names))[::-1]
-        colors = [FOR if size >= 0 else AGAINST for size in sizes]
+        colors = [MAIN if size >= 0 else SECOND for size in sizes]
         self.bars_ = self.ax_.barh(heights, sizes, **{"color": colors, **options})
         self.ax_.set_yticks(heights, [literal(name) for name in names])
         return heights

@@ -111,8 +111,8 @@ class HistoryDisplay(Display):
         for number, (name, values) in enumerate(self.curves.items()):
             options = {"color": f"C{number % 10}", "label": legend_label(name), **kwargs}
             self.lines_ += axes.plot(np.arange(len(values)), values, **options)
-        axes.set_xlabel("updates of the rule")
-        axes.set_ylabel(f"{self.quantity.replace('_', ' ')} of the training rows")
+        label = f"{self.quantity.replace('_', ' ')} of the training rows"
+        axes.set(xlabel="updates of the rule", ylabel=label)
         axes.legend(frameon=False)
         return self
 
@@ -167,14 +167,10 @@ class TradeOffDisplay(Display):
     def plot(self, ax: Any = None, **kwargs: Any) -> TradeOffDisplay:
         """Draw on these axes, or on those of a new figure. Returns the display."""
         axes = self.draw_on(ax, 4.0)
-        mean, error = (
-            self.losses.mean(axis=1),
-            self.losses.std(axis=1) / np.sqrt(self.losses.shape[1]),
-        )
+        mean, error = self.losses.mean(axis=1), self.losses.std(axis=1) / np.sqrt(self.losses.shape[1])
         (self.line_,) = axes.plot(self.lam, mean, **{"marker": "o", "color": MAIN, **kwargs})
-        self.band_ = axes.fill_between(
-            self.lam, mean - error, mean + error, alpha=0.2, color=self.line_.get_color()
-        )
+        shade = {"alpha": 0.2, "color": self.line_.get_color()}
+        self.band_ = axes.fill_between(self.lam, mean - error, mean + error, **shade)
         self.chosen_ = axes.axvline(self.chosen, color="black", linewidth=0.8, linestyle="--")
         axes.set_xlabel("lam (1: generative, 0: discriminative)")
         axes.set_ylabel(f"held-out {self.scoring.replace('_', ' ')}")
@@ -255,11 +251,9 @@ class MembersDisplay(Display):
             options = {"color": f"C{number % 10}", "label": legend_label(name), **kwargs}
             self.bars_.append(axes.barh(heights, self.shares[:, number], left=left, **options))
             left = left + self.shares[:, number]
-        axes.set_yticks(
-            heights, [literal(f"{name} ({n})") for name, n in zip(self.classes, self.rows, strict=True)]
-        )
-        axes.set_xlim(0.0, 1.0)
-        axes.set_xlabel("share in the probability of the predicted class")
+        pairs = zip(self.classes, self.rows, strict=True)
+        axes.set_yticks(heights, [literal(f"{name} ({n})") for name, n in pairs])
+        axes.set(xlim=(0.0, 1.0), xlabel="share in the probability of the predicted class")
         axes.set_title(f"Contribution of the members, mean over {self.rows.sum()} rows", loc="left")
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self

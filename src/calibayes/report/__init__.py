@@ -11,7 +11,6 @@ Examples
 (True, True)
 """
 
-from calibayes.report.html_report import Report
-from calibayes.report.make import report_on_model, report_on_table
+from calibayes.report.html_report import Report, report_on_model, report_on_table
 
 __all__ = ["Report", "report_on_model", "report_on_table"]

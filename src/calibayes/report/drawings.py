@@ -234,10 +234,8 @@ SPARK_LETTERS = 15
 
 def histogram(title: str, description: str, edges: Array, shares: Array, ends: tuple[str, str]) -> Markup:
     """Outlines of the share of the rows of each class in each bin, (k, bins); ``ends`` are the labels of the axis."""
-    x, y = (
-        Scale(float(edges[0]), float(edges[-1]), 4, SPARK_WIDTH - 4),
-        Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6),
-    )
+    x = Scale(float(edges[0]), float(edges[-1]), 4, SPARK_WIDTH - 4)
+    y = Scale(0.0, float(shares.max()) or 1.0, HEIGHT - 18, 6)
     outlines = [_outline(x, y, edges, row, code) for code, row in enumerate(shares)]
     base = line(4, HEIGHT - 18, SPARK_WIDTH - 4, HEIGHT - 18, "axis")
     labels = [text(4, HEIGHT - 4, ends[0]), text(SPARK_WIDTH - 4, HEIGHT - 4, ends[1], "end")]
@@ -304,7 +302,10 @@ def dot_plot(
     ends = [value for each in estimates for value in (each.value, each.low, each.high)]
     scale = around(np.array([*ends, *(band or ())]), DOT_LABEL + 8, WIDTH - 14, floor=0.0)
     bottom = height - DOT_BOTTOM
-    shade = [_shade(scale, band, bottom)] if band is not None else []
+    shade = None
+    if band is not None:
+        start, end = scale(band[0]), min(scale(band[1]), scale.end)
+        shade = rectangle(start, DOT_TOP, end - start, bottom - DOT_TOP, "band")
     grid = [line(scale(tick), DOT_TOP, scale(tick), bottom, "grid") for tick in scale.ticks(4)]
     ticks = [text(scale(tick), bottom + 14, written(tick), "middle") for tick in scale.ticks(4)]
     rows = [_row(scale, each, DOT_TOP + DOT_ROW * (place + 0.5)) for place, each in enumerate(estimates)]
@@ -312,21 +313,13 @@ def dot_plot(
     return drawing(height, title, description, shade, grid, ticks, rows, name)
 
 
-def _shade(scale: Scale, band: tuple[float, float], bottom: float) -> Markup:
-    start, end = scale(band[0]), min(scale(band[1]), scale.end)
-    return rectangle(start, DOT_TOP, end - start, bottom - DOT_TOP, "band")
-
-
 def _row(scale: Scale, each: Estimate, y: float) -> list[Markup]:
     style = "end strong" if each.is_chosen else "end"
     label = text(DOT_LABEL, y + 4, shortened(each.name, DOT_LETTERS), style)
-    has_interval = np.isfinite(each.low) and np.isfinite(each.high)
-    ends = (
-        (max(scale(each.low), scale.start), min(scale(each.high), scale.end)) if has_interval else (0.0, 0.0)
-    )
-    whisker = (
-        [line(ends[0], y, ends[1], y, "whisker" if each.is_chosen else "muted-line")] if has_interval else []
-    )
+    whisker = []
+    if np.isfinite(each.low) and np.isfinite(each.high):
+        start, end = max(scale(each.low), scale.start), min(scale(each.high), scale.end)
+        whisker = [line(start, y, end, y, "whisker" if each.is_chosen else "muted-line")]
     return [label, *whisker, dot(scale(each.value), y, "accent" if each.is_chosen else "muted")]
 
 
@@ -346,18 +339,14 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
     height = min(size, 62.0)
     letters = max(3, int(size / 6.5))
     shares = counts / counts.sum(axis=1, keepdims=True).clip(1)
-    cells = [
-        _cell(
-            MATRIX_LEFT + j * size,
-            MATRIX_TOP + i * height,
-            size,
-            height,
-            shares[i, j],
-            counts[i, j] if k <= WRITTEN else None,
-        )
-        for i in range(k)
-        for j in range(k)
-    ]
+    strongest = STRONGEST_BEHIND_TEXT if k <= WRITTEN else STRONGEST
+    cells = []
+    for i, j in np.ndindex(k, k):
+        x, y = MATRIX_LEFT + j * size, MATRIX_TOP + i * height
+        opacity = f"{0.04 + strongest * shares[i, j]:.3f}"
+        cells.append(rectangle(x + 1, y + 1, size - 2, height - 2, "cell", fill_opacity=opacity, rx=3))
+        if k <= WRITTEN:
+            cells.append(text(x + size / 2, y + height / 2 + 4, count(counts[i, j]), "middle ink"))
     rows = [
         text(MATRIX_LEFT - 8, MATRIX_TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink")
         for i, name in enumerate(names)
@@ -370,17 +359,5 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
         text(MATRIX_LEFT - 8, MATRIX_TOP - 26, "true class", "end"),
         text((MATRIX_LEFT + WIDTH) / 2, MATRIX_TOP - 26, "predicted class", "middle"),
     ]
-    return drawing(
-        MATRIX_TOP + k * height + 4, title, description, cells, rows, columns if size > 24 else None, axes
-    )
-
-
-def _cell(
-    x: float, y: float, width: float, height: float, share: float, number: float | None
-) -> list[Markup]:
-    strongest = STRONGEST if number is None else STRONGEST_BEHIND_TEXT
-    opacity = f"{0.04 + strongest * share:.3f}"
-    back = rectangle(x + 1, y + 1, width - 2, height - 2, "cell", fill_opacity=opacity, rx=3)
-    if number is None:
-        return [back]
-    return [back, text(x + width / 2, y + height / 2 + 4, count(number), "middle ink")]
+    shown = [*cells, *rows, *(columns if size > 24 else []), *axes]
+    return drawing(MATRIX_TOP + k * height + 4, title, description, shown)

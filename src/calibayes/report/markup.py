@@ -131,16 +131,6 @@ def note(*children: Child) -> Markup:
     return paragraph(*children, class_="note")
 
 
-def strong(*children: Child) -> Markup:
-    """Important text."""
-    return element("strong", *children)
-
-
-def code(*children: Child) -> Markup:
-    """A piece of code in a line of text."""
-    return element("code", *children)
-
-
 def link(text: str, address: str) -> Markup:
     """A link to another page, without a referrer."""
     return element("a", text, href=address, rel="noopener noreferrer", target="_blank")
@@ -269,6 +259,11 @@ def percent(share: float, digits: int = 1) -> str:
     ('12.3\\u202f%', '\u2013')
     """
     return NOTHING if math.isnan(share) else f"{100 * share:.{digits}f}{THIN}%"
+
+
+def short_percent(share: float) -> str:
+    """A share in percent with three significant digits, for axes."""
+    return f"{100 * share:.3g}{THIN}%"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -53,7 +53,7 @@ def code_of(estimator: Any, source: str | None = None) -> str:
     model = NaiveBayes(rule="ml")
     model.fit(X, y)
     """
-    writer = Writer()
+    writer = CodeWriter()
     made = writer.expression(estimator, 0)
     imports = [
         f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(writer.imports.items())
@@ -63,7 +63,7 @@ def code_of(estimator: Any, source: str | None = None) -> str:
     return "\n".join([*arrays, *imports, "", given, f"model = {made}", "model.fit(X, y)"])
 
 
-class Writer:
+class CodeWriter:
     """Writes expressions and collects the imports that they need."""
 
     def __init__(self) -> None:
@@ -95,14 +95,11 @@ class Writer:
         return f"np.array({self.expression(value.tolist(), depth)})"
 
     def _container(self, value: Any, depth: int) -> str:
-        inner = depth + 1
+        parts = [self.expression(part, depth + 1) for part in value]
         if isinstance(value, Mapping):
-            parts = [
-                f"{self.expression(key, inner)}: {self.expression(part, inner)}"
-                for key, part in value.items()
-            ]
-            return _wrapped("{", parts, "}", depth)
-        parts = [self.expression(part, inner) for part in value]
+            values = [self.expression(part, depth + 1) for part in value.values()]
+            pairs = [f"{key}: {part}" for key, part in zip(parts, values, strict=True)]
+            return _wrapped("{", pairs, "}", depth)
         if isinstance(value, list):
             return _wrapped("[", parts, "]", depth)
         return _wrapped("(", [*parts[:-1], f"{parts[-1]},"] if len(parts) == 1 else parts, ")", depth)
@@ -167,10 +164,5 @@ def _wrapped(start: str, parts: list[str], end: str, depth: int) -> str:
     if len(line) + 4 * depth <= LINE and "\n" not in line:
         return line
     indent = "    " * (depth + 1)
-    return "\n".join(
-        [
-            start,
-            *(f"{indent}{part}," if not part.endswith(",") else f"{indent}{part}" for part in parts),
-            "    " * depth + end,
-        ]
-    )
+    lines = [f"{indent}{part.removesuffix(',')}," for part in parts]
+    return "\n".join([start, *lines, "    " * depth + end])

@@ -9,7 +9,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.model.remembered import HeldOut
-from calibayes.report.values import Bin, QualityFacts, Threshold, Tradeoff
+from calibayes.report.values import ProbabilityBin, QualityFacts, Threshold, Tradeoff
 
 BINS = 10
 POINTS = 100
@@ -31,8 +31,9 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
     error = float(np.average(decided != codes, weights=weight))
     low, high = wilson(error, len(codes))
     frequencies = np.bincount(codes, weight, minlength=len(classes)) / weight.sum()
-    names = tuple(str(name) for name in classes)
+    present, names = frequencies[frequencies > 0], tuple(map(str, classes))
     bins, about = _bins(posterior, codes, names)
+    has_threshold = len(classes) == 2 and bool(np.ptp(codes))
     return QualityFacts(
         how=record.how,
         rows=len(codes),
@@ -42,15 +43,13 @@ def quality_facts(record: HeldOut, classes: Array, costs: Array | None = None) -
         log_loss=float(-np.average(record.log_posterior[np.arange(len(codes)), codes], weights=weight)),
         brier=float(np.average(((posterior - np.eye(len(classes))[codes]) ** 2).sum(axis=1), weights=weight)),
         majority_error=float(1.0 - frequencies.max()),
-        prior_log_loss=float(-(frequencies[frequencies > 0] * np.log(frequencies[frequencies > 0])).sum()),
+        prior_log_loss=float(-(present * np.log(present)).sum()),
         **_confusion(codes, decided, names),
         bins=bins,
         calibrated=about,
         calibration_error=_calibration_error(bins),
         tradeoffs=_tradeoffs(posterior, codes, names),
-        threshold=_threshold(posterior, codes, names, matrix)
-        if np.ptp(codes) and len(classes) == 2
-        else None,
+        threshold=_threshold(posterior, codes, names, matrix) if has_threshold else None,
         costs=matrix,
         cost=None if matrix is None else float(np.mean(matrix[codes, least_cost(posterior, matrix)])),
         cost_of_likely=None if matrix is None else float(np.mean(matrix[codes, decided])),
@@ -76,7 +75,7 @@ def rarer(codes: Array) -> int:
     return int(sizes[1] <= sizes[0])
 
 
-def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple[Bin, ...], str]:
+def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple[ProbabilityBin, ...], str]:
     """Ten groups of rows by probability: that of the rarer of two classes, or of the predicted class."""
     if len(names) == 2:
         event = rarer(codes)
@@ -85,15 +84,11 @@ def _bins(posterior: Array, codes: Array, names: tuple[str, ...]) -> tuple[tuple
         decided = np.argmax(posterior, axis=1)
         probability, is_true, about = posterior.max(axis=1), codes == decided, "the predicted class"
     parts = np.array_split(np.argsort(probability, kind="stable"), min(BINS, len(codes)))
-    return tuple(_bin(probability[part], is_true[part]) for part in parts), about
+    shares = ((float(probability[part].mean()), float(is_true[part].mean()), len(part)) for part in parts)
+    return tuple(ProbabilityBin(mean, share, *wilson(share, n), n) for mean, share, n in shares), about
 
 
-def _bin(probability: Array, is_true: Array) -> Bin:
-    observed = float(is_true.mean())
-    return Bin(float(probability.mean()), observed, *wilson(observed, len(is_true)), len(is_true))
-
-
-def _calibration_error(bins: tuple[Bin, ...]) -> float:
+def _calibration_error(bins: tuple[ProbabilityBin, ...]) -> float:
     """Mean absolute difference between predicted and observed shares (expected calibration error)."""
     rows = sum(each.rows for each in bins)
     return sum(each.rows * abs(each.predicted - each.observed) for each in bins) / rows
@@ -131,20 +126,16 @@ def _tradeoff(probability: Array, is_class: Array, name: str) -> Tradeoff:
     false_rate = np.concatenate([[0.0], (taken - found) / (n - positives)])
     share = np.concatenate([[0.0], taken / n])
     grid = np.linspace(0.0, 1.0, POINTS + 1)
+    area = float(((true_rate[1:] + true_rate[:-1]) / 2 * np.diff(false_rate)).sum())
     return Tradeoff(
         name,
-        _area(true_rate, false_rate),
+        area,
         np.concatenate([[0.0], grid]),
         np.concatenate([[0.0], np.interp(grid, false_rate, true_rate)]),
         grid,
         np.interp(grid, share, true_rate),
         float(is_class.mean()),
     )
-
-
-def _area(y: Array, x: Array) -> float:
-    """The area under a piecewise linear curve."""
-    return float(((y[1:] + y[:-1]) / 2 * np.diff(x)).sum())
 
 
 def _threshold(posterior: Array, codes: Array, names: tuple[str, ...], costs: Array | None) -> Threshold:
@@ -194,13 +185,10 @@ def _best(probability: Array, prices: tuple[Array, Array]) -> float:
 def _honest_cost(probability: Array, prices: tuple[Array, Array]) -> float:
     """Average cost of each half of the rows at the threshold that was chosen on the other half."""
     half = np.random.default_rng(0).permutation(len(probability)) % 2 == 0
-    costs = [
-        _cost(
-            probability[rows],
-            (prices[0][rows], prices[1][rows]),
-            _best(probability[~rows], (prices[0][~rows], prices[1][~rows])),
-        )
-        for rows in (half, ~half)
-        if rows.any() and (~rows).any()
-    ]
-    return float(np.mean(costs)) if costs else float("nan")
+    if half.all() or not half.any():
+        return float("nan")
+
+    def part(rows: Array) -> tuple[Array, tuple[Array, Array]]:
+        return probability[rows], (prices[0][rows], prices[1][rows])
+
+    return float(np.mean([_cost(*part(rows), _best(*part(~rows))) for rows in (half, ~half)]))

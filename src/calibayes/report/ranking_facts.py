@@ -12,24 +12,15 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from calibayes.compare import (
-    BASELINES,
-    ENSEMBLES,
-    MODELS,
-    NO_RULE,
-    FoldResult,
-    model_rule_pairs,
-    rank_results,
-    run_fold,
-    stratified_folds,
-)
+from calibayes import compare
+from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import stratified_subset
 from calibayes.ranks import rank_summary
 from calibayes.report.markup import count, counts
-from calibayes.report.row_facts import LabeledRows
+from calibayes.report.table_facts import ReportRows
 from calibayes.report.values import Curve, CurveFacts, Interval, MethodFacts, RankFacts, RankingFacts, Skipped
 
 RULES = ("ml", "rc")
@@ -50,7 +41,7 @@ FEWEST_VALUES = 10
 Progress = Callable[[str, float], None]
 
 
-def compared_rows(rows: LabeledRows, most: int | None, seed: int) -> LabeledRows:
+def compared_rows(rows: ReportRows, most: int | None, seed: int) -> ReportRows:
     """A stratified sample of at most ``most`` rows and about `CELLS` cells."""
     d = rows.frame.shape[1]
     limit = min(MOST_ROWS if most is None else most, max(CELLS // d, FEWEST_ROWS))
@@ -66,7 +57,7 @@ def chosen_pairs(
 
     Raises ValueError for a model that does not exist.
     """
-    known = [*MODELS, *BASELINES]
+    known = [*compare.MODELS, *compare.BASELINES]
     if unknown := sorted(set(models or ()) - set(known)):
         raise ValueError(f"there is no model {unknown[0]!r}: choose from {', '.join(known)}")
     names, skipped, d = list(models or known), [], frame.shape[1]
@@ -77,10 +68,10 @@ def chosen_pairs(
             "in models"
         )
         skipped.append(Skipped(f"Models {', '.join(QUADRATIC)}", why))
-    return model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
+    return compare.model_rule_pairs(frame, names, tuple(rules or RULES)), skipped
 
 
-def empty_columns(rows: LabeledRows) -> dict[str, int]:
+def empty_columns(rows: ReportRows) -> dict[str, int]:
     """Column with too few values for every fold -> number of its values."""
     known = rows.frame.notna().sum(axis=0)
     fewest = min(FEWEST_VALUES, len(rows) // 2)
@@ -94,7 +85,7 @@ def fold_count(labels: Array, folds: int) -> int:
 
 
 def fold_results(
-    rows: LabeledRows,
+    rows: ReportRows,
     pairs: Sequence[tuple[str, str]],
     folds: int,
     seed: int,
@@ -105,17 +96,17 @@ def fold_results(
     import pandas as pd
 
     data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
-    splits = stratified_folds(rows.labels, folds, seed)
+    splits = compare.stratified_folds(rows.labels, folds, seed)
     results: list[FoldResult] = []
     refused: dict[str, Exception] = {}
     for place, (model, rule) in enumerate(pairs):
-        name, jobs = method_name(model, rule), 1 if model in BASELINES else n_jobs
+        name, jobs = method_name(model, rule), 1 if model in compare.BASELINES else n_jobs
         try:
             for number, split in enumerate(splits):
                 progress(f"comparing {name}", (place + number / folds) / len(pairs))
                 # A second thread hardly helps a baseline on so few rows, and costs much on a busy machine.
                 with threadpool_limits(jobs):
-                    results.append(run_fold(data, model, rule, split, jobs))
+                    results.append(compare.run_fold(data, model, rule, split, jobs))
         except REFUSALS as refusal:
             refused[name] = refusal
             results = [each for each in results if (each.model, each.rule) != (model, rule)]
@@ -126,36 +117,36 @@ def fold_results(
 
 def method_name(model: str, rule: str) -> str:
     """A model and its rule as text."""
-    return model if rule == NO_RULE or model in ENSEMBLES else f"{model}, {rule}"
+    return model if rule == compare.NO_RULE or model in compare.ENSEMBLES else f"{model}, {rule}"
 
 
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
     """The methods, best first."""
-    ranked = rank_results(results)
-    errors = {(each.model, each.rule): _scores(results, each, "error") for each in ranked}
-    losses = {(each.model, each.rule): _scores(results, each, "log_loss") for each in ranked}
+    ranked = compare.rank_results(results)
+    errors, losses = (
+        {(each.model, each.rule): _scores(results, each, name) for each in ranked}
+        for name in ("error", "log_loss")
+    )
     first = errors[ranked[0].model, ranked[0].rule]
     methods = tuple(
         MethodFacts(
-            method_name(each.model, each.rule),
-            each.model,
-            each.rule,
-            interval(errors[each.model, each.rule], floor=0.0),
-            interval(losses[each.model, each.rule], floor=0.0),
+            method_name(*pair),
+            *pair,
+            interval(errors[pair], floor=0.0),
+            interval(losses[pair], floor=0.0),
             each.training_error,
             each.seconds,
-            interval(errors[each.model, each.rule] - first),
+            interval(errors[pair] - first),
         )
-        for each in ranked
+        for pair, each in zip(errors, ranked, strict=True)
     )
     notes = Counter(re.sub(r"\s+", " ", note) for result in results for note in set(result.notes))
     return RankingFacts(methods, _ranks(methods, errors), len(first), rows, all_rows, dict(notes))
 
 
 def _scores(results: Sequence[FoldResult], method: Any, name: str) -> Array:
-    return np.array(
-        [getattr(each, name) for each in results if (each.model, each.rule) == (method.model, method.rule)]
-    )
+    pair = (method.model, method.rule)
+    return np.array([getattr(each, name) for each in results if (each.model, each.rule) == pair])
 
 
 def interval(scores: Array, floor: float = -np.inf) -> Interval:
@@ -183,18 +174,14 @@ def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array])
     table = np.stack([errors[method.model, method.rule] for method in best.values()], axis=1)
     summary = rank_summary(np.round(table, 12), names)
     order = np.argsort(summary.average_ranks, kind="stable")
-    return RankFacts(
-        tuple(names[j] for j in order),
-        tuple(float(summary.average_ranks[j]) for j in order),
-        summary.critical_difference,
-        summary.friedman_p,
-        summary.rows,
-    )
+    ranks = tuple(summary.average_ranks[order].tolist())
+    tests = (summary.critical_difference, summary.friedman_p, summary.rows)
+    return RankFacts(tuple(names[j] for j in order), ranks, *tests)
 
 
 def best_own(ranking: RankingFacts) -> MethodFacts:
     """The best method of this package; the best of all if none was compared."""
-    return next((method for method in ranking.methods if method.rule != NO_RULE), ranking.methods[0])
+    return next((method for method in ranking.methods if method.rule != compare.NO_RULE), ranking.methods[0])
 
 
 def sampling_note(ranking: RankingFacts) -> str:
@@ -216,7 +203,7 @@ NOTHING = np.zeros(0)
 
 
 def curves_of_rules(
-    rows: LabeledRows, model: str, seed: int, n_jobs: int | None
+    rows: ReportRows, model: str, seed: int, n_jobs: int | None
 ) -> tuple[CurveFacts, list[Skipped]]:
     """Training and held-out scores of every rule that can train a model, and the rules that cannot train it on these rows.
 
@@ -224,7 +211,7 @@ def curves_of_rules(
     """
     curves: list[Curve] = []
     refused: list[Skipped] = []
-    for _, rule in model_rule_pairs(rows.frame, [model], CURVE_RULES):
+    for _, rule in compare.model_rule_pairs(rows.frame, [model], CURVE_RULES):
         try:
             curves.append(_curve_of_rule(rows, model, rule, seed, n_jobs))
         except REFUSALS as refusal:
@@ -235,13 +222,17 @@ def curves_of_rules(
 
 def curve_model(ranking: RankingFacts) -> str | None:
     """The best model that is trained by one rule."""
-    own = (each.model for each in ranking.methods if each.rule != NO_RULE and each.model not in ENSEMBLES)
+    own = (
+        each.model
+        for each in ranking.methods
+        if each.rule != compare.NO_RULE and each.model not in compare.ENSEMBLES
+    )
     return next(own, None)
 
 
-def _curve_of_rule(rows: LabeledRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
+def _curve_of_rule(rows: ReportRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
     options = TrainingOptions(validation_fraction=VALIDATION, refit=False)
-    estimator = MODELS[model]()
+    estimator = compare.MODELS[model]()
     if (start := getattr(estimator, "training", None)) is not None:
         options.start = start.start
     estimator.set_params(
@@ -280,34 +271,18 @@ def curves_of_model(model: Any) -> CurveFacts | None:
     """
     if paths := getattr(model, "paths_", None):
         curves = tuple(curve_of_path(name, path) for name, path in paths.items() if len(path.error) > 1)
-        return (
-            CurveFacts(
-                curves, "total step", "the ensemble members, on the folds that were held out in training"
-            )
-            if curves
-            else None
-        )
+        about = "the ensemble members, on the folds that were held out in training"
+        return CurveFacts(curves, "total step", about) if curves else None
     history = getattr(getattr(model, "estimator_", model), "history_", None)
     if history is None or len(history["error"]) < 2:
         return None
-    return CurveFacts(
-        (curve_of_history(history, type(model).__name__),), "update", "the training of this model"
-    )
+    curve = curve_of_history(history, type(model).__name__)
+    return CurveFacts((curve,), "update", "the training of this model")
 
 
 def curve_of_path(name: str, path: Any) -> Curve:
     """The held-out scores of an ensemble member."""
-    return Curve(
-        name,
-        np.asarray(path.total_step, dtype=float),
-        NOTHING,
-        np.asarray(path.error, dtype=float),
-        NOTHING,
-        np.asarray(path.log_loss, dtype=float),
-        int(path.best),
+    steps, error, loss = (
+        np.asarray(values, float) for values in (path.total_step, path.error, path.log_loss)
     )
-
-
-def with_members(curves: CurveFacts | None, model: Any) -> CurveFacts | None:
-    """The curves of the rules; if there are none, those of the model itself."""
-    return curves if curves is not None and curves.curves else curves_of_model(model)
+    return Curve(name, steps, NOTHING, error, NOTHING, loss, int(path.best))

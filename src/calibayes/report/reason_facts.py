@@ -12,14 +12,13 @@ from sklearn.base import clone
 from calibayes.analysis.explanation import Sampling, explanation_of
 from calibayes.analysis.label_issues import judged
 from calibayes.analysis.marginals import ColumnSum
-from calibayes.analysis.surprise import Surprise
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.decision import most_probable
 from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.report.markup import shortened
-from calibayes.report.row_facts import LabeledRows
+from calibayes.report.table_facts import ReportRows
 from calibayes.report.values import (
     Contribution,
     LabelFacts,
@@ -39,7 +38,7 @@ LISTED = 8
 PERMUTATIONS = 16
 
 
-def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
+def why_not_explained(model: Any, rows: ReportRows) -> str | None:
     """Why predictions of a model cannot be explained; None if they can.
 
     `marginals` of a model that needs all columns raises TypeError or ValueError.
@@ -51,10 +50,8 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
         marginals = model.marginals(rows.table_rows(np.arange(1)))
     except (TypeError, ValueError) as refused:
         return str(refused)
-    dependent = max(
-        (len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)), default=0
-    )
-    if dependent > COLUMNS:
+    sizes = [len(part.columns) for part in marginals.parts if not isinstance(part, ColumnSum)]
+    if (dependent := max(sizes, default=0)) > COLUMNS:
         return (
             f"{name} has {dependent} columns that depend on each other, and sampling Shapley values of more than {COLUMNS} such "
             "columns is slow; call model.explain(X) for a few rows"
@@ -62,9 +59,7 @@ def why_not_explained(model: Any, rows: LabeledRows) -> str | None:
     return None
 
 
-def reason_facts(
-    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, seed: int = 0
-) -> ReasonFacts:
+def reason_facts(model: Any, rows: ReportRows, record: HeldOut, classes: Array, seed: int = 0) -> ReasonFacts:
     """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
     order = np.random.default_rng(seed).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])
@@ -73,7 +68,7 @@ def reason_facts(
     return ReasonFacts(overall, len(sample), explained.permutations, _singles(model, rows, record, classes))
 
 
-def _singles(model: Any, rows: LabeledRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
+def _singles(model: Any, rows: ReportRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
     chosen = chosen_rows(record, classes)
     places = [place for place, _ in chosen]
     explained = model.explain(rows.table_rows(record.rows[places]), permutations=PERMUTATIONS)
@@ -117,11 +112,9 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
         for row, rank in zip(confident, ("", "second "), strict=False)
     ]
     top = np.sort(record.log_posterior, axis=1)[:, -2:]
-    for row in np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3]:
-        if int(row) not in [place for place, _ in chosen]:
-            chosen.append((int(row), "closest to the boundary between two classes"))
-            break
-    return chosen
+    nearest = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3].tolist()
+    others = [row for row in nearest if row not in dict(chosen)]
+    return chosen + [(row, "closest to the boundary between two classes") for row in others[:1]]
 
 
 def _contributions(
@@ -130,10 +123,8 @@ def _contributions(
     """The largest contributions with the values of their cells, and the sum of the others."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     top = order[:LISTED]
-    listed = tuple(
-        Contribution(str(names[j]), cell_text(frame, row, str(names[j])), float(contributions[j]))
-        for j in top
-    )
+    shown = ((str(names[j]), float(contributions[j])) for j in top)
+    listed = tuple(Contribution(name, cell_text(frame, row, name), size) for name, size in shown)
     return listed, float(contributions[order[LISTED:]].sum())
 
 
@@ -164,58 +155,48 @@ STRANGE = 0.05
 """Largest p-value of a cell that is shown besides the least probable one."""
 
 
-def density_rows(rows: LabeledRows, columns: list[str], seed: int) -> LabeledRows:
+def density_rows(rows: ReportRows, columns: list[str], seed: int) -> ReportRows:
     """These columns of a sample of the rows, small enough for one prediction for each cell."""
     most = max(SCORED // len(columns), 200)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:most])
     part = rows.only(chosen)
     frame = part.frame[columns]
-    return LabeledRows(frame, frame, part.labels, part.unlabeled, part.positions)
+    return ReportRows(frame, frame, part.labels, part.unlabeled, part.positions)
 
 
-def halves_of(rows: LabeledRows, seed: int) -> Array:
+def halves_of(rows: ReportRows, seed: int) -> Array:
     """0 or 1 for each row, (n,): stratified random halves; -1 for the only row of a class, which is not scored."""
     return shuffled_folds(np.unique(rows.labels.astype(str), return_inverse=True)[1], 2, seed)
 
 
-def surprise_by_halves(estimator: Any, rows: LabeledRows, halves: Array, left_out: int) -> SurpriseFacts:
+def surprise_by_halves(estimator: Any, rows: ReportRows, halves: Array, left_out: int) -> SurpriseFacts:
     """Surprise of each half of the rows under a density that was estimated from the other rows."""
     p_value = np.ones(len(rows))
     cells = np.full(rows.frame.shape, np.nan)
     for half in (0, 1):
         part = halves == half
-        result = _surprise_of(estimator, rows, np.flatnonzero(~part), np.flatnonzero(part))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
+            model = clone(estimator).fit(rows.frame[~part], rows.labels[~part])
+            result = model.surprise(rows.frame[part])
         p_value[part], cells[part] = result.p_value, result.column_p_value
     about = f"{type(estimator).__name__} trained by maximum likelihood on the other half of these rows"
     scored = np.flatnonzero(halves >= 0)
-    columns = list(rows.frame.columns)
-    return _facts(rows.only(scored), p_value[scored], cells[scored], columns, about, left_out)
+    return _facts(rows.only(scored), p_value[scored], cells[scored], about, left_out)
 
 
-def _surprise_of(estimator: Any, rows: LabeledRows, training: Array, new: Array) -> Surprise:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fits of the comparison give the same warnings
-        model = clone(estimator).fit(rows.frame.iloc[training], rows.labels[training])
-        result: Surprise = model.surprise(rows.frame.iloc[new])
-    return result
-
-
-def surprise_of_model(model: Any, rows: LabeledRows, seed: int = 0) -> SurpriseFacts:
+def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFacts:
     """Surprise of rows that a model was not trained on, compared with each other."""
     most = max(SCORED // rows.frame.shape[1], 200)
     part = rows.only(np.sort(np.random.default_rng(seed).permutation(len(rows))[:most]))
     result = model.with_held_out(part.given, part.labels).surprise(part.given)
     about = f"this {type(model).__name__}; p-values compare these rows with each other"
-    columns = list(part.frame.columns)
-    if len(result.columns) == len(columns):
-        return _facts(part, result.p_value, result.column_p_value, columns, about, 0)
-    none = np.full(part.frame.shape, np.nan)
-    return _facts(part, result.p_value, none, columns, about, 0)
+    has_cells = len(result.columns) == part.frame.shape[1]
+    cells = result.column_p_value if has_cells else np.full(part.frame.shape, np.nan)
+    return _facts(part, result.p_value, cells, about, 0)
 
 
-def _facts(
-    rows: LabeledRows, p_value: Array, cells: Array, columns: list[str], about: str, left_out: int
-) -> SurpriseFacts:
+def _facts(rows: ReportRows, p_value: Array, cells: Array, about: str, left_out: int) -> SurpriseFacts:
     smallest = np.where(np.isnan(cells), 1.0, cells).min(axis=1, initial=1.0)
     order = np.lexsort([smallest, p_value])[:SURPRISING_ROWS]
     shown = tuple(
@@ -223,22 +204,21 @@ def _facts(
             int(rows.positions[i]),
             str(rows.labels[i]),
             float(p_value[i]),
-            _strangest(cells[i], columns, rows.frame, int(i)),
+            _strangest(cells[i], rows.frame, int(i)),
         )
         for i in order
     )
     return SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
 
 
-def _strangest(cells: Array, columns: list[str], frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
+def _strangest(cells: Array, frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
     """The cell of smallest p-value, and further cells with a small one."""
-    order = [
-        j
-        for j in np.argsort(np.where(np.isnan(cells), np.inf, cells), kind="stable")
-        if np.isfinite(cells[j])
-    ]
+    order = [j for j in np.argsort(cells, kind="stable") if np.isfinite(cells[j])]  # NaN is last
     chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
-    return tuple((columns[j], cell_text(frame, row, columns[j]), float(cells[j])) for j in chosen)
+    names = [frame.columns[j] for j in chosen]
+    return tuple(
+        (name, cell_text(frame, row, name), float(cells[j])) for name, j in zip(names, chosen, strict=True)
+    )
 
 
 # -- Rows whose label looks wrong, by the posterior of models that were not trained on them ------------------
@@ -251,16 +231,14 @@ LEAST_SHARE = 0.1
 
 
 def label_facts(
-    model: Any, rows: LabeledRows, record: HeldOut, classes: Array, *, has_reasons: bool
+    model: Any, rows: ReportRows, record: HeldOut, classes: Array, *, has_reasons: bool
 ) -> LabelFacts:
     """The most suspicious labels of the held-out rows."""
     found = judged(record)
     first = [place for place in found.order[:LABEL_ISSUES] if found.suggested[place] != record.codes[place]]
-    reasons = (
-        _reasons(model, rows, record, np.array(first), found.suggested[first])
-        if has_reasons and first
-        else [""] * len(first)
-    )
+    reasons = [""] * len(first)
+    if has_reasons and first:
+        reasons = _reasons(model, rows, record, np.array(first), found.suggested[first])
     shown = tuple(
         SuspectLabel(
             int(rows.positions[record.rows[place]]),
@@ -275,7 +253,7 @@ def label_facts(
     return LabelFacts(shown, int(found.issue.sum()), len(record.codes))
 
 
-def _reasons(model: Any, rows: LabeledRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
+def _reasons(model: Any, rows: ReportRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
     """Columns with the largest contributions to the log odds of the suggested class against the label."""
     with computing(getattr(model, "engine", None), model.n_jobs):
         explained = explanation_of(

@@ -2,18 +2,123 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.datasets.dataset import data_frame
 from calibayes.encoders.schema import content_type, default_kind
+from calibayes.model.door import in_memory
 from calibayes.report.markup import number, shortened
-from calibayes.report.row_facts import LabeledRows
 from calibayes.report.values import ClassCount, ColumnFacts, Picture, TableFacts
-from calibayes.tables.read import read_frame
-from calibayes.tables.table import missing_mask
+from calibayes.tables.read import object_array, read_frame
+from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.text import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ReportRows:
+    """Rows with a label.
+
+    Attributes
+    ----------
+    given : array or data frame
+        In the form that the model reads.
+    frame : pandas.DataFrame
+        The same rows; all column names are strings.
+    labels : (n,) array
+    unlabeled : int
+        Number of rows without a label, which are left out.
+    positions : (n,) array
+        Positions of the rows in the table that was given.
+    """
+
+    given: Any
+    frame: pd.DataFrame
+    labels: Array
+    unlabeled: int
+    positions: Array
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def table_rows(self, rows: Array) -> Any:
+        """Some rows, in the form that the model reads."""
+        return self.given.iloc[rows] if hasattr(self.given, "iloc") else self.given[rows]
+
+    def only(self, rows: Array) -> ReportRows:
+        """Some of the rows."""
+        return ReportRows(
+            self.table_rows(rows),
+            self.frame.iloc[rows],
+            self.labels[rows],
+            self.unlabeled,
+            self.positions[rows],
+        )
+
+
+def without_columns(rows: ReportRows, names: Collection[str]) -> ReportRows:
+    """The rows of a data frame without some columns."""
+    frame = rows.frame.drop(columns=list(names))
+    return ReportRows(frame, frame, rows.labels, rows.unlabeled, rows.positions)
+
+
+def labeled_rows(X: Any, y: Any, *, as_frame: bool = True) -> ReportRows:
+    """Rows of a table and their labels; with ``as_frame`` the model reads them as a data frame with column names.
+
+    Raises ValueError if X and y have different lengths, there are fewer than two classes, or two columns have the same name.
+    """
+    X, y, _ = in_memory(X, y)
+    frame, labels = _frame(X), _labels(y)
+    if len(frame) != len(labels):
+        raise ValueError(
+            f"the table has {counted(len(frame), 'row')}, but there are {counted(len(labels), 'label')}: give one label for "
+            "each row"
+        )
+    read_frame(frame)  # refuses a table without rows or columns, or with two columns of one name
+    known = np.flatnonzero(~missing_mask(labels))
+    if len(set(labels[known].tolist())) < 2:
+        raise ValueError("a report needs labeled rows of at least two classes: check y")
+    given = frame if as_frame or isinstance(X, Table) else _indexable(X)
+    rows = ReportRows(given, frame, labels, len(labels) - len(known), np.arange(len(labels)))
+    return rows.only(known) if rows.unlabeled else rows
+
+
+def _indexable(X: Any) -> Any:
+    """A table whose rows can be selected by their positions."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return object_array(X) if isinstance(X, list) else X
+
+
+def _frame(X: Any) -> Any:
+    """A pandas data frame whose column names are strings and whose index is the position of the row."""
+    import pandas as pd
+
+    if isinstance(X, Table):
+        return data_frame(X)
+    if hasattr(X, "tocsr"):
+        made = pd.DataFrame.sparse.from_spmatrix(X)
+    elif hasattr(X, "to_pandas"):
+        made = X.to_pandas()
+    else:
+        made = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X).infer_objects()
+    is_unnamed = not hasattr(X, "columns") and not hasattr(X, "column_names")
+    names = [f"x{j}" if is_unnamed else str(name) for j, name in enumerate(made.columns)]
+    return made.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def _labels(y: Any) -> Array:
+    """Labels as an array, (n,)."""
+    values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    return values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
+
 
 PICTURES = 24
 """Most columns with a picture."""
@@ -28,7 +133,7 @@ BINS, LEVELS, FEW = 24, 7, 12
 INFORMATION_BINS = 10
 
 
-def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
+def table_facts(rows: ReportRows, model: Any = None) -> TableFacts:
     """Summary of the table; kinds of columns are those of the ``model`` if it is given."""
     names, codes = np.unique(rows.labels.astype(str), return_inverse=True)
     sizes = np.bincount(codes, minlength=len(names))
@@ -38,12 +143,9 @@ def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
     treated = _treatment(rows, model)
     columns = [_column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)]
     order = sorted(range(d), key=lambda j: -columns[j].information)
-    shown = set(order[:PICTURES])
     pictured = [
         _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups))
-        if j in shown
-        else columns[j]
-        for j in order
+        for j in order[:PICTURES]
     ]
     return TableFacts(
         rows=len(rows),
@@ -52,7 +154,7 @@ def table_facts(rows: LabeledRows, model: Any = None) -> TableFacts:
         duplicates=_duplicates(rows.frame, rows.labels),
         classes=tuple(ClassCount(str(name), int(size)) for name, size in zip(names, sizes, strict=True)),
         groups=tuple(groups),
-        columns=tuple(pictured),
+        columns=(*pictured, *(columns[j] for j in order[PICTURES:])),
         read_rows=len(seen),
     )
 
@@ -67,7 +169,7 @@ def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
     return group, [*(str(name) for name in names[frequent]), f"{len(names) - GROUPS} other classes"]
 
 
-def _treatment(rows: LabeledRows, model: Any) -> list[tuple[str, str, str]]:
+def _treatment(rows: ReportRows, model: Any) -> list[tuple[str, str, str]]:
     """Name, kind and reason of each column: those of the model's schema, otherwise by the content of the column."""
     schema = getattr(model, "schema_", None)
     known = {} if schema is None else {column.name: column for column in schema.columns}
@@ -122,7 +224,7 @@ def _as_text(column: Any) -> Any:
 
 
 def _is_number(column: Any) -> bool:
-    return getattr(column.dtype, "kind", "O") in "fiu" or _is_date(column)
+    return getattr(column.dtype, "kind", "O") in "fiumM"
 
 
 def _is_date(column: Any) -> bool:
@@ -168,9 +270,7 @@ def _edges(known: Array, bins: int) -> Array:
 
 def _range(column: Any) -> str:
     """Smallest, largest and median number as text; empty for levels."""
-    if not _is_number(column):
-        return ""
-    values = _numbers(column)
+    values = _numbers(column) if _is_number(column) else np.zeros(0)
     values = values[~np.isnan(values)]
     if not len(values):
         return ""
@@ -182,11 +282,10 @@ def _written(column: Any, value: float) -> str:
     """A number of a column as text: the day of a date, a duration, or a number."""
     import pandas as pd
 
-    if column.dtype.kind == "M":
-        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])[:10]
-    if column.dtype.kind == "m":
-        return str(pd.Series([round(value)]).astype(column.dtype).iloc[0])
-    return number(value)
+    if not _is_date(column):
+        return number(value)
+    text = str(pd.Series([round(value)]).astype(column.dtype).iloc[0])
+    return text[:10] if column.dtype.kind == "M" else text
 
 
 def _duplicates(frame: Any, labels: Array) -> int | None:
@@ -206,9 +305,8 @@ def _duplicates(frame: Any, labels: Array) -> int | None:
 
 def _with_picture(facts: ColumnFacts, column: Any, groups: Array, k: int) -> ColumnFacts:
     """The column with the distribution of its values by class."""
-    if _is_number(column) and facts.distinct > FEW:
-        return replace(facts, picture=_histogram(column, groups, k))
-    return replace(facts, picture=_levels(column, groups, k))
+    draw = _histogram if _is_number(column) and facts.distinct > FEW else _levels
+    return replace(facts, picture=draw(column, groups, k))
 
 
 def _histogram(column: Any, groups: Array, k: int) -> Picture | None:

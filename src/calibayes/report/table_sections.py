@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from calibayes.compare import DESCRIPTION, NO_RULE
+from calibayes.report import markup
 from calibayes.report.drawings import Estimate, dot_plot, histogram, level_bars
-from calibayes.report.markup import (
-    MINUS,
-    NOTHING,
-    Child,
-    Markup,
-    Section,
-    bullets,
-    count,
-    counts,
-    definition_list,
-    element,
-    figure,
-    figures,
-    fixed,
-    folded,
-    named,
-    note,
-    number,
-    paragraph,
-    percent,
-    shortened,
-    strong,
-    subsection,
-    table,
-    together,
-)
+from calibayes.report.markup import Child, Markup
 from calibayes.report.quality_sections import color_key
 from calibayes.report.ranking_facts import sampling_note
 from calibayes.report.values import (
@@ -53,36 +29,30 @@ CLASSES = 20
 """Most classes in the table of classes."""
 
 
-def table_section(facts: Facts) -> Section:
+def table_section(given: TableFacts, facts: Facts) -> Markup:
     """Rows, classes and columns."""
-    given = facts.table
-    return Section(
-        "table",
-        "The table",
-        together(_size(given), _classes(given), _pictures(given), _all_columns(given)),
-    )
-
-
-def _size(given: TableFacts) -> Markup:
-    duplicates = (
-        f" Exact duplicates of an earlier row, including its label: {counts(given.duplicates, 'row')}."
-        if given.duplicates
-        else ""
-    )
-    unlabeled = f" Left out: {counts(given.unlabeled, 'row')} without a label." if given.unlabeled else ""
-    size = f"{counts(given.rows, 'labeled row')} and {counts(len(given.columns), 'column')}."
-    return paragraph(size + duplicates + unlabeled)
+    size = f"{markup.counts(given.rows, 'labeled row')} and {markup.counts(len(given.columns), 'column')}."
+    if given.duplicates:
+        size += f" Exact duplicates of an earlier row, including its label: {markup.counts(given.duplicates, 'row')}."
+    if given.unlabeled:
+        size += f" Left out: {markup.counts(given.unlabeled, 'row')} without a label."
+    return markup.together(markup.paragraph(size), _classes(given), _pictures(given), _all_columns(given))
 
 
 def _classes(given: TableFacts) -> Markup:
     ordered = sorted(given.classes, key=lambda each: -each.rows)
     lines: list[list[Child]] = [
-        [named(each.name), count(each.rows), percent(each.rows / given.rows)] for each in ordered[:CLASSES]
+        [markup.named(each.name), markup.count(each.rows), markup.percent(each.rows / given.rows)]
+        for each in ordered[:CLASSES]
     ]
     more = len(ordered) - CLASSES
-    left_out = note(f"Not listed: {counts(more, 'rarer class', 'rarer classes')}.") if more > 0 else None
-    return together(
-        table("Classes", ["class", "rows", "share"], lines, numeric=(1, 2), class_="short"), left_out
+    left_out = (
+        markup.note(f"Not listed: {markup.counts(more, 'rarer class', 'rarer classes')}.")
+        if more > 0
+        else None
+    )
+    return markup.together(
+        markup.table("Classes", ["class", "rows", "share"], lines, numeric=(1, 2), class_="short"), left_out
     )
 
 
@@ -96,31 +66,38 @@ def _pictures(given: TableFacts) -> Markup:
         if size > PICTURE_BYTES:
             break
         shown.append(card)
-    rows = "all rows" if given.read_rows == given.rows else f"{count(given.read_rows)} rows drawn at random"
+    rows = (
+        "all rows"
+        if given.read_rows == given.rows
+        else f"{markup.count(given.read_rows)} rows drawn at random"
+    )
     which = (
         "All columns"
         if len(shown) == len(given.columns)
-        else f"The {len(shown)} most informative of {counts(len(given.columns), 'column')}"
+        else f"The {len(shown)} most informative of {markup.counts(len(given.columns), 'column')}"
     )
-    about = paragraph(
+    about = markup.paragraph(
         f"{which}, in decreasing order of mutual information with the class (in bits, each column alone, bias-corrected; from "
         f"{rows}). Histograms show the distribution of a number within each class. Bars show the number of rows of each level, "
         "colored by class."
     )
-    return subsection(
-        "Columns by class", about, color_key(given.groups), element("div", shown, class_="figures small")
+    return markup.subsection(
+        "Columns by class",
+        about,
+        color_key(given.groups),
+        markup.element("div", shown, class_="figures small"),
     )
 
 
 def _card(column: ColumnFacts, given: TableFacts) -> Markup:
-    missing = f", {percent(column.missing / given.rows)} missing" if column.missing else ""
-    facts = f"{column.kind} ({shortened(column.reason, 80)}); {counts(column.distinct, 'distinct value')}{missing}"
-    return element(
+    missing = f", {markup.percent(column.missing / given.rows)} missing" if column.missing else ""
+    facts = f"{column.kind} ({markup.shortened(column.reason, 80)}); {markup.counts(column.distinct, 'distinct value')}{missing}"
+    return markup.element(
         "figure",
-        element("h4", named(column.name)),
-        element("p", facts, class_="facts"),
+        markup.element("h4", markup.named(column.name)),
+        markup.element("p", facts, class_="facts"),
         _picture(column),
-        element(
+        markup.element(
             "figcaption",
             f"{column.information:.3f} bits of information about the class",
             f"; {column.range}" if column.range else None,
@@ -129,19 +106,14 @@ def _card(column: ColumnFacts, given: TableFacts) -> Markup:
 
 
 def _picture(column: ColumnFacts) -> Markup | None:
-    picture = column.picture
-    if picture is None:
+    if (picture := column.picture) is None:
         return None
-    title = f"Values of {shortened(column.name)} by class"
+    title = f"Values of {markup.shortened(column.name)} by class"
     if picture.edges is None:
         totals = picture.counts.sum(axis=0)
         levels = ", ".join(f"{name}: {int(size)}" for name, size in zip(picture.levels, totals, strict=True))
-        return level_bars(
-            title,
-            f"Number of rows of each level: {levels}.",
-            picture.levels,
-            picture.counts.T,
-        )
+        description = f"Number of rows of each level: {levels}."
+        return level_bars(title, description, picture.levels, picture.counts.T)
     shares = picture.counts / picture.counts.sum(axis=1, keepdims=True).clip(1)
     description = f"Share of the rows of each class in bins from {picture.ends[0]} to {picture.ends[1]}."
     return histogram(title, description, picture.edges, shares, picture.ends)
@@ -159,83 +131,87 @@ def _all_columns(given: TableFacts) -> Markup:
         lines.append(line)
     left_out = len(given.columns) - len(lines)
     heads: list[Child] = ["column", "kind", "reason", "missing", "distinct values", "information (bits)"]
-    listed = element(
+    listed = markup.element(
         "div",
-        table("All columns by decreasing information about the class", heads, lines, numeric=(3, 4, 5)),
+        markup.table(
+            "All columns by decreasing information about the class", heads, lines, numeric=(3, 4, 5)
+        ),
         id="all-columns",
         class_="tall",
     )
-    remark = (
-        note(f"Not listed, to keep the page small: the {counts(left_out, 'least informative column')}.")
-        if left_out
-        else None
+    remark = markup.note(
+        f"Not listed, to keep the page small: the {markup.counts(left_out, 'least informative column')}."
     )
-    return subsection("All columns", _search(), listed, remark)
+    return markup.subsection("All columns", _search(), listed, remark if left_out else None)
 
 
 def _line(column: ColumnFacts, rows: int) -> list[Child]:
-    missing = percent(column.missing / rows) if column.missing else "0"
+    missing = markup.percent(column.missing / rows) if column.missing else "0"
     return [
-        named(column.name, LIST_NAME),
-        shortened(column.kind, 30),
-        shortened(column.reason, 60),
+        markup.named(column.name, LIST_NAME),
+        markup.shortened(column.kind, 30),
+        markup.shortened(column.reason, 60),
         missing,
-        count(column.distinct),
-        fixed(column.information, 3),
+        markup.count(column.distinct),
+        markup.fixed(column.information, 3),
     ]
 
 
 def _search() -> Markup:
-    field = element("input", type="search", id="search", data_filters="all-columns", autocomplete="off")
-    label = element("label", "Search the columns", for_="search")
-    return element(
-        "div", label, field, element("span", id="search-count", role="status"), class_="search", hidden=True
+    field = markup.element(
+        "input", type="search", id="search", data_filters="all-columns", autocomplete="off"
+    )
+    label = markup.element("label", "Search the columns", for_="search")
+    return markup.element(
+        "div",
+        label,
+        field,
+        markup.element("span", id="search-count", role="status"),
+        class_="search",
+        hidden=True,
     )
 
 
 # -- Models ranked by their errors on held-out rows ----------------------------------------------------------
 
 SHOWN = 12
-"""Most methods in the figure."""
+"""Most methods in the markup.figure."""
 NOTES = 10
 """Most warnings that are listed."""
 
 
-def ranking_section(facts: Facts) -> Section | None:
-    """The ranking with confidence intervals; None if models were not compared."""
-    ranking = facts.ranking
-    if ranking is None:
-        return None
-    body = together(
+def ranking_section(ranking: RankingFacts, facts: Facts) -> Markup:
+    """The ranking with confidence intervals."""
+    return markup.together(
         _opening(ranking, facts.model),
-        figures(_error_picture(ranking), _rank_picture(ranking.ranks) if ranking.ranks else None),
+        markup.figures(_error_picture(ranking), _rank_picture(ranking.ranks) if ranking.ranks else None),
         _table(ranking),
         _methods(),
         _notes(ranking),
     )
-    return Section("models", "Models compared", body)
 
 
 def _opening(ranking: RankingFacts, model: str) -> Markup:
     best, *others = ranking.methods
     own = next((each for each in ranking.methods if each.rule != NO_RULE), None)
-    lead = together(strong(best.name), f" has the lowest error, {percent(best.error.mean)}. ")
+    lead = markup.together(
+        markup.element("strong", best.name), f" has the lowest error, {markup.percent(best.error.mean)}. "
+    )
     described = None
     if own is None:
         described = f"The rest of this report describes {model}, which was not compared."
     elif own is not best:
         described = f"The rest of this report describes {own.name}, the best model of calibayes."
-    return paragraph(lead, _ties(others), described)
+    return markup.paragraph(lead, _ties(others), described)
 
 
 def _ties(others: Sequence[MethodFacts]) -> str | None:
     """How many methods are not significantly worse than the best one."""
-    close = sum(each.difference.low <= 0.0 for each in others)
     if not others:
         return None
-    if not close:
+    if not (close := sum(each.difference.low <= 0.0 for each in others)):
         return "All other methods have a significantly higher error on these folds. "
-    return f"On these folds, {counts(close, 'other method')} cannot be distinguished from it (95\u202f% interval of the difference). "
+    return f"On these folds, {markup.counts(close, 'other method')} cannot be distinguished from it (95\u202f% interval of the difference). "
 
 
 def _error_picture(ranking: RankingFacts) -> Markup:
@@ -244,25 +220,15 @@ def _error_picture(ranking: RankingFacts) -> Markup:
         Estimate(each.name, each.error.mean, each.error.low, each.error.high, place == 0)
         for place, each in enumerate(shown)
     ]
-    description = "; ".join(f"{each.name} {percent(each.error.mean)}" for each in shown)
+    description = "; ".join(f"{each.name} {markup.percent(each.error.mean)}" for each in shown)
     more = len(ranking.methods) - len(shown)
     caption = "Error on held-out rows with 95\u202f% confidence intervals" + (
         f"; the table also lists the {more} methods with the highest errors." if more > 0 else "."
     )
-    return figure(
-        dot_plot(
-            "Error of each method on held-out rows",
-            f"{description}.",
-            estimates,
-            "error on held-out rows",
-            _percent,
-        ),
-        caption,
+    title = "Error of each method on held-out rows"
+    return markup.figure(
+        dot_plot(title, f"{description}.", estimates, "error on held-out rows", markup.short_percent), caption
     )
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g}\u202f%"
 
 
 def _rank_picture(ranks: RankFacts) -> Markup:
@@ -276,23 +242,22 @@ def _rank_picture(ranks: RankFacts) -> Markup:
     description = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(ranks.names, ranks.ranks, strict=True))
     caption = (
         f"Average rank over {ranks.folds} folds (1 is best), each model with its best rule. The shaded band is the critical "
-        f"difference of the Nemenyi test at 5\u202f%, {width:.1f} ranks: {counts(within, 'model')} within it "
-        f"{'is' if within == 1 else 'are'} not significantly worse than the first. Friedman test: p = {number(ranks.friedman_p, 2)}."
+        f"difference of the Nemenyi test at 5\u202f%, {width:.1f} ranks: {markup.counts(within, 'model')} within it "
+        f"{'is' if within == 1 else 'are'} not significantly worse than the first. Friedman test: p = {markup.number(ranks.friedman_p, 2)}."
     )
     picture = dot_plot(
         "Critical differences of average ranks",
         f"{description}; critical difference {width:.2f}.",
         estimates,
         "average rank",
-        number,
+        markup.number,
         (first, first + width),
     )
-    return figure(picture, caption)
+    return markup.figure(picture, caption)
 
 
 def _table(ranking: RankingFacts) -> Markup:
-    heads: list[Child] = [
-        "method",
+    scores = [
         "error",
         "95\u202f% interval",
         "log loss",
@@ -302,38 +267,36 @@ def _table(ranking: RankingFacts) -> Markup:
         "seconds",
     ]
     lines = [_ranked_line(each, place == 0) for place, each in enumerate(ranking.methods)]
-    return table(
-        f"All methods: means over {counts(ranking.folds, 'fold')} of {sampling_note(ranking)}",
-        heads,
-        lines,
-        numeric=range(1, 8),
-    )
+    title = f"All methods: means over {markup.counts(ranking.folds, 'fold')} of {sampling_note(ranking)}"
+    return markup.table(title, ["method", *scores], lines, numeric=range(1, 8))
 
 
 def _ranked_line(each: MethodFacts, is_first: bool) -> list[Child]:
     return [
         each.name,
-        percent(each.error.mean),
+        markup.percent(each.error.mean),
         _range(each.error, 1, 100),
-        fixed(each.log_loss.mean, 3),
+        markup.fixed(each.log_loss.mean, 3),
         _range(each.log_loss, 3),
-        NOTHING if is_first else f"{100 * each.difference.mean:.1f} ({_range(each.difference, 1, 100)})",
-        percent(each.training_error),
-        fixed(each.seconds, 2),
+        markup.NOTHING
+        if is_first
+        else f"{100 * each.difference.mean:.1f} ({_range(each.difference, 1, 100)})",
+        markup.percent(each.training_error),
+        markup.fixed(each.seconds, 2),
     ]
 
 
 def _range(interval: Interval, digits: int, factor: float = 1.0) -> str:
     if interval.low != interval.low:
-        return NOTHING
-    return f"{fixed(factor * interval.low, digits)} to {fixed(factor * interval.high, digits)}".replace(
-        "-", MINUS
+        return markup.NOTHING
+    return f"{markup.fixed(factor * interval.low, digits)} to {markup.fixed(factor * interval.high, digits)}".replace(
+        "-", markup.MINUS
     )
 
 
 def _methods() -> Markup:
     """How the numbers were computed, and their limitations."""
-    return note(
+    return markup.note(
         "All scores except the training error are of rows that the model was not trained on. Differences are errors minus the error of "
         "the first method, in percentage points. Intervals are 95\u202f% confidence intervals of the mean over folds, corrected for folds "
         "that share training rows (Nadeau and Bengio 2003). The rank tests assume independent folds; since folds share training rows, "
@@ -346,8 +309,10 @@ def _notes(ranking: RankingFacts) -> Markup | None:
     if not ranking.notes:
         return None
     ordered = sorted(ranking.notes.items(), key=lambda each: -each[1])[:NOTES]
-    items = [f"{shortened(text, 300)} ({counts(times, 'fit')})" for text, times in ordered]
-    return folded(f"Warnings during fitting ({counts(len(ranking.notes), 'message')})", bullets(items))
+    items = [f"{markup.shortened(text, 300)} ({markup.counts(times, 'fit')})" for text, times in ordered]
+    return markup.folded(
+        f"Warnings during fitting ({markup.counts(len(ranking.notes), 'message')})", markup.bullets(items)
+    )
 
 
 # -- The title and the most important results ----------------------------------------------------------------
@@ -355,58 +320,34 @@ def _notes(ranking: RankingFacts) -> Markup | None:
 
 def opening(facts: Facts) -> Markup:
     """The beginning of the page."""
-    return together(
-        element("h1", shortened(facts.title, 200)),
-        paragraph(facts.about, class_="lead"),
-        definition_list([*_quality(facts), *_figures(facts), *_checks(facts)], class_="cards"),
-    )
-
-
-def _figure_card(value: Child, remark: Child) -> Markup:
-    return together(value, element("small", remark))
-
-
-def _quality(facts: Facts) -> list[tuple[Child, Child]]:
-    quality = facts.quality
-    model = (
-        "Model" if facts.ranking is None else "Best model",
-        _figure_card(element("span", named(facts.model, 40), class_="text"), "described on this page"),
-    )
-    if quality is None:
-        return [model]
-    interval = f"95\u202f% interval {percent(quality.error_low)} to {percent(quality.error_high)}"
-    return [
-        model,
-        (
-            "Error on held-out rows",
-            _figure_card(
-                percent(quality.error),
-                f"{interval}; always predicting the most frequent class: {percent(quality.majority_error)}",
-            ),
+    return markup.together(
+        markup.element("h1", markup.shortened(facts.title, 200)),
+        markup.paragraph(facts.about, class_="lead"),
+        markup.definition_list(
+            [
+                (title, markup.together(value, markup.element("small", remark)))
+                for title, value, remark in _cards(facts)
+            ],
+            class_="cards",
         ),
-        (
-            "Log loss on held-out rows",
-            _figure_card(
-                fixed(quality.log_loss, 3),
-                f"predicting the class frequencies: {fixed(quality.prior_log_loss, 3)}",
-            ),
-        ),
-    ]
-
-
-def _figures(facts: Facts) -> list[tuple[Child, Child]]:
-    table = facts.table
-    cells = table.rows * len(table.columns)
-    share = percent(table.missing / cells if cells else 0.0)
-    return [("Missing cells", _figure_card(count(table.missing), f"{share} of {count(cells)} cells"))]
-
-
-def _checks(facts: Facts) -> list[tuple[Child, Child]]:
-    findings = facts.findings
-    found = len(findings.found)
-    words = element(
-        "a",
-        f"{counts(len(findings.passed), 'check')} passed" if not found else "see the section Checks",
-        href="#checks",
     )
-    return [("Warnings from checks", _figure_card(count(found), words))]
+
+
+def _cards(facts: Facts) -> Iterator[tuple[str, Child, Child]]:
+    """Title, number and remark of each result."""
+    name = markup.element("span", markup.named(facts.model, 40), class_="text")
+    yield "Model" if facts.ranking is None else "Best model", name, "described on this page"
+    if (quality := facts.quality) is not None:
+        interval = (
+            f"95\u202f% interval {markup.percent(quality.error_low)} to {markup.percent(quality.error_high)}"
+        )
+        majority = f"always predicting the most frequent class: {markup.percent(quality.majority_error)}"
+        yield "Error on held-out rows", markup.percent(quality.error), f"{interval}; {majority}"
+        prior = f"predicting the class frequencies: {markup.fixed(quality.prior_log_loss, 3)}"
+        yield "Log loss on held-out rows", markup.fixed(quality.log_loss, 3), prior
+    cells = facts.table.rows * len(facts.table.columns)
+    share = markup.percent(facts.table.missing / cells if cells else 0.0)
+    yield "Missing cells", markup.count(facts.table.missing), f"{share} of {markup.count(cells)} cells"
+    found, passed = len(facts.findings.found), markup.counts(len(facts.findings.passed), "check")
+    words = markup.element("a", "see the section Checks" if found else f"{passed} passed", href="#checks")
+    yield "Warnings from checks", markup.count(found), words

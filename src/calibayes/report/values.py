@@ -139,7 +139,7 @@ class CurveFacts:
 
 
 @dataclass(frozen=True)
-class Bin:
+class ProbabilityBin:
     """Rows of similar probability: the mean predicted probability, and the observed share with its interval."""
 
     predicted: float
@@ -196,7 +196,7 @@ class QualityFacts:
     prior_log_loss: float
     classes: tuple[str, ...]
     confusion: Array
-    bins: tuple[Bin, ...]
+    bins: tuple[ProbabilityBin, ...]
     calibrated: str
     """The class whose probability the bins are about."""
     calibration_error: float

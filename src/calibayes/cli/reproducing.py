@@ -1,0 +1,179 @@
+"""``calibayes reproduce``: run the experiments of the papers and compare with the published numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as RichTable
+
+from calibayes.cli import options
+from calibayes.cli.application import INTERRUPTED, examples, print_json, print_table, print_text
+from calibayes.datasets import find_file, list_datasets
+from calibayes.reproduction.catalog import PAPERS, select_experiments
+from calibayes.reproduction.experiment import ResultCache, Settings
+from calibayes.reproduction.pages import format_pair, write_page, write_report
+from calibayes.reproduction.result_tables import Report
+from calibayes.reproduction.run import reproduce
+
+console, errors = Console(), Console(stderr=True)
+REPRODUCE_EXAMPLES = examples(
+    "calibayes reproduce rc-probabilistic-2024 VI --datasets iris --trials 1 -j 1 --json",
+)
+BOLD = re.compile(r"\*\*(.+?)\*\*")
+"""Bold text in Markdown."""
+
+
+def reproduce_command(
+    paper: Annotated[
+        str | None, typer.Argument(help=f"One of {', '.join(p.name for p in PAPERS)}. Default: all.")
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="Table or figure of the paper, by its number there, such as VI or figure-1."),
+    ] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only this data set; can be repeated.", autocompletion=options.complete_datasets
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Number of repetitions. Default: as in the paper.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and cached results.")] = Path(
+        "reproduction"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Only small data sets and few repetitions.")] = False,
+    download: Annotated[
+        bool, typer.Option("--download", help="Download missing data sets from OpenML.")
+    ] = False,
+    page: Annotated[Path | None, typer.Option(help="Also write all results to this Markdown page.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run the experiments of the papers and compare the results with the published numbers.
+
+    Results are cached in the output folder: after an interruption, the same command resumes.
+    """
+    names = _dataset_names(datasets)
+    settings = Settings(names, trials, quick, download)
+    try:
+        reports = _run(paper, table, settings, ResultCache(out / "cache"), jobs or os.cpu_count() or 1)
+    except KeyboardInterrupt:
+        print_text(errors, "interrupted; finished results are cached, run the same command again to resume")
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print_json([_as_json(report) for report in reports])
+    else:
+        for report in reports:
+            _print(report)
+    words = _command_line(paper, table, datasets, trials, quick, page)
+    _write(reports, out, page, words)
+    print_text(errors if as_json else console, f"Tables and figures are in {out}.")
+
+
+def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> None:
+    try:
+        for report in reports:
+            write_report(report, out)
+        if page is not None:
+            write_page(reports, page, words)
+    except ImportError as error:
+        print_text(errors, f"figures were not written: {error}")
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    rows = [
+        {
+            "label": row.label,
+            "reason": row.reason,
+            "cells": {name: format_pair(row.pairs[name]) for name in report.columns if name in row.pairs},
+        }
+        for row in report.rows
+    ]
+    return {
+        "paper": report.paper,
+        "name": report.name,
+        "title": report.title,
+        "notes": list(report.notes),
+        "columns": list(report.columns),
+        "rows": rows,
+    }
+
+
+def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
+    if not given:
+        return None
+    names = tuple(options.several(given))
+    available = list_datasets()
+    unknown = [name for name in names if name not in available and find_file(name, ending=".npz") is None]
+    if unknown:
+        raise ValueError(f"unknown data sets: {', '.join(unknown)}; choose from {', '.join(available)}")
+    return names
+
+
+def _run(
+    paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
+) -> list[Report]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("tasks", total=None)
+        return reproduce(
+            select_experiments(paper, table),
+            settings,
+            cache,
+            jobs=jobs,
+            on_total=lambda count: progress.update(task, total=count),
+            on_finished=lambda count: progress.update(task, advance=count),
+        )
+
+
+def _print(report: Report) -> None:
+    console.print(f"\n{report.paper} {report.name}: {report.title}", style="bold", highlight=False)
+    for text in report.notes:
+        print_text(console, text)
+    if report.rows:
+        print_table(console, _table(report))
+    for row in report.rows:
+        if row.reason:
+            print_text(console, f"{row.label}: {row.reason}", style="dim")
+
+
+def _table(report: Report) -> RichTable:
+    table = RichTable(
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        caption="calibayes / published; * differs by more than the published spread",
+        caption_justify="left",
+    )
+    table.add_column("", no_wrap=True)
+    for name in report.columns:
+        table.add_column(name, justify="right")
+    for row in report.rows:
+        cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
+        table.add_row(row.label, *(BOLD.sub(r"[bold]\1[/bold]", cell) for cell in cells))
+    return table
+
+
+def _command_line(
+    paper: str | None,
+    table: str | None,
+    datasets: list[str] | None,
+    trials: int | None,
+    quick: bool,
+    page: Path | None,
+) -> str:
+    """The command that writes the page."""
+    words = ["calibayes reproduce", paper or "", table or ""]
+    words += [f"--datasets {','.join(datasets)}" if datasets else "", f"--trials {trials}" if trials else ""]
+    words += ["--quick" if quick else "", f"--page {page.name}" if page else ""]
+    return " ".join(word for word in words if word)
