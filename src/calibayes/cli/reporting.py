@@ -30,11 +30,10 @@ from calibayes.cli.outputs import output_file
 from calibayes.cli.rows import labeled_table
 from calibayes.compare import BASELINES, MODELS, RULES
 from calibayes.datasets import Dataset, find_file, list_datasets
-from calibayes.reproduction.catalog import PAPERS, select_experiments
+from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
 from calibayes.reproduction.pages import format_pair, write_page, write_report
-from calibayes.reproduction.result_tables import Report
-from calibayes.reproduction.run import reproduce
+from calibayes.reproduction.result_tables import ExperimentReport
 from calibayes.streams.expected_columns import require_columns
 from calibayes.tables.text import counted
 
@@ -222,7 +221,7 @@ def reproduce_command(
     print_text(errors if as_json else console, f"Tables and figures are in {out}.")
 
 
-def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> None:
+def _write(reports: list[ExperimentReport], out: Path, page: Path | None, words: str) -> None:
     try:
         for report in reports:
             write_report(report, out)
@@ -232,7 +231,7 @@ def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> N
         print_text(errors, f"figures were not written: {error}")
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _as_json(report: ExperimentReport) -> dict[str, Any]:
     rows = [
         {
             "label": row.label,
@@ -264,7 +263,7 @@ def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
 
 def _run(
     paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
-) -> list[Report]:
+) -> list[ExperimentReport]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
@@ -278,7 +277,7 @@ def _run(
         )
 
 
-def _print(report: Report) -> None:
+def _print(report: ExperimentReport) -> None:
     console.print(f"\n{report.paper} {report.name}: {report.title}", style="bold", highlight=False)
     for text in report.notes:
         print_text(console, text)
@@ -289,7 +288,7 @@ def _print(report: Report) -> None:
             print_text(console, f"{row.label}: {row.reason}", style="dim")
 
 
-def _table(report: Report) -> RichTable:
+def _table(report: ExperimentReport) -> RichTable:
     table = RichTable(
         box=SIMPLE,
         padding=(0, 1, 0, 0),
