@@ -176,7 +176,7 @@ class Where(Expression):
 
 
 @dataclass(frozen=True, eq=False)
-class Bin(Expression):
+class BinCode(Expression):
     """The number of ascending edges up to and including a number; missing if the number is missing."""
 
     value: Expression
@@ -193,7 +193,7 @@ class NumberCode(Expression):
 
 
 @dataclass(frozen=True, eq=False)
-class Entry(Expression):
+class TableEntry(Expression):
     """The entry of a table at a code, an integer from 0 to the size of the table minus 1; missing if the code is missing."""
 
     table: tuple[float, ...]
@@ -227,14 +227,14 @@ class IsBeyond(Condition):
 
 
 @dataclass(frozen=True, eq=False)
-class AllOf(Condition):
+class AllTrue(Condition):
     """Whether all of at least one condition are true."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class AnyOf(Condition):
+class AnyTrue(Condition):
     """Whether any of at least one condition is true."""
 
     conditions: tuple[Condition, ...]
@@ -270,7 +270,7 @@ def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
 
 def stored(conditions: Sequence[Condition]) -> Condition:
     """Whether any of at least one condition is true, computed once."""
-    return Constant(0.5) < Once(Where(AnyOf(tuple(conditions)), Constant(1.0), Constant(0.0)))
+    return Constant(0.5) < Once(Where(AnyTrue(tuple(conditions)), Constant(1.0), Constant(0.0)))
 
 
 def log_sum_exp(terms: Sequence[Expression]) -> Expression:
@@ -285,7 +285,7 @@ def softmax(scores: Sequence[Expression], refused: Sequence[Condition] = ()) -> 
     """e**score divided by the sum over all scores; missing where one of the conditions is true."""
     stored_scores = [Once(score) for score in scores]
     greatest: Expression = Greatest(tuple(stored_scores))
-    top = Once(Where(AnyOf(tuple(refused)), MISSING, greatest) if refused else greatest)
+    top = Once(Where(AnyTrue(tuple(refused)), MISSING, greatest) if refused else greatest)
     return normalized([Once(Function("exp", score - top)) for score in stored_scores])
 
 
