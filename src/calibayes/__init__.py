@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
     from calibayes.estimators.trade_off import TradeOffCV
     from calibayes.estimators.tree_augmented import TreeAugmentedNB
-    from calibayes.files.errors import ModelFileError
+    from calibayes.files.container import ModelFileError
     from calibayes.files.model_file import load, save
 
 _LATER = {
@@ -52,7 +52,7 @@ _LATER = {
     "LogDensityFeatures": "estimators.log_density",
     "LogUnivariateClassifier": "estimators.log_density",
     "MixtureDiscriminantAnalysis": "estimators.mixture_analysis",
-    "ModelFileError": "files.errors",
+    "ModelFileError": "files.container",
     "PosteriorMixture": "ensemble.bayes",
     "SkippedMemberWarning": "ensemble.training",
     "SparseLogBivariateClassifier": "estimators.log_density",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from calibayes.analysis.grouped_rows import group_labels
+from calibayes.analysis.fairness import group_labels
 from calibayes.analysis.merging import difference
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule, State, Trees

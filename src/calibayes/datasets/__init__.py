@@ -1,8 +1,7 @@
 """Load data sets by name or from a file, and convert them to the numeric matrices that the papers use."""
 
-from calibayes.datasets.bundled import load_penguins
 from calibayes.datasets.dataset import Dataset, load_file, numeric_matrix
-from calibayes.datasets.loading import find_file, is_local, list_datasets, load
+from calibayes.datasets.loading import find_file, is_local, list_datasets, load, load_penguins
 
 __all__ = [
     "Dataset",

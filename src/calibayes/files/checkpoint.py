@@ -13,10 +13,19 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import require_replaceable
 from calibayes.files import container
-from calibayes.files.arrays import ARRAYS, TENSORS
-from calibayes.files.codec import INVALID, PLAIN_VALUES, SHORT_FORMS, Read, Reader, Write, Writer, reason
-from calibayes.files.container import document_text, read_document
-from calibayes.files.errors import ModelFileError
+from calibayes.files.codec import (
+    ARRAYS,
+    INVALID,
+    PLAIN_VALUES,
+    SHORT_FORMS,
+    TENSORS,
+    Read,
+    Reader,
+    Write,
+    Writer,
+    reason,
+)
+from calibayes.files.container import ModelFileError, document_text, read_document
 from calibayes.files.value_objects import read_same, value_codec
 from calibayes.learn import Recorder, RunSnapshot
 from calibayes.learn.checkpoint import PointSnapshot

@@ -22,8 +22,27 @@ import numpy as np
 from calibayes._version import __version__
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.files.errors import ModelFileError
 from calibayes.tables.text import counted
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read or written, with the reason in one sentence.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import calibayes
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.safetensors")
+    ...     _ = path.write_bytes(b"no model")
+    ...     try:
+    ...         calibayes.load(path)
+    ...     except calibayes.ModelFileError as error:
+    ...         print("refused")
+    refused
+    """
+
 
 # -- Strict reading of JSON: every key once, finite numbers, bounded size and depth --------------------------
 

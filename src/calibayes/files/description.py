@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from calibayes.files import container
 from calibayes.files.codec import PLAIN_VALUES, SHORT_FORMS, Reader
-from calibayes.files.container import read_document
-from calibayes.files.errors import ModelFileError
+from calibayes.files.container import ModelFileError, read_document
 from calibayes.files.model_file import PARTS
 from calibayes.files.value_objects import fits
 from calibayes.tables.text import counted, listed, shortened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from calibayes.datasets import is_local, load
-from calibayes.datasets.sources import SOURCES
+from calibayes.datasets.download import SOURCES
 from calibayes.reproduction.experiment import Experiment, Paper, ResultCache, Settings, run_tasks, task_key
 from calibayes.reproduction.papers import (
     gdt_2004,

@@ -25,10 +25,8 @@ from threadpoolctl import threadpool_limits
 import calibayes
 from calibayes.core.replaced_file import replaced_file
 from calibayes.datasets import find_file, is_local
-from calibayes.datasets.bundled import BUNDLED
-from calibayes.datasets.download import cached_file, file_checksum
-from calibayes.datasets.loading import cache_folder
-from calibayes.datasets.sources import SOURCES
+from calibayes.datasets.download import SOURCES, cached_file, file_checksum
+from calibayes.datasets.loading import BUNDLED, cache_folder
 from calibayes.reproduction.procedures import DataEntry
 from calibayes.reproduction.result_tables import ExperimentReport, Published, TableRow, published_table
 
