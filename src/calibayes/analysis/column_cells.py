@@ -117,7 +117,7 @@ def counted_columns(table: Table, codes: Array, k: int) -> tuple[ColumnCells, ..
 def _counted(sample: Table, counted: Table, classes: Array, j: int, k: int, most: int) -> ColumnCells:
     values = numbers_of(sample, j)
     edges = None if values is None else _edges(values, most)
-    levels = _levels(sample, j, most) if edges is None else ()
+    levels = _most_frequent_levels(sample, j, most) if edges is None else ()
     cells = 2 + len(levels if edges is None else edges)
     codes = cell_codes(counted, j, edges, levels)
     counts = np.bincount(classes * cells + codes, minlength=k * cells).reshape(k, cells)
@@ -143,7 +143,7 @@ def _edges(values: Array, most: int) -> Array:
     return levels[levels > known.min()]
 
 
-def _levels(table: Table, j: int, most: int) -> tuple[str, ...]:
+def _most_frequent_levels(table: Table, j: int, most: int) -> tuple[str, ...]:
     """The most frequent levels."""
     values, codes = distinct_values(table, j)
     counts = np.bincount(codes[codes < len(values)], minlength=len(values))

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
-from calibayes.analysis.held_out import drift_reference, labeled_table
+from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.analysis.two_samples import (
     Counts,
     equal_means,
@@ -23,7 +23,7 @@ from calibayes.core.protocols import Array
 from calibayes.model.door import numpy_classes, on_numpy
 from calibayes.model.input import new_table
 from calibayes.model.parameters import number
-from calibayes.model.remembered import DRIFT, remembered_rows
+from calibayes.model.remembered import DRIFT
 from calibayes.tables.table import Table
 
 # -- The result of `drift` -----------------------------------------------------------------------------------
@@ -110,8 +110,11 @@ class Drift:
     @property
     def moved(self) -> tuple[str, ...]:
         """Which of "p(x)", "p(class)" and "p(x | class)" have moved, at the false-alarm rate."""
-        p_values = {"p(x)": self.x, "p(class)": self.classes, "p(x | class)": self.x_given_class}
-        return tuple(name for name, p in p_values.items() if p <= self.alpha)
+        return tuple(name for name, p in self._p_values.items() if p <= self.alpha)
+
+    @property
+    def _p_values(self) -> dict[str, float]:
+        return {"p(x)": self.x, "p(class)": self.classes, "p(x | class)": self.x_given_class}
 
     @property
     def is_detected(self) -> bool:
@@ -126,14 +129,12 @@ class Drift:
     def __str__(self) -> str:
         old, new = self.rows
         lines = [f"drift of {new} new rows against {old} held-out rows, false-alarm rate {self.alpha:g}"]
-        for name, p in (("p(x)", self.x), ("p(class)", self.classes), ("p(x | class)", self.x_given_class)):
+        for name, p in self._p_values.items():
             lines.append(f"  {name:<13}{'moved' if p <= self.alpha else 'no change found':<16} p = {p:.3g}")
-        return "\n".join([*lines, *self._column_lines(), *self._class_lines()])
-
-    def _column_lines(self) -> list[str]:
         moved = [column for column in self.columns if column.p_value <= self.alpha]
-        lines = [f"  column {c.name}: {c.change} (p = {c.p_value:.3g})" for c in moved[:LISTED]]
-        return lines + [f"  and {len(moved) - LISTED} more columns"] * (len(moved) > LISTED)
+        lines += [f"  column {c.name}: {c.change} (p = {c.p_value:.3g})" for c in moved[:LISTED]]
+        lines += [f"  and {len(moved) - LISTED} more columns"] * (len(moved) > LISTED)
+        return "\n".join([*lines, *self._class_lines()])
 
     def _class_lines(self) -> list[str]:
         """The class that moved most, unless p(class) has not moved, or cannot be told from p(x | class)."""
@@ -216,10 +217,7 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
 
 def reference_of(model: Any) -> DriftReference:
     """What new rows are compared with; made from the training rows at first use."""
-    if DRIFT not in vars(model):
-        given = labeled_table(model, *remembered_rows(model, "drift"), reset=False)
-        vars(model)[DRIFT] = drift_reference(model, given, in_training=True)
-    reference: DriftReference = vars(model)[DRIFT]
+    reference: DriftReference = kept_reference(model, DRIFT, "drift", drift_reference)
     return reference
 
 
@@ -233,8 +231,7 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
-    both = np.concatenate([np.round(reference.log_density, DIGITS), densities(model, table)])
-    both = np.nan_to_num(both)
+    both = np.nan_to_num(np.concatenate([np.round(reference.log_density, DIGITS), densities(model, table)]))
     cuts = np.unique(np.quantile(both, np.arange(1, DENSITY_CELLS) / DENSITY_CELLS, method="inverted_cdf"))
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
@@ -251,10 +248,6 @@ class PredictedClasses(NamedTuple):
     """New rows by predicted class, (1 + draws, k)."""
     start: Array
     """Class frequencies of the held-out rows, (k,)."""
-
-    def without_draws(self) -> PredictedClasses:
-        """The counts alone."""
-        return PredictedClasses(self.confusions[:1], self.counts[:1], self.start)
 
 
 def predicted_classes(
@@ -306,7 +299,8 @@ def mixture_p_value(counts: Counts, classes: PredictedClasses) -> float:
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
     """
     cells = merged(counts)
-    first = mixture_fit(counts, class_frequencies(classes.without_draws(), cells))
+    without_draws = PredictedClasses(classes.confusions[:1], classes.counts[:1], classes.start)
+    first = mixture_fit(counts, class_frequencies(without_draws, cells))
     return first if first > CLEAR else mixture_fit(counts, class_frequencies(classes, cells))
 
 
@@ -317,16 +311,11 @@ def _shares(counts: Array) -> Array:
 def _column_drifts(
     reference: DriftReference, columns: list[Counts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
-    order = np.lexsort([given, plain])
-    return tuple(
-        ColumnDrift(
-            reference.columns[i].name,
-            float(plain[i]),
-            float(given[i]),
-            _change(reference.columns[i].levels, columns[i]),
-        )
-        for i in order
-    )
+    drifts = [
+        ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
+        for i, cells in enumerate(reference.columns)
+    ]
+    return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
 def _change(levels: tuple[str, ...], counts: Counts) -> str:

@@ -9,19 +9,17 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis import merging
+from calibayes.analysis.calibrate import with_training
 from calibayes.analysis.receipts import ForgettingReceipt, sums_hash, utc_text
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Trees
 from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
-from calibayes.model.binding import ColumnBinding
 from calibayes.model.door import on_numpy
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Rows, rows_of
@@ -87,13 +85,10 @@ def forget(
         training_table_=self.training_table_ - rows.described(),
     )
     if rest is not None:
-        named = fitted.classes[rest.codes] if (rest.codes >= 0).all() else _with_unlabeled(fitted, rest)
+        labels = np.array([*fitted.classes.tolist(), None], dtype=object)  # None for rows without a label
+        named = (fitted.classes if (rest.codes >= 0).all() else labels)[rest.codes]
         vars(made)[TRAINING] = TrainingReference(rest.table, named, rest.weight / rest.factor)
     return made
-
-
-def _with_unlabeled(fitted: Fitted, rows: Rows) -> Array:
-    return np.array([*fitted.classes.tolist(), None], dtype=object)[rows.codes]
 
 
 def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> Fitted:
@@ -118,22 +113,11 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
     plan = recipe.plan(recipe.draw_seed())
     trained = train(fitted.model, source, recipe.engine, plan, len(fitted.classes))
-    if trained.problem:
-        warn(trained.problem, ConvergenceWarning)
+    result = with_training(fitted, trained)
     temperature = float(recipe.options.temperature)
     if needs_temperature(recipe, rows):
         temperature = fold_temperature(recipe, fitted.classes, rows)
-    result = replace(
-        fitted,
-        model=trained.model,
-        data_statistics=trained.data.statistics,
-        is_additive=trained.is_closed_form,
-        n_iter=max(trained.updates, 1),
-        history=trained.history,
-        best_iter=trained.run.best_iter,
-        temperature=temperature,
-    )
-    return result.after(trained.run)
+    return replace(result, temperature=temperature)
 
 
 def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
@@ -254,19 +238,16 @@ def _not_exact(left: Fitted) -> tuple[str, ...]:
     """What of a model the removed rows had a part in."""
     binding = left.binding
     clauses = [encoder.data_dependence for encoder in binding.encoders.values()]
-    if any(_lists_levels(binding, name) for name in binding.encoders):
+    kinds = {name: {binding.types[j].kind for j in binding.chosen[name]} for name in binding.encoders}
+    if any(
+        isinstance(encoder, Levels) or ("levels" in encoder.layout() and not kinds[name] <= set("fiu"))
+        for name, encoder in binding.encoders.items()
+    ):
         clauses.append("levels: one that only forgotten rows had stays in the list, with count 0")
     if binding.conversion.sources or left.schema is not None:
         clauses.append("kinds, dates and identifiers of columns were found in the training rows")
     clauses += [f"{name}: chosen with the forgotten rows" for name in left.notes]
     return tuple(dict.fromkeys(clause for clause in clauses if clause))
-
-
-def _lists_levels(binding: ColumnBinding, name: str) -> bool:
-    """Whether the encoder of a family lists levels of columns."""
-    encoder, types = binding.encoders[name], [binding.types[j] for j in binding.chosen[name]]
-    has_text = "levels" in encoder.layout() and any(kind.kind not in "fiu" for kind in types)
-    return isinstance(encoder, Levels) or has_text
 
 
 # -- Check a receipt against models and rows -----------------------------------------------------------------
@@ -351,7 +332,9 @@ def verify_receipt(
     """
     for model in (after, *([] if before is None else [before])):
         check_is_fitted(model, "fitted_")
-    checks = [_is_recorded(receipt, after), _has_sums(receipt, after)]
+    same = receipt.is_of(after)
+    sums = ReceiptCheck("sums after", same, "those of the model" if same else "not those of the model")
+    checks = [_is_recorded(receipt, after), sums]
     if before is not None:
         checks += _of_before(receipt, before, after)
     if remaining is not None:
@@ -372,11 +355,6 @@ def _is_recorded(receipt: ForgettingReceipt, after: Any) -> ReceiptCheck:
     follows = all(entry.previous == link for entry, link in zip(chain, links, strict=True))
     finding = f"the last of {len(chain)} removals that the model records" if is_last else "not recorded last"
     return ReceiptCheck("record", is_last and follows, finding)
-
-
-def _has_sums(receipt: ForgettingReceipt, after: Any) -> ReceiptCheck:
-    same = receipt.is_of(after)
-    return ReceiptCheck("sums after", same, "those of the model" if same else "not those of the model")
 
 
 def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[ReceiptCheck]:

@@ -7,7 +7,7 @@ Closed forms leave out every single row exactly, by subtraction. Other models ar
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -219,6 +219,14 @@ def surprise_reference(
         scores = cell_scores(trained, part.table, log_density)
         parts.append((log_density, scores, known_cells(part.table), part.weight))
     return SurpriseReference(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def kept_reference(model: Any, name: str, use: str, make: Callable[..., Any]) -> Any:
+    """The attribute of this name, which is made of the rows of the last `fit` if there is none."""
+    if name not in vars(model):
+        given = labeled_table(model, *remembered_rows(model, use), reset=False)
+        vars(model)[name] = make(model, given, in_training=True)
+    return vars(model)[name]
 
 
 def thinned(weight: Array) -> Array:
