@@ -11,7 +11,7 @@ from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.analysis.two_samples import (
-    Counts,
+    CellCounts,
     equal_means,
     holm,
     homogeneity,
@@ -227,7 +227,7 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[Counts]:
+def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[CellCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
@@ -236,7 +236,7 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [Counts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [CellCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -263,7 +263,7 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(classes: PredictedClasses, column: Counts | None = None) -> Array:
+def class_frequencies(classes: PredictedClasses, column: CellCounts | None = None) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -293,7 +293,7 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: Counts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: CellCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
@@ -309,7 +309,7 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[Counts], plain: Array, given: Array
+    reference: DriftReference, columns: list[CellCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
     drifts = [
         ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
@@ -318,7 +318,7 @@ def _column_drifts(
     return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: Counts) -> str:
+def _change(levels: tuple[str, ...], counts: CellCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")

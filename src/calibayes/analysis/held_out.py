@@ -182,7 +182,9 @@ def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: A
     Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
     is one that was trained without some of them: the first fold of a splitter, otherwise three tenths.
     """
-    kept, mask = thinned(given.weight) & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
+    # A random choice of rows that represents the weighted ones: each with probability weight / largest weight.
+    thinned = np.random.default_rng(0).random(len(given.weight)) < given.weight / given.weight.max()
+    kept, mask = thinned & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
     given = given._replace(table=read_table(model, given.table, reset=False), weight=np.ones(given.table.n))
     if in_training:
         mask = _drift_mask(given, cv)
@@ -227,11 +229,6 @@ def kept_reference(model: Any, name: str, use: str, make: Callable[..., Any]) ->
         given = labeled_table(model, *remembered_rows(model, use), reset=False)
         vars(model)[name] = make(model, given, in_training=True)
     return vars(model)[name]
-
-
-def thinned(weight: Array) -> Array:
-    """A random choice of rows, (n,) booleans, that represents the weighted rows: with probability weight / largest weight."""
-    return np.random.default_rng(0).random(len(weight)) < weight / weight.max()
 
 
 def refitted(model: Any, given: LabeledTable) -> Any:

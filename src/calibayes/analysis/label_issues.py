@@ -82,7 +82,12 @@ def label_issues(
     X, y, sample_weight = in_memory(X, y, sample_weight)
     model = _fitted(self, X, y, sample_weight)
     given = labeled_table(model, X, y, sample_weight, reset=True)
-    _refuse_missing_labels(given)
+    missing = given.rows[given.codes < 0]
+    if len(missing):
+        raise ValueError(
+            f"label_issues needs a label for each row, but {len(missing)} have none, the first is row {missing[0]}: "
+            "leave them out"
+        )
     record = judged_record(model, given)
     return _frame(model, given, np.asarray(y), record, reasons)
 
@@ -94,15 +99,6 @@ def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     except NotFittedError:
         return clone(model).fit(X, y, sample_weight)
     return model
-
-
-def _refuse_missing_labels(given: LabeledTable) -> None:
-    missing = given.rows[given.codes < 0]
-    if len(missing):
-        raise ValueError(
-            f"label_issues needs a label for each row, but {len(missing)} have none, the first is row {missing[0]}: "
-            "leave them out"
-        )
 
 
 def judged_record(model: Any, given: LabeledTable) -> HeldOut:
