@@ -52,7 +52,7 @@ def server(request):
     return Response(json.dumps({"data_set_description": description}).encode())
 
 
-def report(value: float) -> Report:
+def report(value: float) -> ExperimentReport:
     row = TableRow("one", {"error": NumberPair(value, 0.25, digits=3)})
 
     def draw():

@@ -7,18 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes.analysis import two_samples
 from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
-from calibayes.analysis.two_samples import (
-    CellCounts,
-    equal_means,
-    holm,
-    homogeneity,
-    merged,
-    mixture_fit,
-    superiority,
-)
 from calibayes.core.protocols import Array
 from calibayes.model.door import numpy_classes, on_numpy
 from calibayes.model.input import new_table
@@ -198,16 +190,21 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
         cells.compared(table, j) for cells, j in zip(reference.columns, compared_columns(table), strict=True)
     ]
     density = _density_counts(model, reference, table)
-    plain = np.array([homogeneity(counts) for counts in [*columns, *density]])
+    plain = np.array([two_samples.homogeneity(counts) for counts in [*columns, *density]])
     given = np.array([mixture_p_value(counts, predicted) for counts in [*columns, *density]])
-    classes = equal_means(np.exp(reference.log_posterior), posterior)
+    classes = two_samples.equal_means(np.exp(reference.log_posterior), posterior)
     x, x_given_class = _combined(plain, len(columns), classes), _combined(given, len(columns))
     return Drift(
         x,
         max(x, classes),
         max(x, x_given_class),
         alpha=level,
-        columns=_column_drifts(reference, columns, holm(plain[: len(columns)]), holm(given[: len(columns)])),
+        columns=_column_drifts(
+            reference,
+            columns,
+            two_samples.holm(plain[: len(columns)]),
+            two_samples.holm(given[: len(columns)]),
+        ),
         class_names=tuple(map(str, numpy_classes(self))),
         class_frequencies=np.stack([predicted.start, class_frequencies(predicted)[0]]),
         rows=(len(reference.codes), table.n),
@@ -227,7 +224,7 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[CellCounts]:
+def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[two_samples.CellCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
@@ -236,7 +233,7 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [CellCounts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [two_samples.CellCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -263,7 +260,7 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(classes: PredictedClasses, column: CellCounts | None = None) -> Array:
+def class_frequencies(classes: PredictedClasses, column: two_samples.CellCounts | None = None) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -293,15 +290,15 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: CellCounts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: two_samples.CellCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
     """
-    cells = merged(counts)
+    cells = two_samples.merged(counts)
     without_draws = PredictedClasses(classes.confusions[:1], classes.counts[:1], classes.start)
-    first = mixture_fit(counts, class_frequencies(without_draws, cells))
-    return first if first > CLEAR else mixture_fit(counts, class_frequencies(classes, cells))
+    first = two_samples.mixture_fit(counts, class_frequencies(without_draws, cells))
+    return first if first > CLEAR else two_samples.mixture_fit(counts, class_frequencies(classes, cells))
 
 
 def _shares(counts: Array) -> Array:
@@ -309,7 +306,7 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[CellCounts], plain: Array, given: Array
+    reference: DriftReference, columns: list[two_samples.CellCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
     drifts = [
         ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
@@ -318,13 +315,13 @@ def _column_drifts(
     return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: CellCounts) -> str:
+def _change(levels: tuple[str, ...], counts: two_samples.CellCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")
     most = int(np.argmax(np.abs(new - old)))
     if counts.is_ordered:
-        larger = superiority(counts)
+        larger = two_samples.superiority(counts)
         if abs(new[-1] - old[-1]) <= abs(larger - 0.5):
             return f"a new value exceeds an old one in {larger:.0%} of pairs"
         return f"missing {old[-1]:.0%} -> {new[-1]:.0%}"

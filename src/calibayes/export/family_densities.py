@@ -13,20 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes import families
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays
 from calibayes.export import expressions as ex
-from calibayes.families import (
-    AveragedOneDependence,
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    KDependence,
-    KernelDensity,
-    Mixture,
-    Poisson,
-    Tree,
-)
 from calibayes.families.counts import EventCounts
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
 from calibayes.kernels.networks import TreeTables
@@ -69,7 +59,9 @@ def entry_if_known(table: Any, code: ex.Expression) -> ex.Expression:
 
 
 @log_densities.register
-def _(family: Categorical, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(
+    family: families.Categorical, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     return sums_of_entries(parameters["log_probability"], family.layout.levels, columns)
 
 
@@ -83,7 +75,9 @@ def sums_of_entries(
 
 
 @log_densities.register
-def _(family: Bernoulli, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(
+    family: families.Bernoulli, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     zeros, ones = parameters["log_zero"], parameters["log_one"]
     return [
         ex.total(
@@ -97,7 +91,7 @@ def _(family: Bernoulli, parameters: Arrays, columns: Sequence[ex.Expression]) -
 
 
 @log_densities.register
-def _(family: Poisson, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Poisson, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     return [
         ex.total(
             [known(x * log_rate - rate) for x, log_rate, rate in zip(columns, log_rates, rates, strict=True)]
@@ -132,7 +126,7 @@ class WideCovarianceWarning(UserWarning):
 
 
 @log_densities.register
-def _(family: Gaussian, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Gaussian, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     mean = parameters["mean"]
     if not family.shape.is_matrix:
         return [_independent(*moments, columns) for moments in zip(mean, parameters["variance"], strict=True)]
@@ -250,7 +244,9 @@ def _stored(value: ex.Expression, incomplete: ex.Condition) -> ex.Expression:
 
 
 @log_densities.register
-def _(family: KernelDensity, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(
+    family: families.KernelDensity, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     cells, layout = parameters["log_density"], family.layout
     if not layout.gridded:
         return sums_of_entries(cells, layout.levels, columns)
@@ -303,7 +299,7 @@ def _on_grid(table: Array, place: _GridPlace, c: int) -> ex.Expression:
 
 
 @log_densities.register
-def _(family: Mixture, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Mixture, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     densities = log_densities(family.family, parameters, columns)
     parts = [
         ex.Once(density + weight)
@@ -324,7 +320,7 @@ def _(family: Mixture, parameters: Arrays, columns: Sequence[ex.Expression]) -> 
 
 
 @log_densities.register
-def _(family: Tree, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Tree, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     densities: dict[int, ex.Expression] = {}
     for tree in family.class_trees:
         by_class = tree_densities(tree.with_probabilities(parameters), columns)
@@ -334,7 +330,7 @@ def _(family: Tree, parameters: Arrays, columns: Sequence[ex.Expression]) -> lis
 
 @log_densities.register
 def _(
-    family: AveragedOneDependence, parameters: Arrays, columns: Sequence[ex.Expression]
+    family: families.AveragedOneDependence, parameters: Arrays, columns: Sequence[ex.Expression]
 ) -> list[ex.Expression]:
     """Stars, each a tree, are averaged."""
     stars = [tree_densities(star, columns) for star in family.stars.with_probabilities(parameters)]
@@ -342,7 +338,9 @@ def _(
 
 
 @log_densities.register
-def _(family: KDependence, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(
+    family: families.KDependence, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     tables = family.tables
     if any(len(parents) > 1 for parents in tables.parents):
         raise TypeError(

@@ -17,34 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes._version import __version__
 from calibayes.engines import is_distributed
-from calibayes.files import container
-from calibayes.files.codec import (
-    ARRAYS,
-    INVALID,
-    PLAIN_VALUES,
-    SHORT_FORMS,
-    TENSORS,
-    Codec,
-    Read,
-    Reader,
-    Write,
-    Writer,
-    of_parts,
-    only,
-    reason,
-    typed,
-    unknown_type,
-)
+from calibayes.files import codec, container, registry, value_objects
 from calibayes.files.container import ModelFileError, document_text, read_document
-from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, OLDER_FIELDS, VALUES, EstimatorEntry
-from calibayes.files.value_objects import (
-    UnknownClassError,
-    check_types,
-    looked_up,
-    read_same,
-    value_codec,
-    verified,
-)
 from calibayes.model.door import HOME, numpy_classes
 from calibayes.model.input import kept_row_count
 from calibayes.model.parameters import adopt
@@ -62,7 +36,7 @@ FREQUENCY: Final = re.compile(r"\d{0,4}[A-Za-z]{1,4}(-[A-Z]{3})?")
 def _timestamp(date: Any, zone: Any) -> Any:
     import pandas
 
-    typed(date, np.datetime64, "a date")
+    codec.typed(date, np.datetime64, "a date")
     if zone is None:
         return pandas.Timestamp(date)
     if not isinstance(zone, str) or not is_zone(zone):
@@ -78,7 +52,7 @@ def _timestamp_parts(value: Any) -> Sequence[Any]:
 def _timedelta(duration: Any) -> Any:
     import pandas
 
-    return pandas.Timedelta(typed(duration, np.timedelta64, "a duration"))
+    return pandas.Timedelta(codec.typed(duration, np.timedelta64, "a duration"))
 
 
 def _period(ordinal: Any, frequency: Any) -> Any:
@@ -95,22 +69,22 @@ def _interval(left: Any, right: Any, closed: Any) -> Any:
     return pandas.Interval(left, right, closed=closed)
 
 
-PANDAS_VALUES: Final[Mapping[str, Codec]] = {
-    "Interval": of_parts("$interval", lambda value: (value.left, value.right, value.closed), _interval),
-    "Timestamp": of_parts("$timestamp", _timestamp_parts, _timestamp),
-    "Timedelta": of_parts("$pandas_timedelta", lambda value: (value.asm8,), _timedelta),
-    "Period": of_parts("$period", lambda value: (value.ordinal, value.freqstr), _period),
+PANDAS_VALUES: Final[Mapping[str, codec.Codec]] = {
+    "Interval": codec.of_parts("$interval", lambda value: (value.left, value.right, value.closed), _interval),
+    "Timestamp": codec.of_parts("$timestamp", _timestamp_parts, _timestamp),
+    "Timedelta": codec.of_parts("$pandas_timedelta", lambda value: (value.asm8,), _timedelta),
+    "Period": codec.of_parts("$period", lambda value: (value.ordinal, value.freqstr), _period),
 }
 """Name of a type of pandas -> codec."""
 
 
-def pandas_writes() -> Mapping[Any, Write]:
+def pandas_writes() -> Mapping[Any, codec.Write]:
     """Type -> how its values are written, if pandas is imported."""
     pandas = sys.modules.get("pandas")
     return (
         {}
         if pandas is None
-        else {getattr(pandas, name): codec.write for name, codec in PANDAS_VALUES.items()}
+        else {getattr(pandas, name): entry.write for name, entry in PANDAS_VALUES.items()}
     )
 
 
@@ -167,9 +141,9 @@ def _request(owner: str, requests: Mapping[str, Mapping[str, Any]]) -> MetadataR
 # -- Codecs of the library's own objects: values, estimators and functions, by their names in the registry ---
 
 
-def _write_estimator(model: Any, path: str, writer: Writer) -> dict[str, Any]:
+def _write_estimator(model: Any, path: str, writer: codec.Writer) -> dict[str, Any]:
     def write() -> dict[str, Any]:
-        entry = ESTIMATORS[type(model).__name__]
+        entry = registry.ESTIMATORS[type(model).__name__]
         parameters = BaseEstimator.get_params(model, deep=False)
         attributes = {name: value for name, value in vars(model).items() if name not in parameters}
         attributes.pop(HOME, None)  # the arrays of a model file are NumPy's
@@ -197,10 +171,10 @@ def _without_cluster(parameter: Any) -> Any:
     return None if is_distributed(parameter) else parameter
 
 
-def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    only(node, "$estimator", "parameters", "attributes", "scikit_learn")
-    entry = looked_up(ESTIMATORS, node["$estimator"])
-    given = {key: typed(node[key], dict, key) for key in ("parameters", "attributes")}
+def _read_estimator(node: Mapping[str, Any], path: str, reader: codec.Reader) -> Any:
+    codec.only(node, "$estimator", "parameters", "attributes", "scikit_learn")
+    entry = value_objects.looked_up(registry.ESTIMATORS, node["$estimator"])
+    given = {key: codec.typed(node[key], dict, key) for key in ("parameters", "attributes")}
     parameters, attributes = (
         {key: reader.read(part, f"{path}.{key}") for key, part in parts.items()} for parts in given.values()
     )
@@ -212,20 +186,20 @@ def _read_estimator(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
     model = entry.cls(**parameters)
     adopt(model, {**vars(model), **attributes})
     apply_settings(model, node.get("scikit_learn", {}))
-    return verified(model) if attributes else model
+    return value_objects.verified(model) if attributes else model
 
 
-def _check_attributes(attributes: Mapping[str, Any], entry: EstimatorEntry) -> None:
+def _check_attributes(attributes: Mapping[str, Any], entry: registry.EstimatorEntry) -> None:
     """Raises ValueError unless a fitted estimator has all of its attributes, and an unfitted one has none."""
     known = {**entry.attributes, **entry.optional}
     wrong = [name for name in attributes if name not in known]
     wrong += [name for name in entry.attributes if attributes and name not in attributes]
     if wrong:
         raise ValueError(f"the attribute {wrong[0][:80]!r} is unknown or missing")
-    check_types(attributes, known)
+    value_objects.check_types(attributes, known)
 
 
-def _write_foreign(value: Any, path: str, writer: Writer) -> dict[str, Any]:
+def _write_foreign(value: Any, path: str, writer: codec.Writer) -> dict[str, Any]:
     names = inspect.signature(type(value)).parameters
     held = vars(value)  # some classes keep a parameter under another name
     parts = {name: held[name] if name in held else held["cvargs"][name] for name in names}
@@ -235,43 +209,43 @@ def _write_foreign(value: Any, path: str, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _read_foreign(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    cls = looked_up(FOREIGN, node["$scikit_learn"])
-    only(node, "$scikit_learn", *inspect.signature(cls).parameters)
+def _read_foreign(node: Mapping[str, Any], path: str, reader: codec.Reader) -> Any:
+    cls = value_objects.looked_up(registry.FOREIGN, node["$scikit_learn"])
+    codec.only(node, "$scikit_learn", *inspect.signature(cls).parameters)
     return cls(**{k: reader.read(part, f"{path}.{k}") for k, part in node.items() if k[:1] != "$"})
 
 
-def _write_function(value: Any, path: str, writer: Writer) -> dict[str, Any]:
-    if value not in FUNCTIONS.values():
-        raise ValueError(unknown_type(value))
+def _write_function(value: Any, path: str, writer: codec.Writer) -> dict[str, Any]:
+    if value not in registry.FUNCTIONS.values():
+        raise ValueError(codec.unknown_type(value))
     return {"$function": value.__name__}
 
 
-def _read_function(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    only(node, "$function")
-    return looked_up(FUNCTIONS, node["$function"])
+def _read_function(node: Mapping[str, Any], path: str, reader: codec.Reader) -> Any:
+    codec.only(node, "$function")
+    return value_objects.looked_up(registry.FUNCTIONS, node["$function"])
 
 
-_value = value_codec(VALUES, OLDER_FIELDS)
-_estimator = Codec("$estimator", _write_estimator, _read_estimator)
-_foreign = Codec("$scikit_learn", _write_foreign, _read_foreign)
-_function = Codec("$function", _write_function, _read_function)
+_value = value_objects.value_codec(registry.VALUES, registry.OLDER_FIELDS)
+_estimator = codec.Codec("$estimator", _write_estimator, _read_estimator)
+_foreign = codec.Codec("$scikit_learn", _write_foreign, _read_foreign)
+_function = codec.Codec("$function", _write_function, _read_function)
 
-_codecs: Mapping[Any, Codec] = {
-    **PLAIN_VALUES,
-    **ARRAYS,
-    **dict.fromkeys(VALUES.values(), _value),
-    **dict.fromkeys((entry.cls for entry in ESTIMATORS.values()), _estimator),
-    **dict.fromkeys(FOREIGN.values(), _foreign),
-    type(value_codec): _function,
+_codecs: Mapping[Any, codec.Codec] = {
+    **codec.PLAIN_VALUES,
+    **codec.ARRAYS,
+    **dict.fromkeys(registry.VALUES.values(), _value),
+    **dict.fromkeys((entry.cls for entry in registry.ESTIMATORS.values()), _estimator),
+    **dict.fromkeys(registry.FOREIGN.values(), _foreign),
+    type(value_objects.value_codec): _function,
 }
-WRITES: Final[Mapping[Any, Write]] = {kind: codec.write for kind, codec in _codecs.items()}
+WRITES: Final[Mapping[Any, codec.Write]] = {kind: entry.write for kind, entry in _codecs.items()}
 """Type -> how its values are written."""
-READS: Final[Mapping[str, Read]] = {
-    **{codec.tag: codec.read for codec in (*_codecs.values(), *PANDAS_VALUES.values())},
-    **SHORT_FORMS,
-    **TENSORS,
-    "$same": read_same,
+READS: Final[Mapping[str, codec.Read]] = {
+    **{entry.tag: entry.read for entry in (*_codecs.values(), *PANDAS_VALUES.values())},
+    **codec.SHORT_FORMS,
+    **codec.TENSORS,
+    "$same": value_objects.read_same,
 }
 """Tag -> how such an object is read."""
 
@@ -338,13 +312,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((calibayes.load(path).predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    entry = ESTIMATORS.get(type(model).__name__)
+    entry = registry.ESTIMATORS.get(type(model).__name__)
     if entry is None or entry.cls is not type(model) or not entry.attributes:
         raise ModelFileError(
             f"only estimators of calibayes can be saved, got {type(model).__name__}: save its parts, or use pickle"
         )
     check_is_fitted(model)
-    writer = Writer({**WRITES, **pandas_writes()})
+    writer = codec.Writer({**WRITES, **pandas_writes()})
     parts = {
         "contents": writer.write(contents_of(model), "contents"),
         "model": writer.write(model, type(model).__name__),
@@ -388,26 +362,29 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
         tensors = container.read_tensors(file, header)
     try:
         return _model_of(document, tensors)
-    except UnknownClassError as error:
+    except value_objects.UnknownClassError as error:
         raise ModelFileError(
             f"{name}: {error}; it was written by calibayes {document['calibayes_version'][:40]}, this is {__version__}"
         ) from None
-    except INVALID as error:
-        raise ModelFileError(f"{name} is invalid: {reason(error)}") from error
+    except codec.INVALID as error:
+        raise ModelFileError(f"{name} is invalid: {codec.reason(error)}") from error
 
 
 def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any], name: str = "model") -> Any:
     """The estimator of a document. Raises ModelFileError if anything in it is invalid."""
-    reader = Reader(READS, tensors)
+    reader = codec.Reader(READS, tensors)
     reader.read(document["contents"], "contents")
     model = reader.read(document["model"], name)
-    if type(model).__name__ not in ESTIMATORS or not ESTIMATORS[type(model).__name__].attributes:
+    if (
+        type(model).__name__ not in registry.ESTIMATORS
+        or not registry.ESTIMATORS[type(model).__name__].attributes
+    ):
         raise ModelFileError("its model is no estimator")
     check_is_fitted(model, msg="its model is not fitted")
     unused = [name for name in tensors if name not in reader.used]
     if unused:
         raise ModelFileError(f"the tensor {unused[0][:80]!r} is not part of the model")
-    if _text(document["contents"]) != _text(Writer(WRITES).write(contents_of(model), "contents")):
+    if _text(document["contents"]) != _text(codec.Writer(WRITES).write(contents_of(model), "contents")):
         raise ModelFileError("its contents are not those of its model")
     return model
 

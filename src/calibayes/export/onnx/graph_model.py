@@ -13,16 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.export import expressions as ex
 from calibayes.export.expressions import once_in_order
 from calibayes.export.model import model_expressions
-from calibayes.export.onnx.inputs import (
-    CALENDAR_ZONE,
-    MATRIX,
-    MISSING_MARKER,
-    Graph,
-    Inputs,
-    UsedColumns,
-    look_up,
-    onnx_module,
-)
+from calibayes.export.onnx import inputs as onnx_inputs
 from calibayes.model.decision import checked_costs
 
 # -- Sums of expressions: those that are linear in the same terms become one product of matrices -------------
@@ -136,7 +127,9 @@ class Place(NamedTuple):
 class Rendering:
     """The operations of one model; ``renderers`` are the functions that make a matrix of a list of nodes of one type."""
 
-    def __init__(self, graph: Graph, inputs: Inputs, renderers: Mapping[type, Renderer]) -> None:
+    def __init__(
+        self, graph: onnx_inputs.Graph, inputs: onnx_inputs.Inputs, renderers: Mapping[type, Renderer]
+    ) -> None:
         self.graph, self.inputs, self.renderers = graph, inputs, renderers
         self.places: dict[Any, Place] = {}
         """Node -> the row with its value, if it has been computed."""
@@ -288,7 +281,7 @@ def _number_columns(this: Rendering, nodes: Sequence[ex.NumberColumn]) -> str:
 def _plain_columns(this: Rendering, nodes: Sequence[Any]) -> str:
     for node in nodes:
         if getattr(node, "zone", None) is not None:
-            raise TypeError(CALENDAR_ZONE.format(name=node.name, zone=node.zone))
+            raise TypeError(onnx_inputs.CALENDAR_ZONE.format(name=node.name, zone=node.zone))
     return this.inputs.numbers([node.name for node in nodes])
 
 
@@ -405,7 +398,7 @@ def _number_codes(this: Rendering, nodes: Sequence[ex.NumberCode]) -> str:
     for node in nodes:
         other = np.nan if node.other is None else node.other
         value = this.matrix([node.value])
-        codes = look_up(this.graph, value, np.array(node.levels), range(len(node.levels)), other)
+        codes = onnx_inputs.look_up(this.graph, value, np.array(node.levels), range(len(node.levels)), other)
         parts.append(codes if node.other is None else this.missing_with(value, codes))
     return _stacked(this, parts)
 
@@ -496,15 +489,15 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     >>> [value.name for value in (*exported.graph.input, *exported.graph.output)]
     ['X', 'label', 'probabilities']
     """
-    onnx_module()
+    onnx_inputs.onnx_module()
     expressions = model_expressions(model)
     columns = _used(expressions)
     if not columns.names:
         columns.add(_first_column(model))  # a model of class frequencies alone needs the number of rows
     matrix = _matrix_names(model, columns)
-    graph = Graph([MATRIX] if matrix is not None else list(columns.names))
+    graph = onnx_inputs.Graph([onnx_inputs.MATRIX] if matrix is not None else list(columns.names))
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
-    inputs = Inputs(graph, matrix, missing, columns)
+    inputs = onnx_inputs.Inputs(graph, matrix, missing, columns)
     try:
         rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
     except TypeError as error:
@@ -512,13 +505,13 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     graph.add("Identity", rendered, output=outputs[1])
     classes = np.asarray(model.classes_)
     _label(graph, outputs[1], classes, getattr(model, "costs", None), outputs[0])
-    notes = {"classes": json.dumps(list(expressions.classes)), MISSING_MARKER: missing}
+    notes = {"classes": json.dumps(list(expressions.classes)), onnx_inputs.MISSING_MARKER: missing}
     return graph.model(type(model).__name__, inputs.values(), _outputs(graph, outputs, classes), notes)
 
 
-def _used(expressions: ex.ModelExpressions) -> UsedColumns:
+def _used(expressions: ex.ModelExpressions) -> onnx_inputs.UsedColumns:
     """The columns that a model reads."""
-    used, seen = UsedColumns(), set()
+    used, seen = onnx_inputs.UsedColumns(), set()
     pending: list[Any] = list(expressions.probabilities)
     while pending:
         node = pending.pop()
@@ -536,7 +529,7 @@ def _first_column(model: Any) -> ex.NumberColumn | ex.TextColumn:
     return ex.TextColumn(conversion.names[0]) if is_text else ex.NumberColumn(conversion.names[0])
 
 
-def _matrix_names(model: Any, columns: UsedColumns) -> Sequence[str] | None:
+def _matrix_names(model: Any, columns: onnx_inputs.UsedColumns) -> Sequence[str] | None:
     """The names of the columns if the model was fitted to an array of numbers; None if it was fitted to another table."""
     fitted = getattr(model, "estimator_", model)  # the estimator that another one has chosen
     conversion = fitted.conversion_
@@ -546,7 +539,7 @@ def _matrix_names(model: Any, columns: UsedColumns) -> Sequence[str] | None:
     return names if is_array and is_numeric else None
 
 
-def _label(graph: Graph, probabilities: str, classes: Array, costs: Any, output: str) -> None:
+def _label(graph: onnx_inputs.Graph, probabilities: str, classes: Array, costs: Any, output: str) -> None:
     """The most probable class, or with costs the one of lowest expected cost."""
     if costs is None:
         chosen = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
@@ -565,7 +558,7 @@ def _portable(classes: Array) -> Array:
     return np.array([str(label) for label in classes.tolist()], dtype=object)
 
 
-def _outputs(graph: Graph, names: Sequence[str], classes: Array) -> list[Any]:
+def _outputs(graph: onnx_inputs.Graph, names: Sequence[str], classes: Array) -> list[Any]:
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     kinds = {"i": types.INT64, "f": types.DOUBLE, "b": types.BOOL, "O": types.STRING}
     return [

@@ -8,18 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import calibayes as cb
+from calibayes import families
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import (
-    GenerativeLogisticRegression,
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
-from calibayes.estimators.trade_off import TradeOffCV
-from calibayes.families import Gaussian, Spherical
 from calibayes.learn import NoGain
-from calibayes.model.binding import every
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import Cleaning, DataEntry
 from calibayes.reproduction.result_tables import (
@@ -229,10 +221,12 @@ DATA = (
 )
 
 MODELS: dict[str, Any] = {
-    "LDA": LinearDiscriminantAnalysis(),
-    "QDA": QuadraticDiscriminantAnalysis(),
-    "Balls1": GenerativeClassifier(families=[("columns", Gaussian(Spherical(), prior="auto"), every)]),
-    "Balls2": MixtureDiscriminantAnalysis(n_components=2, covariance="spherical", random_state=0),
+    "LDA": cb.LinearDiscriminantAnalysis(),
+    "QDA": cb.QuadraticDiscriminantAnalysis(),
+    "Balls1": cb.GenerativeClassifier(
+        families=[("columns", families.Gaussian(families.Spherical(), prior="auto"), cb.every)]
+    ),
+    "Balls2": cb.MixtureDiscriminantAnalysis(n_components=2, covariance="spherical", random_state=0),
 }
 
 LAMS = {"GEN": 1.0, "GDT0.75": 0.75, "GDT0.5": 0.5, "GDT0.25": 0.25, "DISC": 0.0}
@@ -244,7 +238,7 @@ TO_THE_OPTIMUM: dict[str, Any] = {"stop": NoGain(tolerance=1e-6), "max_iter": 40
 def _models_along_lam(model: Any) -> tuple[tuple[str, Any], ...]:
     """The model at each lam, and with lam chosen by cross-validation on the training rows."""
     fixed = [(label, _at_lam(model, lam, **TO_THE_OPTIMUM)) for label, lam in LAMS.items()]
-    return (*fixed, ("CV", TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")))
+    return (*fixed, ("CV", cb.TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")))
 
 
 def _spread(row: str) -> float:
@@ -259,7 +253,7 @@ SIMULATIONS = SimulationFigure(
     "figure-1",
     "Figure 1: log loss against lam, medians",
     (("two Gaussians", TwoGaussians()), ("uniform chain", UniformChain())),
-    model=GenerativeLogisticRegression(**TO_THE_OPTIMUM),
+    model=cb.GenerativeLogisticRegression(**TO_THE_OPTIMUM),
     lams=(1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.0),
     training_rows=(50, 100, 200),
     test_rows=100_000,

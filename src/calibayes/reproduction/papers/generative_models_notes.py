@@ -6,13 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import calibayes as cb
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from calibayes.estimators.naive_bayes import GaussianNB
-from calibayes.estimators.tabular import NaiveBayes
 from calibayes.plots import plot_boundaries
 from calibayes.plots.figures import new_figure
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
@@ -28,10 +23,10 @@ DISTRIBUTION = TwoGaussianClasses(
     covariances=(((1.0, 0.6), (0.6, 1.0)), ((1.5, -0.7), (-0.7, 0.8))),
 )
 MODELS = (
-    ("LDA", LinearDiscriminantAnalysis(rule="ml")),
-    ("QDA", QuadraticDiscriminantAnalysis(rule="ml")),
-    ("naive Bayes, Gaussian", GaussianNB(rule="ml", var_smoothing=0.0)),
-    ("naive Bayes, 5 levels a column", NaiveBayes(rule="ml", discretize="kmeans", n_bins=5)),
+    ("LDA", cb.LinearDiscriminantAnalysis(rule="ml")),
+    ("QDA", cb.QuadraticDiscriminantAnalysis(rule="ml")),
+    ("naive Bayes, Gaussian", cb.GaussianNB(rule="ml", var_smoothing=0.0)),
+    ("naive Bayes, 5 levels a column", cb.NaiveBayes(rule="ml", discretize="kmeans", n_bins=5)),
 )
 COSTS = ((0.0, 1.0), (5.0, 0.0))
 """Cost of each decision (column) for each true class (row)."""

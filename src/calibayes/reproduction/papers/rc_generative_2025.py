@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import calibayes as cb
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
-from calibayes.estimators.tabular import NaiveBayes
-from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
-from calibayes.model.recipe import TrainingOptions
 from calibayes.plots import plot_ranks
 from calibayes.ranks import average_ranks, rank_summary
 from calibayes.reproduction.claims import count_better_equal_worse, reach
@@ -298,26 +295,29 @@ CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "p
 CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
 NAIVE_BAYES = {
-    "ML": NaiveBayes(rule="ml", **LIKELIHOOD),
-    "ML RC": NaiveBayes(rule=CALIBRATION, **LIKELIHOOD, **STOPPED),
-    "ML GD": NaiveBayes(rule=DESCENT, **LIKELIHOOD, **STOPPED),
-    "ML DFE": NaiveBayes(rule=REINFORCEMENT, **LIKELIHOOD, **STOPPED),
-    "MAP": NaiveBayes(rule="ml", **POSTERIOR),
-    "MAP RC": NaiveBayes(rule=CALIBRATION, **POSTERIOR, **STOPPED),
-    "MAP GD": NaiveBayes(rule=DESCENT, **POSTERIOR, **STOPPED),
+    "ML": cb.NaiveBayes(rule="ml", **LIKELIHOOD),
+    "ML RC": cb.NaiveBayes(rule=CALIBRATION, **LIKELIHOOD, **STOPPED),
+    "ML GD": cb.NaiveBayes(rule=DESCENT, **LIKELIHOOD, **STOPPED),
+    "ML DFE": cb.NaiveBayes(rule=REINFORCEMENT, **LIKELIHOOD, **STOPPED),
+    "MAP": cb.NaiveBayes(rule="ml", **POSTERIOR),
+    "MAP RC": cb.NaiveBayes(rule=CALIBRATION, **POSTERIOR, **STOPPED),
+    "MAP GD": cb.NaiveBayes(rule=DESCENT, **POSTERIOR, **STOPPED),
 }
 QUADRATIC = {
-    "ML": QuadraticDiscriminantAnalysis(rule="ml"),
-    "ML RC": QuadraticDiscriminantAnalysis(rule=CALIBRATION, **STOPPED),
-    "ML GD": QuadraticDiscriminantAnalysis(rule=DESCENT, **STOPPED),
-    "MAP": QuadraticDiscriminantAnalysis(rule="ml", **CONJUGATE),
-    "MAP RC": QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
-    "MAP GD": QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
-    "validated RC": QuadraticDiscriminantAnalysis(
-        rule=CALIBRATION, training=TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
+    "ML": cb.QuadraticDiscriminantAnalysis(rule="ml"),
+    "ML RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **STOPPED),
+    "ML GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **STOPPED),
+    "MAP": cb.QuadraticDiscriminantAnalysis(rule="ml", **CONJUGATE),
+    "MAP RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
+    "MAP GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
+    "validated RC": cb.QuadraticDiscriminantAnalysis(
+        rule=CALIBRATION, training=cb.TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
     ),
-    "GDT": TradeOffCV(
-        estimator=QuadraticDiscriminantAnalysis(max_iter=30), lams=(1.0, 0.5, 0.1), cv=3, scoring="log_loss"
+    "GDT": cb.TradeOffCV(
+        estimator=cb.QuadraticDiscriminantAnalysis(max_iter=30),
+        lams=(1.0, 0.5, 0.1),
+        cv=3,
+        scoring="log_loss",
     ),
 }
 

@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+import calibayes as cb
 from calibayes.datasets import find_file
-from calibayes.estimators.discriminant_analysis import (
-    GenerativeLogisticRegression,
-    QuadraticDiscriminantAnalysis,
-)
-from calibayes.estimators.tabular import NaiveBayes
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
-from calibayes.model.recipe import TrainingOptions
 from calibayes.plots import panels
 from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
@@ -305,8 +300,8 @@ POSTERIOR: dict[str, Any] = {
 errors."""
 
 
-def _naive_bayes(rule: Any, choices: dict[str, Any]) -> NaiveBayes:
-    return NaiveBayes(rule=rule, **choices, **TABLE_ITERATIONS)
+def _naive_bayes(rule: Any, choices: dict[str, Any]) -> cb.NaiveBayes:
+    return cb.NaiveBayes(rule=rule, **choices, **TABLE_ITERATIONS)
 
 
 def _gaussian(kind: Any, rule: Any, prior: Any, **choices: Any) -> Any:
@@ -331,7 +326,7 @@ OTHER_GRADIENT = (
 
 
 def _tables() -> tuple[TrainingErrorTable, ...]:
-    quadratic, logistic = QuadraticDiscriminantAnalysis, GenerativeLogisticRegression
+    quadratic, logistic = cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression
 
     def naive_bayes(
         name: str, title: str, start: str, choices: Any, rival: str = "GD", **more: Any
@@ -369,7 +364,7 @@ def _tables() -> tuple[TrainingErrorTable, ...]:
             "Random",
             logistic,
             "auto",
-            {"training": TrainingOptions(start="random"), "random_state": 0},
+            {"training": cb.TrainingOptions(start="random"), "random_state": 0},
             reason="different random start",
             notes=(
                 "Ours starts from the statistics of random labels; the paper does not describe its random start.",
@@ -407,19 +402,19 @@ def _figures() -> tuple[ImageFigure, ...]:
 
     random = {
         name: _gaussian(
-            GenerativeLogisticRegression,
+            cb.GenerativeLogisticRegression,
             rule,
             "auto",
-            training=TrainingOptions(start="random"),
+            training=cb.TrainingOptions(start="random"),
             random_state=0,
         )
         for name, rule in rules.items()
     }
     return (
         _figure(1, "Naive Bayes on images", counting, within_classes=False),
-        _figure(2, "QDA on images", gaussian(QuadraticDiscriminantAnalysis), within_classes=True),
+        _figure(2, "QDA on images", gaussian(cb.QuadraticDiscriminantAnalysis), within_classes=True),
         _figure(
-            3, "Logistic regression on images", gaussian(GenerativeLogisticRegression), within_classes=True
+            3, "Logistic regression on images", gaussian(cb.GenerativeLogisticRegression), within_classes=True
         ),
         _figure(4, "Logistic regression on images, random start", random, within_classes=True),
     )

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from calibayes.estimators.log_density import LogUnivariateClassifier, SparseLogBivariateClassifier
-from calibayes.estimators.tabular import KernelNB
-from calibayes.estimators.tree_augmented import TreeAugmentedNB
+import calibayes as cb
+from calibayes.reproduction import simulations
 from calibayes.reproduction.claims import (
     Claim,
     best,
@@ -33,13 +32,6 @@ from calibayes.reproduction.result_tables import (
     NumberPair,
     TableRow,
     published_table,
-)
-from calibayes.reproduction.simulations import (
-    Forests,
-    GraphSampler,
-    KernelDensityBayes,
-    Networks,
-    NetworkTrials,
 )
 
 PERCENT = 0.01
@@ -209,7 +201,7 @@ class NetworkTable(Experiment):
         Claims of the paper to check.
     """
 
-    samplers: Mapping[str, GraphSampler]
+    samplers: Mapping[str, simulations.GraphSampler]
     models: Mapping[str, Any]
     training_rows: tuple[int, ...] = (200, 400, 600, 800, 1000)
     trials: int = 100
@@ -218,7 +210,7 @@ class NetworkTable(Experiment):
     notes: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
 
-    def tasks(self, settings: Settings) -> list[NetworkTrials]:
+    def tasks(self, settings: Settings) -> list[simulations.NetworkTrials]:
         if settings.datasets is not None:  # simulations use no data set
             return []
         return [task for label in self._conditions(settings) for task in self._blocks(*label, settings)]
@@ -260,10 +252,12 @@ class NetworkTable(Experiment):
         sizes = self.training_rows[:1] if settings.quick else self.training_rows
         return [(sampler, balance, rows) for sampler in self.samplers for balance in SHARES for rows in sizes]
 
-    def _blocks(self, sampler: str, balance: str, rows: int, settings: Settings) -> list[NetworkTrials]:
+    def _blocks(
+        self, sampler: str, balance: str, rows: int, settings: Settings
+    ) -> list[simulations.NetworkTrials]:
         models = tuple(self.models.items())
         return [
-            NetworkTrials(self.samplers[sampler], models, rows, SHARES[balance], block)
+            simulations.NetworkTrials(self.samplers[sampler], models, rows, SHARES[balance], block)
             for block in settings.blocks(self.trials, QUICK_TRIALS, BLOCK)
         ]
 
@@ -293,20 +287,20 @@ LARGER = (
     DataEntry("pulsar", "pulsar"),
 )
 
-PAPER_PARAMETERS: dict[str, Any] = SparseLogBivariateClassifier.paper().get_params(deep=False)
-UNIVARIATE = {name: PAPER_PARAMETERS[name] for name in LogUnivariateClassifier().get_params(deep=False)}
+PAPER_PARAMETERS: dict[str, Any] = cb.SparseLogBivariateClassifier.paper().get_params(deep=False)
+UNIVARIATE = {name: PAPER_PARAMETERS[name] for name in cb.LogUnivariateClassifier().get_params(deep=False)}
 
 RIVALS: dict[str, Any] = {
-    "TAN": KernelDensityBayes(trees=True),
-    "NB": KernelDensityBayes(),
+    "TAN": simulations.KernelDensityBayes(trees=True),
+    "NB": simulations.KernelDensityBayes(),
     "RF": RandomForestClassifier(50, random_state=0),
     "SVM": make_pipeline(StandardScaler(), SVC(C=1.0, gamma="auto")),
     "5NN": make_pipeline(StandardScaler(), KNeighborsClassifier(5)),
 }
 """Classifiers with the defaults of the R packages of the paper; NB and TAN use the class prior and densities of SLB."""
 MODELS: dict[str, Any] = {
-    "SLB": SparseLogBivariateClassifier.paper(),
-    "LU": LogUnivariateClassifier(**UNIVARIATE),
+    "SLB": cb.SparseLogBivariateClassifier.paper(),
+    "LU": cb.LogUnivariateClassifier(**UNIVARIATE),
     **RIVALS,
 }
 
@@ -348,13 +342,13 @@ TABLE_4_BALANCED = FoldTable(
     "Settings of the paper and default settings, both with balanced class weights: balanced error in percent",
     SMALL,
     {
-        "SLB, paper": SparseLogBivariateClassifier.paper(class_weight="balanced"),
-        "SLB, default": SparseLogBivariateClassifier(class_weight="balanced"),
-        "SLB, default, hinge": SparseLogBivariateClassifier(class_weight="balanced", loss="hinge"),
-        "LU, default": LogUnivariateClassifier(class_weight="balanced"),
+        "SLB, paper": cb.SparseLogBivariateClassifier.paper(class_weight="balanced"),
+        "SLB, default": cb.SparseLogBivariateClassifier(class_weight="balanced"),
+        "SLB, default, hinge": cb.SparseLogBivariateClassifier(class_weight="balanced", loss="hinge"),
+        "LU, default": cb.LogUnivariateClassifier(class_weight="balanced"),
         "SVM, weighted": make_pipeline(StandardScaler(), SVC(class_weight="balanced")),
-        "KernelNB, RC": KernelNB(class_weight="balanced"),
-        "TreeAugmentedNB, RC": TreeAugmentedNB(class_weight="balanced"),
+        "KernelNB, RC": cb.KernelNB(class_weight="balanced"),
+        "TreeAugmentedNB, RC": cb.TreeAugmentedNB(class_weight="balanced"),
     },
     notes=(
         "Some default settings (floor, normal scores, raw columns) were chosen on these data sets and folds, so errors of "
@@ -369,13 +363,13 @@ TABLE_4_BALANCED = FoldTable(
     ),
 )
 
-ALL_PAIRS = {"SLB-": SparseLogBivariateClassifier.paper(selection=None)}
+ALL_PAIRS = {"SLB-": cb.SparseLogBivariateClassifier.paper(selection=None)}
 
 TABLE_1 = NetworkTable(
     NAME,
     "1",
     "Forests: error in percent",
-    {"normal": Forests(), "complex": Forests(complex=True)},
+    {"normal": simulations.Forests(), "complex": simulations.Forests(complex=True)},
     MODELS,
     reason="the paper does not state how graphs are drawn; its complex distribution as printed preserves the dependence "
     "and cannot give the published errors",
@@ -389,7 +383,7 @@ TABLE_2 = NetworkTable(
     "2",
     "Networks with three parents: error in percent",
     {
-        f"{marginals} {common}": Networks(complex=marginals == "complex", shared=share)
+        f"{marginals} {common}": simulations.Networks(complex=marginals == "complex", shared=share)
         for marginals in ("normal", "complex")
         for common, share in (("none", 0.0), ("third", 1 / 3))
     },
@@ -405,16 +399,22 @@ TABLE_3 = NetworkTable(
     NAME,
     "3",
     "Networks: dependence by HSIC and by Pearson's correlation, error in percent",
-    {"normal": Networks(), "complex": Networks(complex=True)},
+    {"normal": simulations.Networks(), "complex": simulations.Networks(complex=True)},
     {
-        "SLB (HSIC)": SparseLogBivariateClassifier.paper(),
-        "SLB (Pearson)": SparseLogBivariateClassifier.paper(measure="pearson"),
+        "SLB (HSIC)": cb.SparseLogBivariateClassifier.paper(),
+        "SLB (Pearson)": cb.SparseLogBivariateClassifier.paper(measure="pearson"),
     },
     reason="the paper does not state how graphs are drawn",
     claims=(
-        Claim("HSIC is better than Pearson's correlation", "2 of 20", better("SLB (HSIC)", "SLB (Pearson)")),
         Claim(
-            "HSIC is no worse than Pearson's correlation", "20 of 20", no_worse("SLB (HSIC)", "SLB (Pearson)")
+            "HSIC is better than Pearson's correlation",
+            "2 of 20",
+            better("SLB (HSIC)", "SLB (Pearson)"),
+        ),
+        Claim(
+            "HSIC is no worse than Pearson's correlation",
+            "20 of 20",
+            no_worse("SLB (HSIC)", "SLB (Pearson)"),
         ),
     ),
 )
