@@ -145,7 +145,7 @@ class Rendering:
                 if kept := [node for node in layer if isinstance(node, kind)]:
                     values = [node.value for node in kept] if kind is ex.Once else kept
                     self._keep(kept, self.matrix(values))
-        rows = self._filled_out(self.matrix(nodes), nodes, range(len(nodes)))
+        rows = self._filled_out(self.matrix(nodes), nodes)
         return self.graph.add("Transpose", rows, perm=[1, 0])
 
     def matrix(self, nodes: Sequence[Any]) -> str:
@@ -164,16 +164,12 @@ class Rendering:
         if len(distinct) < len(nodes):
             place = {node: j for j, node in enumerate(distinct)}
             return self._rows(self.matrix(distinct), [place[node] for node in nodes])
-        groups: dict[Hashable, list[int]] = {}
-        for position, node in enumerate(nodes):
-            groups.setdefault(self._form(node), []).append(position)
-        if len(groups) == 1:
-            return self._render(nodes)
-        parts = [
-            self._filled_out(self._render([nodes[j] for j in group]), nodes, group)
-            for group in groups.values()
-        ]
-        return self.in_order(parts, [j for group in groups.values() for j in group])
+
+        def render(group: Sequence[Any]) -> str:
+            rendered = self._render(group)
+            return rendered if len(group) == len(nodes) else self._filled_out(rendered, group)
+
+        return self.by_size(nodes, self._form, render)
 
     def _form(self, node: Any) -> Hashable:
         """A key that is equal for nodes that become one operation."""
@@ -198,13 +194,10 @@ class Rendering:
         self.places.update({node: Place(tensor, j) for j, node in enumerate(nodes)})
 
     def _kept(self, places: Sequence[Place]) -> str:
-        by_tensor: dict[str, list[int]] = {}
-        for position, place in enumerate(places):
-            by_tensor.setdefault(place.tensor, []).append(position)
-        parts = [
-            self._rows(tensor, [places[j].row for j in positions]) for tensor, positions in by_tensor.items()
-        ]
-        return self.in_order(parts, [j for positions in by_tensor.values() for j in positions])
+        def rows(group: Sequence[Place]) -> str:
+            return self._rows(group[0].tensor, [place.row for place in group])
+
+        return self.by_size(places, lambda place: place.tensor, rows)
 
     def _rows(self, tensor: str, rows: Sequence[int]) -> str:
         if list(rows) == list(range(self.heights.get(tensor, -1))):
@@ -219,10 +212,10 @@ class Rendering:
             return joined
         return self.graph.add("Gather", joined, self.graph.constant(order), axis=0)
 
-    def _filled_out(self, tensor: str, nodes: Sequence[Any], group: Sequence[int]) -> str:
-        """A matrix with a column for each row of the table; that of constants has one column and is expanded."""
-        is_constant = all(isinstance(nodes[j], ex.Constant) for j in group)
-        return self.expanded(tensor, len(group)) if is_constant else tensor
+    def _filled_out(self, tensor: str, nodes: Sequence[Any]) -> str:
+        """A matrix of constants with as many columns as the table has rows; other matrices have them."""
+        is_constant = all(isinstance(node, ex.Constant) for node in nodes)
+        return self.expanded(tensor, len(nodes)) if is_constant else tensor
 
     def expanded(self, tensor: str, height: int) -> str:
         rows = self.graph.add("Shape", self.inputs.any(), start=0, end=1)
