@@ -127,21 +127,10 @@ UFUNCS: dict[str, str] = {
     "invert": "logical_not",
 } | {
     name: name
-    for name in [
-        "copysign",
-        "exp",
-        "expm1",
-        "isfinite",
-        "isnan",
-        "log",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "maximum",
-        "minimum",
-        "sqrt",
-        "square",
-    ]
+    for name in (
+        *("copysign", "exp", "expm1", "isfinite", "isnan", "log", "logical_and", "logical_not"),
+        *("logical_or", "maximum", "minimum", "sqrt", "square"),
+    )
 }
 """Name of another NumPy ufunc -> name of the array API function."""
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not"})
@@ -340,6 +329,12 @@ class DeviceArray(NDArrayOperatorsMixin, OnDevice):
     any = partialmethod(_reduced, "any")
     all = partialmethod(_reduced, "all")
 
+    def argmax(self, axis: int | None = None) -> DeviceArray:
+        return self.wrap(self.placement.xp.argmax(self.values, axis=axis))
+
+    def argmin(self, axis: int | None = None) -> DeviceArray:
+        return self.wrap(self.placement.xp.argmin(self.values, axis=axis))
+
     # -- NumPy's functions -------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -382,8 +377,17 @@ def _first_on_device(values: Sequence[Any]) -> DeviceArray:
     return next(value for value in values if isinstance(value, DeviceArray))
 
 
-for _name in ("mean", "max", "min", "any", "all"):
+def _joining(name: str) -> Callable[..., DeviceArray]:
+    def join(arrays: Sequence[Any], axis: int = 0) -> DeviceArray:
+        like = _first_on_device(arrays)
+        return like.wrap(getattr(like.placement.xp, name)([like.raw(array) for array in arrays], axis=axis))
+
+    return join
+
+
+for _name in ("mean", "max", "min", "any", "all", "argmax", "argmin", "reshape"):
     FUNCTIONS[getattr(np, _name)] = getattr(DeviceArray, _name)
+FUNCTIONS |= {np.stack: _joining("stack"), np.concatenate: _joining("concat")}
 
 
 @answers(np.sum)
@@ -397,18 +401,6 @@ def _where(condition: Any, left: Any, right: Any) -> DeviceArray:
     return like.wrap(selected(like.placement, *(like.raw(part) for part in (condition, left, right))))
 
 
-@answers(np.stack)
-def _stack(arrays: Sequence[Any], axis: int = 0) -> DeviceArray:
-    like = _first_on_device(arrays)
-    return like.wrap(like.placement.xp.stack([like.raw(array) for array in arrays], axis=axis))
-
-
-@answers(np.concatenate)
-def _concatenate(arrays: Sequence[Any], axis: int = 0) -> DeviceArray:
-    like = _first_on_device(arrays)
-    return like.wrap(like.placement.xp.concat([like.raw(array) for array in arrays], axis=axis))
-
-
 @answers(np.broadcast_to)
 def _broadcast_to(array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
     return array.wrap(array.placement.xp.broadcast_to(array.values, shape))
@@ -419,11 +411,6 @@ def _swapaxes(array: DeviceArray, first: int, second: int) -> DeviceArray:
     axes = list(range(array.ndim))
     axes[first], axes[second] = axes[second], axes[first]
     return array.wrap(array.placement.xp.permute_dims(array.values, tuple(axes)))
-
-
-@answers(np.reshape)
-def _reshape(array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
-    return array.reshape(shape)
 
 
 @answers(np.atleast_1d)
@@ -463,16 +450,6 @@ def _tensordot(left: Any, right: Any, axes: int = 2) -> DeviceArray:
 def _flatnonzero(array: DeviceArray) -> DeviceArray:
     flat = array.ravel() != 0
     return array.wrap(array.placement.xp.nonzero(flat.values)[0])
-
-
-@answers(np.argmax)
-def _argmax(array: DeviceArray, axis: int | None = None) -> DeviceArray:
-    return array.wrap(array.placement.xp.argmax(array.values, axis=axis))
-
-
-@answers(np.argmin)
-def _argmin(array: DeviceArray, axis: int | None = None) -> DeviceArray:
-    return array.wrap(array.placement.xp.argmin(array.values, axis=axis))
 
 
 @answers(np.linalg.slogdet)
