@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.datasets.dataset import data_frame
+from calibayes.datasets.loading import data_frame
 from calibayes.model.door import in_memory
 from calibayes.tables.read import object_array, read_frame
 from calibayes.tables.table import Table, missing_mask
