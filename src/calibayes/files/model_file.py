@@ -155,7 +155,8 @@ def _write_estimator(model: Any, path: str, writer: codec.Writer) -> dict[str, A
         written = {
             "$estimator": type(model).__name__,
             "parameters": {
-                key: writer.write(_without_cluster(value), f"{path}.{key}")
+                # Another process may not reach the cluster of a distributed engine.
+                key: writer.write(None if is_distributed(value) else value, f"{path}.{key}")
                 for key, value in parameters.items()
                 if key not in entry.local
             },
@@ -164,11 +165,6 @@ def _write_estimator(model: Any, path: str, writer: codec.Writer) -> dict[str, A
         return {**written, "scikit_learn": settings} if settings else written
 
     return writer.once(model, write)
-
-
-def _without_cluster(parameter: Any) -> Any:
-    """A parameter; None for an engine on a cluster, which a loaded model could not reach."""
-    return None if is_distributed(parameter) else parameter
 
 
 def _read_estimator(node: Mapping[str, Any], path: str, reader: codec.Reader) -> Any:

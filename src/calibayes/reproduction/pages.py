@@ -56,13 +56,11 @@ def to_markdown(report: ExperimentReport, show: Callable[[Figure], str] = image)
 def _markdown_table(report: ExperimentReport) -> list[str]:
     header = ["", *report.columns, *(["reason"] if any(row.reason for row in report.rows) else [])]
     lines = [" | ".join(header), " | ".join(["---"] * len(header))]
-    lines += [" | ".join(_cells(row, report.columns, "reason" in header)) for row in report.rows]
+    for row in report.rows:
+        cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
+        reason = [row.reason.replace("|", "/")] if "reason" in header else []
+        lines.append(" | ".join([row.label, *cells, *reason]))
     return [f"| {line} |" for line in lines]
-
-
-def _cells(row: TableRow, columns: Sequence[str], with_reason: bool) -> list[str]:
-    cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in columns]
-    return [row.label, *cells, *([row.reason.replace("|", "/")] if with_reason else [])]
 
 
 def to_csv(report: ExperimentReport) -> str:
