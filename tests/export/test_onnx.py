@@ -24,7 +24,7 @@ from calibayes import (
 from calibayes.datasets import load_penguins
 from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 from calibayes.export.onnx import feeds, to_onnx
 from calibayes.export.onnx.graph_model import RENDERERS, Rendering
 from calibayes.export.onnx.inputs import Graph, Inputs, UsedColumns

@@ -26,7 +26,7 @@ from calibayes import (
 from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
 from calibayes.export.family_densities import MOST_ELIMINATED, WideCovarianceWarning
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 from calibayes.export.sql import dialects, output_names, select_statement, to_sql
 from tests.export.cases import CASES, case, mixed, numbers
 from tests.export.databases import (

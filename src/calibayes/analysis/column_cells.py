@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.two_samples import CellCounts
+from calibayes.analysis.two_samples import SampleCounts
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_instance
 from calibayes.tables.distinct import distinct_values
@@ -53,10 +53,10 @@ class ColumnCells:
         if self.edges is not None:
             require_ascending("edges", require_array("edges", self.edges, (None,)))
 
-    def compared(self, table: Table, j: int) -> CellCounts:
+    def compared(self, table: Table, j: int) -> SampleCounts:
         """The training rows and those of column j of a table, by cell."""
         codes = cell_codes(table, j, self.edges, self.levels)
-        return CellCounts(
+        return SampleCounts(
             self.counts, np.bincount(codes, minlength=self.counts.shape[1]), self.edges is not None
         )
 

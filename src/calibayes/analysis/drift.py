@@ -224,7 +224,7 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[two_samples.CellCounts]:
+def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[two_samples.SampleCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
@@ -233,7 +233,7 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [two_samples.CellCounts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [two_samples.SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -260,7 +260,7 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(classes: PredictedClasses, column: two_samples.CellCounts | None = None) -> Array:
+def class_frequencies(classes: PredictedClasses, column: two_samples.SampleCounts | None = None) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -290,7 +290,7 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: two_samples.CellCounts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: two_samples.SampleCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
@@ -306,7 +306,7 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[two_samples.CellCounts], plain: Array, given: Array
+    reference: DriftReference, columns: list[two_samples.SampleCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
     drifts = [
         ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
@@ -315,7 +315,7 @@ def _column_drifts(
     return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: two_samples.CellCounts) -> str:
+def _change(levels: tuple[str, ...], counts: two_samples.SampleCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")

@@ -19,6 +19,14 @@ from calibayes.tables.kept_sums import KeptSummary, KeptSums, kept_sums, values_
 from calibayes.tables.table import Table
 
 
+def first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> KeptSums:
+    """The counts of the first rows of a model. Raises ValueError if it cannot keep them."""
+    require_closed_form(recipe.rule)
+    sums = sums_of(assembly.binding, rows, len(assembly.classes))
+    refitted(assembly, sums, rows)  # an encoder that learns from something else is refused now, not later
+    return sums
+
+
 def require_closed_form(rule: Rule) -> None:
     """Raises ValueError for a rule that takes steps: their states are those of one encoding of the columns."""
     if not rule.is_closed_form:
@@ -118,11 +126,9 @@ def with_kept_sums(
     recipe: Recipe, assembly: Assembly, old: Fitted | None, rows: Rows
 ) -> tuple[Assembly, Fitted | None, KeptSums]:
     """Encoders fitted to all rows so far, the old rows counted by them, and the kept sums."""
-    require_closed_form(recipe.rule)
     if old is None:
-        kept = sums_of(assembly.binding, rows, len(assembly.classes))
-        refitted(assembly, kept, rows)  # an encoder that learns from something else is refused now, not later
-        return assembly, old, kept
+        return assembly, old, first_sums(recipe, assembly, rows)
+    require_closed_form(recipe.rule)
     kept = with_further_rows(old, assembly.binding, rows)
     assembly = refitted(assembly, kept, rows)
     newest = recipe.describe(assembly.binding, rows.summary)

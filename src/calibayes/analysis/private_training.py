@@ -64,6 +64,11 @@ def class_cells(codes: Array, values: Array, k: int) -> Array:
     return np.rint(np.bincount(codes, values, minlength=k)).astype(np.int64)[:, None]
 
 
+def prior_sum(codes: Array, k: int) -> RowSum:
+    """Rows of each class."""
+    return RowSum(f"{PRIOR}/count", class_cells(codes, np.ones(len(codes)), k), 1)
+
+
 def level_sums(name: str, encoded: Array, codes: Array, levels: tuple[int, ...], k: int) -> Iterator[RowSum]:
     """Counts of the levels of each column by class; a negative code is a missing cell."""
     for j, size in enumerate(levels):
@@ -265,7 +270,7 @@ def _sums(
 ) -> Iterator[RowSum]:
     """All sums over the rows that the families need; notes the bounds of Gaussian columns, (2, d)."""
     k, binding = len(assembly.classes), assembly.binding
-    yield RowSum(f"{PRIOR}/count", class_cells(rows.codes, np.ones(len(rows.codes)), k), 1)
+    yield prior_sum(rows.codes, k)
     for name, encoder in binding.encoders.items():
         family, chosen = assembly.model.families[name], binding.chosen[name]
         given = _given_values(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from calibayes.analysis.two_samples import CellCounts, holm, homogeneity, merged
+from calibayes.analysis.two_samples import SampleCounts, holm, homogeneity, merged
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
 from calibayes.checks.columns import Column, cells_of
@@ -247,17 +247,17 @@ def _has_values(column: Column) -> bool:
     return bool(column.known if column.numbers is None else np.isfinite(column.numbers).any())
 
 
-def _compared(column: Column, last: Array) -> CellCounts:
+def _compared(column: Column, last: Array) -> SampleCounts:
     cells, size = cells_of(column, np.ones(len(last), dtype=bool))
     return _counts(cells, size, last, is_ordered=column.numbers is not None)
 
 
-def _counts(cells: Array, size: int, last: Array, *, is_ordered: bool) -> CellCounts:
+def _counts(cells: Array, size: int, last: Array, *, is_ordered: bool) -> SampleCounts:
     old, new = (np.bincount(cells[part], minlength=size) for part in (~last, last))
-    return CellCounts(old[None].astype(np.float64), new.astype(np.float64), is_ordered)
+    return SampleCounts(old[None].astype(np.float64), new.astype(np.float64), is_ordered)
 
 
-def _distance(counts: CellCounts) -> float:
+def _distance(counts: SampleCounts) -> float:
     """Total variation distance, after small cells are merged."""
     small = merged(counts)
     if len(small.new) < 2 or not small.new.sum() or not small.old.sum():

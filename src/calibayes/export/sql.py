@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from calibayes.export import expressions as ex
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 
 try:
     from sqlglot import ErrorLevel, exp

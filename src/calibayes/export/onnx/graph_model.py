@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.export import expressions as ex
 from calibayes.export.expressions import once_in_order
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 from calibayes.export.onnx import inputs as onnx_inputs
 from calibayes.model.decision import checked_costs
 

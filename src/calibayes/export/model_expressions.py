@@ -43,7 +43,7 @@ def model_expressions(model: Any) -> ex.ModelExpressions:
     >>> import numpy as np
     >>> from calibayes import GaussianNB
     >>> from calibayes.export.evaluate import evaluate
-    >>> from calibayes.export.model import model_expressions
+    >>> from calibayes.export.model_expressions import model_expressions
     >>> X, y = np.array([[1.0], [2.0], [5.0], [7.0]]), [0, 0, 1, 1]
     >>> model = GaussianNB().fit(X, y)
     >>> probabilities = model_expressions(model).probabilities
