@@ -9,6 +9,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 import calibayes as cb
+from calibayes.analysis import held_out
 from calibayes.model import remembered
 from calibayes.model.remembered import HELD_OUT, TRAINING
 
