@@ -129,7 +129,7 @@ LEAST_PROBABILITY = 0.99
 
 @dataclass(frozen=True)
 class FittedCells:
-    """The rows of a table under a fitted model; see `calibayes.analysis.questions.UnknownCells`."""
+    """The rows of a table under a fitted model; see `calibayes.analysis.questions`."""
 
     fitted: Fitted
     table: Table

@@ -213,11 +213,9 @@ def _codes(column: Array) -> Array:
 
 
 @overload
-def load_penguins(target: str = "species", *, return_X_y: Literal[False] = False) -> Dataset: ...
+def load_penguins(target: str = ..., *, return_X_y: Literal[False] = ...) -> Dataset: ...
 @overload
-def load_penguins(
-    target: str = "species", *, return_X_y: Literal[True]
-) -> tuple[pd.DataFrame, pd.Series]: ...
+def load_penguins(target: str = ..., *, return_X_y: Literal[True]) -> tuple[pd.DataFrame, pd.Series]: ...
 def load_penguins(target: str = "species", *, return_X_y: bool = False) -> Any:
     """Palmer penguins: species, island, sex, year and four measurements of 344 penguins, with missing values.
 

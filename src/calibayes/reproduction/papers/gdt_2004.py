@@ -12,15 +12,9 @@ import calibayes as cb
 from calibayes import families
 from calibayes.core.protocols import Array
 from calibayes.learn import NoGain
+from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import Cleaning, DataEntry
-from calibayes.reproduction.result_tables import (
-    CurveNumbers,
-    ExperimentReport,
-    Figure,
-    NumberPair,
-    TableRow,
-)
 from calibayes.reproduction.simulations import (
     SimulatedTrials,
     Simulation,
@@ -76,7 +70,7 @@ class TrialTable(Experiment):
             for task in self._blocks(data, model, settings)
         ]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         by_column = {
             (data.entry.label, model): [
                 results[task_key(task)]["loss"] for task in self._blocks(data, model, settings)
@@ -114,18 +108,18 @@ class TrialTable(Experiment):
         label: str,
         columns: list[str],
         by_column: Mapping[tuple[str, str], list[dict[str, Any]]],
-    ) -> TableRow:
+    ) -> tables.TableRow:
         name = f"{model} {label}"
         published = self.published().get(name, {})
         pairs = {
-            column: NumberPair(
+            column: tables.NumberPair(
                 float(np.mean(np.concatenate([losses[label] for losses in by_column[column, model]]))),
                 published.get(column),
                 self.spread(name),
             )
             for column in columns
         }
-        return TableRow(name, pairs)
+        return tables.TableRow(name, pairs)
 
 
 # -- Figure of log loss against lam on simulated data (Figure 1) ----------------------------------------------
@@ -155,19 +149,19 @@ class SimulationFigure(Experiment):
             for task in self._blocks(simulation, rows, settings)
         ]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         medians = {
             (label, rows): self._medians(results, simulation, rows, settings)
             for label, simulation in self.simulations
             for rows in self.training_rows
         }
         table_rows = [
-            TableRow(f"{label}, {rows} rows", self._pairs(values))
+            tables.TableRow(f"{label}, {rows} rows", self._pairs(values))
             for (label, rows), values in medians.items()
         ]
         runs = settings.repetitions(self.runs, QUICK_RUNS)
         notes = (*self.notes, f"Medians of {runs} runs with test samples of {self.test_rows} rows.")
-        figure = Figure.of(f"{self.paper}-{self.name}", self._numbers(medians))
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", self._numbers(medians))
         return self.report_of(table_rows, *notes, figures=(figure,))
 
     def _blocks(self, simulation: Simulation, rows: int, settings: Settings) -> list[SimulatedTrials]:
@@ -185,20 +179,20 @@ class SimulationFigure(Experiment):
             [np.median(np.concatenate([losses[str(lam)] for losses in losses_by_block])) for lam in self.lams]
         )
 
-    def _pairs(self, values: Array) -> dict[str, NumberPair]:
+    def _pairs(self, values: Array) -> dict[str, tables.NumberPair]:
         pairs = {
-            f"lam {lam:g}": NumberPair(float(value), unit=0.0, digits=4)
+            f"lam {lam:g}": tables.NumberPair(float(value), unit=0.0, digits=4)
             for lam, value in zip(self.lams, values, strict=True)
         }
         best = self.lams[int(np.argmin(values))]
-        return {**pairs, "best lam": NumberPair(best, unit=0.0, digits=2)}
+        return {**pairs, "best lam": tables.NumberPair(best, unit=0.0, digits=2)}
 
-    def _numbers(self, medians: Mapping[tuple[str, int], Array]) -> CurveNumbers:
+    def _numbers(self, medians: Mapping[tuple[str, int], Array]) -> tables.CurveNumbers:
         curves = {
             f"{label}, {rows} rows": {"": (self.lams, values.tolist())}
             for (label, rows), values in medians.items()
         }
-        return CurveNumbers(
+        return tables.CurveNumbers(
             curves, x="lam (1: generative, 0: discriminative)", y="log loss", columns=len(self.training_rows)
         )
 

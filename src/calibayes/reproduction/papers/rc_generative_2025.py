@@ -13,16 +13,10 @@ from calibayes.core.protocols import Array
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.plots import plot_ranks
 from calibayes.ranks import average_ranks, rank_summary
+from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import Cleaning, DataEntry, HeldOutSplit, data_entries
-from calibayes.reproduction.result_tables import (
-    ExperimentReport,
-    Figure,
-    NumberPair,
-    TableRow,
-    published_table,
-)
 from calibayes.rules import DFE, GD, RC
 
 # -- Models on the same random splits of the same data sets, and means over the splits (rc-generative-2025)
@@ -54,7 +48,7 @@ class SplitStudy:
 
     def entries_to_run(self, settings: Settings) -> list[DataEntry]:
         """The data sets that the settings select."""
-        sizes = {label: row["rows"] for label, row in published_table(self.paper, "2").items()}
+        sizes = {label: row["rows"] for label, row in tables.published_table(self.paper, "2").items()}
         return settings.select(self.entries, sizes)
 
     def tasks(self, settings: Settings, models: Sequence[str]) -> list[HeldOutSplit]:
@@ -139,19 +133,19 @@ class SplitTable(Experiment):
     def tasks(self, settings: Settings) -> list[HeldOutSplit]:
         return self.study.tasks(settings, [*self.methods.values(), *self.further.values()])
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         rows = [self._row(entry, results, settings) for entry in self.study.entries_to_run(settings)]
         rows.append(self._rank_row(results, settings))
         tests, figures = self._rank_tests(results, settings)
         return self.report_of(rows, *self.notes, *tests, reason=self.reason, figures=figures)
 
-    def _row(self, entry: DataEntry, results: Results, settings: Settings) -> TableRow:
+    def _row(self, entry: DataEntry, results: Results, settings: Settings) -> tables.TableRow:
         published = self.published()[entry.label]
         by_method = {
             method: self.study.model_results(results, entry, model, settings)
             for method, model in {**self.methods, **self.further}.items()
         }
-        pairs: dict[str, NumberPair] = {}
+        pairs: dict[str, tables.NumberPair] = {}
         for method in self.methods:
             for part in PARTS:
                 name = f"{method} {part}"
@@ -166,9 +160,9 @@ class SplitTable(Experiment):
         pairs |= {
             f"{method} test": _percent(mean(by_method[method], "test"), {}, "") for method in self.further
         }
-        return TableRow(entry.label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
+        return tables.TableRow(entry.label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
 
-    def _rank_row(self, results: Results, settings: Settings) -> TableRow:
+    def _rank_row(self, results: Results, settings: Settings) -> tables.TableRow:
         """Average ranks over the data sets of this run; the published ones are over all data sets of the paper."""
         published = self.published().get("average", {})
         pairs = {}
@@ -176,12 +170,14 @@ class SplitTable(Experiment):
             errors = self.study.errors(results, list(self.methods.values()), part, settings)
             for method, rank in zip(self.methods, average_ranks(np.round(errors, 12)), strict=True):
                 name = f"{method} {part}"
-                pairs[name] = NumberPair(
+                pairs[name] = tables.NumberPair(
                     float(rank), published.get(name), spread=float("inf"), digits=2, unit=0.0
                 )
-        return TableRow("average rank", pairs)
+        return tables.TableRow("average rank", pairs)
 
-    def _rank_tests(self, results: Results, settings: Settings) -> tuple[list[str], tuple[Figure, ...]]:
+    def _rank_tests(
+        self, results: Results, settings: Settings
+    ) -> tuple[list[str], tuple[tables.Figure, ...]]:
         """Friedman's and Wilcoxon's tests of the test errors of all methods: a sentence and a figure."""
         models = {**self.methods, **self.further}
         if len(models) < 3 or len(self.study.entries_to_run(settings)) < 3:
@@ -198,12 +194,12 @@ class SplitTable(Experiment):
             f"Wilcoxon tests with Holm's correction of RC against {', '.join(rc_tests)}; "
             f"critical difference of average ranks {summary.critical_difference:.2f}."
         )
-        figure = Figure(f"{self.paper}-{self.name}-ranks", lambda: plot_ranks(summary).figure)
+        figure = tables.Figure(f"{self.paper}-{self.name}-ranks", lambda: plot_ranks(summary).figure)
         return [sentence], (figure,)
 
 
-def _percent(error: float, published: Mapping[str, float], name: str) -> NumberPair:
-    return NumberPair(
+def _percent(error: float, published: Mapping[str, float], name: str) -> tables.NumberPair:
+    return tables.NumberPair(
         100 * error,
         published.get(name),
         spread=published.get(f"{name} ±", 0.0),
@@ -214,11 +210,11 @@ def _percent(error: float, published: Mapping[str, float], name: str) -> NumberP
     )
 
 
-def _iterations(ours: float | None, published: Mapping[str, float], name: str) -> NumberPair:
-    return NumberPair(ours, published.get(name), spread=1.0, digits=1, unit=0.0)
+def _iterations(ours: float | None, published: Mapping[str, float], name: str) -> tables.NumberPair:
+    return tables.NumberPair(ours, published.get(name), spread=1.0, digits=1, unit=0.0)
 
 
-def _reasons(by_method: Mapping[str, Any], iterations: NumberPair, failures: list[str]) -> list[str]:
+def _reasons(by_method: Mapping[str, Any], iterations: tables.NumberPair, failures: list[str]) -> list[str]:
     """The first failure, else known causes: a singular covariance, or a published calibration that stopped early."""
     if failures:
         return failures[:1]
@@ -251,21 +247,23 @@ class WinCountTable(Experiment):
     def tasks(self, settings: Settings) -> list[HeldOutSplit]:
         return self.study.tasks(settings, [self.calibrated, *self.rivals.values()])
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         count = len(self.study.entries_to_run(settings))
         rows = [self._row(part, results, settings) for part in PARTS]
-        note = f"Ours: {count} data sets; published: {len(published_table(self.paper, '2'))}."
+        note = f"Ours: {count} data sets; published: {len(tables.published_table(self.paper, '2'))}."
         return self.report_of(rows, note)
 
-    def _row(self, part: str, results: Results, settings: Settings) -> TableRow:
+    def _row(self, part: str, results: Results, settings: Settings) -> tables.TableRow:
         published = self.published()[part]
         pairs = {}
         for rival, model in self.rivals.items():
             errors = self.study.errors(results, [self.calibrated, model], part, settings).round(12)
             names = (f"better than {rival}", f"equal to {rival}", f"worse than {rival}")
             for name, count in zip(names, count_better_equal_worse(map(tuple, errors.tolist())), strict=True):
-                pairs[name] = NumberPair(count, published.get(name), spread=float("inf"), digits=0, unit=0.0)
-        return TableRow(part, pairs)
+                pairs[name] = tables.NumberPair(
+                    count, published.get(name), spread=float("inf"), digits=0, unit=0.0
+                )
+        return tables.TableRow(part, pairs)
 
 
 NAME = "rc-generative-2025"

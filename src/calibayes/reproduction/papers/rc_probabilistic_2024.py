@@ -13,17 +13,10 @@ import calibayes as cb
 from calibayes.datasets import find_file
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.plots import panels
+from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, TrainingCurve, data_entries
-from calibayes.reproduction.result_tables import (
-    ExperimentReport,
-    Figure,
-    NumberPair,
-    TableRow,
-    known_reasons,
-    published_table,
-)
 from calibayes.reproduction.simulations import ENDING, ImageCurve
 from calibayes.rules import DFE, GD, RC
 
@@ -61,7 +54,7 @@ class TrainingErrorTable(Experiment):
     def tasks(self, settings: Settings) -> list[TrainingCurve]:
         return [task for entry in self._entries(settings) for task in self._curves(entry)]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         entries = self._entries(settings)
         rows = [
             self._row(entry, [results[task_key(task)] for task in self._curves(entry)]) for entry in entries
@@ -75,7 +68,7 @@ class TrainingErrorTable(Experiment):
         return self.report_of((*rows, _average_row(rows)), *notes, reason=self.rival_reason or self.reason)
 
     def _entries(self, settings: Settings) -> list[DataEntry]:
-        sizes = {label: row["rows"] for label, row in published_table(self.paper, "I").items()}
+        sizes = {label: row["rows"] for label, row in tables.published_table(self.paper, "I").items()}
         return settings.select(self.entries, sizes)
 
     def _curves(self, entry: DataEntry) -> tuple[TrainingCurve, TrainingCurve]:
@@ -84,11 +77,11 @@ class TrainingErrorTable(Experiment):
         )
         return calibrated, other
 
-    def _row(self, entry: DataEntry, results: Sequence[dict[str, Any]]) -> TableRow:
+    def _row(self, entry: DataEntry, results: Sequence[dict[str, Any]]) -> tables.TableRow:
         published = self.published()[entry.label]
         ours = self._numbers(*(result.get("error") for result in results))
         pairs = {name: _number_pair(name, ours[name], published.get(name)) for name in ours}
-        return TableRow(entry.label, pairs, self._explanation(entry.label, pairs, results))
+        return tables.TableRow(entry.label, pairs, self._explanation(entry.label, pairs, results))
 
     def _numbers(self, calibrated: list[float] | None, other: list[float] | None) -> dict[str, float | None]:
         ours: dict[str, float | None] = dict.fromkeys(
@@ -103,21 +96,21 @@ class TrainingErrorTable(Experiment):
         return ours
 
     def _explanation(
-        self, label: str, pairs: Mapping[str, NumberPair], results: Sequence[dict[str, Any]]
+        self, label: str, pairs: Mapping[str, tables.NumberPair], results: Sequence[dict[str, Any]]
     ) -> str:
         """Why calibration differs from the published numbers: known reasons and warnings of the fits; else empty."""
         if self._agrees(pairs):
             return ""
         notes = [note for result in results for note in (*result.get("notes", []), result.get("failed", ""))]
-        reasons = [known_reasons(self.paper, self.name).get(label, ""), *dict.fromkeys(notes)]
+        reasons = [tables.known_reasons(self.paper, self.name).get(label, ""), *dict.fromkeys(notes)]
         return "; ".join(reason for reason in reasons if reason) or self.reason or UNEXPLAINED
 
-    def _agrees(self, pairs: Mapping[str, NumberPair]) -> bool:
+    def _agrees(self, pairs: Mapping[str, tables.NumberPair]) -> bool:
         return not any(
             pairs[name].differs or not pairs[name].compared for name in (self.start, "RC", "RC iter")
         )
 
-    def _win_counts(self, rows: Sequence[TableRow]) -> str:
+    def _win_counts(self, rows: Sequence[tables.TableRow]) -> str:
         compared = [row for row in rows if row.pairs["RC"].compared and row.pairs[self.rival].compared]
 
         def counts(side: str) -> str:
@@ -143,24 +136,24 @@ def _best_iteration(curve: Sequence[float]) -> float:
     return float(np.argmin(curve)) + 1.0
 
 
-def _number_pair(name: str, ours: float | None, published: float | None) -> NumberPair:
+def _number_pair(name: str, ours: float | None, published: float | None) -> tables.NumberPair:
     if name == "reach" or name.endswith(" iter"):
-        return NumberPair(ours, published, spread=1.0, digits=0, unit=0.0)
-    return NumberPair(ours, published, spread=0.001)
+        return tables.NumberPair(ours, published, spread=1.0, digits=0, unit=0.0)
+    return tables.NumberPair(ours, published, spread=0.001)
 
 
-def _average_row(rows: Sequence[TableRow]) -> TableRow:
+def _average_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
     """Means of ours and of the published numbers over the same rows."""
 
     def mean(values: list[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known else None
 
-    def mean_pair(name: str) -> NumberPair:
+    def mean_pair(name: str) -> tables.NumberPair:
         pairs = [row.pairs[name] for row in rows if name == "reach" or row.pairs[name].compared]
         digits = 3 if pairs and pairs[0].unit else 0
         published = mean([pair.published for pair in pairs])
-        return NumberPair(
+        return tables.NumberPair(
             mean([pair.ours for pair in pairs]),
             None if published is None else round(published, digits),
             spread=float("inf"),
@@ -168,7 +161,7 @@ def _average_row(rows: Sequence[TableRow]) -> TableRow:
             unit=0.0,
         )
 
-    return TableRow("average of these rows", {name: mean_pair(name) for name in rows[0].pairs})
+    return tables.TableRow("average of these rows", {name: mean_pair(name) for name in rows[0].pairs})
 
 
 # -- Figures of training errors on images (Figures 1 to 4) ----------------------------------------------------
@@ -200,7 +193,7 @@ class ImageFigure(Experiment):
     def tasks(self, settings: Settings) -> list[ImageCurve]:
         return [task for name in self._sets(settings) for task in self._curves(name, settings).values()]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         results_by_set = {
             name: {label: results[task_key(task)] for label, task in self._curves(name, settings).items()}
             for name in self._sets(settings)
@@ -210,7 +203,7 @@ class ImageFigure(Experiment):
             for name, curves in results_by_set.items()
             for label, result in curves.items()
         ]
-        figure = Figure(f"{self.paper}-{self.name}", lambda: _draw(results_by_set))
+        figure = tables.Figure(f"{self.paper}-{self.name}", lambda: _draw(results_by_set))
         count, pool = self._size(settings)
         note = (
             f"The 512 ResNet features of the paper are not public. These are raw pixels of {count} images, averaged over "
@@ -232,17 +225,17 @@ class ImageFigure(Experiment):
         }
 
 
-def _curve_row(label: str, result: dict[str, Any]) -> TableRow:
+def _curve_row(label: str, result: dict[str, Any]) -> tables.TableRow:
     if "failed" in result:
-        return TableRow(label, {}, result["failed"])
+        return tables.TableRow(label, {}, result["failed"])
     curve = result["error"]
     errors = {f"iteration {i}": curve[i - 1] for i in (1, 16, 64, 128) if i <= len(curve)}
-    pairs = {name: NumberPair(error, unit=0.0) for name, error in errors.items()}
+    pairs = {name: tables.NumberPair(error, unit=0.0) for name, error in errors.items()}
     pairs |= {
-        "lowest": NumberPair(min(curve), unit=0.0),
-        "at iteration": NumberPair(float(np.argmin(curve)) + 1, unit=0.0, digits=0),
+        "lowest": tables.NumberPair(min(curve), unit=0.0),
+        "at iteration": tables.NumberPair(float(np.argmin(curve)) + 1, unit=0.0, digits=0),
     }
-    return TableRow(label, pairs, "; ".join(result["notes"]))
+    return tables.TableRow(label, pairs, "; ".join(result["notes"]))
 
 
 def _draw(results_by_set: Mapping[str, Mapping[str, dict[str, Any]]]) -> Any:

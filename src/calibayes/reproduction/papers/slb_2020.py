@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import calibayes as cb
+from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction import simulations
 from calibayes.reproduction.claims import (
     Claim,
@@ -25,14 +26,6 @@ from calibayes.reproduction.claims import (
 )
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry
-from calibayes.reproduction.result_tables import (
-    BoxNumbers,
-    ExperimentReport,
-    Figure,
-    NumberPair,
-    TableRow,
-    published_table,
-)
 
 PERCENT = 0.01
 CLOSE = 2.5
@@ -74,7 +67,7 @@ class FoldTable(Experiment):
             for task in tasks
         ]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         errors_by_row = {
             entry.label: {
                 name: [error for task in tasks for error in results[task_key(task)].get("balanced", [])]
@@ -82,15 +75,17 @@ class FoldTable(Experiment):
             }
             for entry in self._entries(settings)
         }
-        published = published_table(self.paper, self.published_name)
+        published = tables.published_table(self.paper, self.published_name)
         rows = [
-            TableRow(label, _error_pairs(errors, published[label], CLOSE), self.reasons.get(label, ""))
+            tables.TableRow(label, _error_pairs(errors, published[label], CLOSE), self.reasons.get(label, ""))
             for label, errors in errors_by_row.items()
         ]
         complete = {label: errors for label, errors in errors_by_row.items() if all(errors.values())}
         tests = "two-sided signed-rank tests over all folds of all seeds, Bonferroni"
         significance = _significance(complete, self.models, tests, "on", "data sets", self.claims)
-        figure = Figure.of(f"{self.paper}-{self.name}", BoxNumbers(errors_by_row, y="balanced error"))
+        figure = tables.Figure.of(
+            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="balanced error")
+        )
         return self.report_of(
             (*rows, *([_mean_row(rows)] if rows else [])),
             *self.notes,
@@ -101,7 +96,7 @@ class FoldTable(Experiment):
         )
 
     def _entries(self, settings: Settings) -> list[DataEntry]:
-        published = published_table(self.paper, self.published_name)
+        published = tables.published_table(self.paper, self.published_name)
         sizes = {label: row["rows"] for label, row in published.items()}
         return settings.select(self.entries, sizes)
 
@@ -112,7 +107,7 @@ class FoldTable(Experiment):
             for name, model in self.models.items()
         }
 
-    def _agreement(self, rows: Sequence[TableRow]) -> str:
+    def _agreement(self, rows: Sequence[tables.TableRow]) -> str:
         counts = []
         for name in self.models:
             pairs = [row.pairs[name] for row in rows if row.pairs[name].compared]
@@ -125,12 +120,12 @@ class FoldTable(Experiment):
 
 def _error_pairs(
     errors: Mapping[str, Sequence[float]], published: Mapping[str, float], spread: float
-) -> dict[str, NumberPair]:
+) -> dict[str, tables.NumberPair]:
     """Mean errors in percent, those in bold that are the lowest or do not differ significantly from it."""
     testable = can_be_significant(min(map(len, errors.values())), len(errors))
     best = not_significantly_worse(errors) if testable else []
     return {
-        name: NumberPair(
+        name: tables.NumberPair(
             float(np.mean(values)) / PERCENT if values else None,
             published.get(name),
             spread=spread,
@@ -160,7 +155,7 @@ def _significance(
     return [bold, *(claim.check(errors_by_row) for claim in claims)]
 
 
-def _mean_row(rows: Sequence[TableRow]) -> TableRow:
+def _mean_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
     """Means over the data sets."""
 
     def mean(name: str, side: str) -> float | None:
@@ -168,10 +163,12 @@ def _mean_row(rows: Sequence[TableRow]) -> TableRow:
         return None if any(value is None for value in values) else float(np.mean(values))
 
     pairs = {
-        name: NumberPair(mean(name, "ours"), mean(name, "published"), spread=float("inf"), digits=1, unit=0.0)
+        name: tables.NumberPair(
+            mean(name, "ours"), mean(name, "published"), spread=float("inf"), digits=1, unit=0.0
+        )
         for name in rows[0].pairs
     }
-    return TableRow("mean", pairs)
+    return tables.TableRow("mean", pairs)
 
 
 # -- Table of errors of several models on simulated networks (slb-2020, Tables 1 to 3) -----------------------
@@ -215,7 +212,7 @@ class NetworkTable(Experiment):
             return []
         return [task for label in self._conditions(settings) for task in self._blocks(*label, settings)]
 
-    def report(self, results: Results, settings: Settings) -> ExperimentReport:
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
         if not self.tasks(settings):
             return self.report_of(())
         errors_by_row = {
@@ -226,7 +223,7 @@ class NetworkTable(Experiment):
         }
         published = self.published()
         rows = [
-            TableRow(label, _error_pairs(errors, published[label], self.spread))
+            tables.TableRow(label, _error_pairs(errors, published[label], self.spread))
             for label, errors in errors_by_row.items()
         ]
         trials = settings.repetitions(self.trials, QUICK_TRIALS)
@@ -235,7 +232,9 @@ class NetworkTable(Experiment):
             f"{trials} trials of each condition (the paper: {self.trials}).",
             *self._significance(errors_by_row, trials),
         )
-        figure = Figure.of(f"{self.paper}-{self.name}", BoxNumbers(errors_by_row, y="error", columns=5))
+        figure = tables.Figure.of(
+            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="error", columns=5)
+        )
         return self.report_of(rows, *notes, reason=self.reason, figures=(figure,))
 
     def _significance(
