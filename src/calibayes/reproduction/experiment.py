@@ -105,17 +105,15 @@ class Task(Protocol):
 
 def task_key(task: Task) -> str:
     """Key of the cached result: a hash of the task, the data it reads and the code that computes."""
-    data = tuple(_checksum(_file(name)) for name in task.inputs())
+    data = tuple(map(_data_checksum, task.inputs()))
     return str(joblib.hash((type(task).__name__, task, data, code_checksum()), hash_name="sha1"))
 
 
-def _file(name: str) -> Path | None:
-    """The file of a data set; None for those in the package."""
-    in_folder = find_file(name) or find_file(name, ending="")
-    return in_folder if in_folder is not None or name in BUNDLED else cached_file(name, cache_folder())
-
-
-def _checksum(path: Path | None) -> str:
+def _data_checksum(name: str) -> str:
+    """Checksum of the file of a data set; those in the package have none."""
+    path = find_file(name) or find_file(name, ending="")
+    if path is None and name not in BUNDLED:
+        path = cached_file(name, cache_folder())
     return "bundled" if path is None else _checksum_of(path, path.stat().st_mtime_ns)
 
 
