@@ -99,7 +99,7 @@ def noise_variances(sums: list[RowSum], rho: float) -> list[Fraction]:
     return [Fraction(math.ceil(variance * VARIANCE_STEPS), VARIANCE_STEPS) for variance in exact]
 
 
-def noised(sums: list[RowSum], variances: list[Fraction], source: random.Random) -> dict[str, Array]:
+def add_noise(sums: list[RowSum], variances: list[Fraction], source: random.Random) -> dict[str, Array]:
     """Name -> the sum with noise."""
     return {
         total.name: total.values + noise(variance, total.values.shape, source)
@@ -248,7 +248,7 @@ def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, rows: GivenR
     rho = rho_of(float(privacy.epsilon), float(privacy.delta))
     variances = noise_variances(sums, rho)
     source = random.SystemRandom() if privacy.seed is None else random.Random(privacy.seed)
-    released = noised(sums, variances, source)
+    released = add_noise(sums, variances, source)
     scales = {total.name: math.sqrt(variance) for total, variance in zip(sums, variances, strict=True)}
     statistics = valid_statistics(released, scales, assembly.model.families, bounds)
     account = PrivacyAccount(

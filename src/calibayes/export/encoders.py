@@ -275,7 +275,7 @@ class Encoded(NamedTuple):
 
 
 @singledispatch
-def encoded(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
+def encode_columns(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
     """The encoded columns of a table. Raises TypeError if the encoder cannot be written as expressions."""
     raise TypeError(
         f"its columns are encoded by {type(encoder).__name__}, which is not written as an expression"
@@ -288,23 +288,23 @@ def _numbers(indices: Sequence[int], table: Sequence[TableColumn]) -> Encoded:
     return Encoded([ex.Once(table[j].number()) for j in indices], refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Numbers, table: Sequence[TableColumn]) -> Encoded:
     return _numbers(encoder.indices, table)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Clusters, table: Sequence[TableColumn]) -> Encoded:
     return _numbers(encoder.numbers.indices, table)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: Counts, table: Sequence[TableColumn]) -> Encoded:
     numbers = _numbers(encoder.indices, table)
     return Encoded(numbers.columns, [*numbers.refused, *(column < 0.0 for column in numbers.columns)])
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Flags, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     if encoder.threshold is None:
@@ -323,7 +323,7 @@ def _is_no_flag(column: ex.Expression) -> ex.Condition:
     return ex.AnyTrue((column < 0.0, ex.Constant(1.0) < column, ex.Constant(0.0) < between))
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Levels, table: Sequence[TableColumn]) -> Encoded:
     refused = [condition for j in encoder.indices for condition in table[j].refused()]
     return Encoded([ex.Once(code) for code in _level_codes(encoder, table)], refused)
@@ -336,34 +336,34 @@ def _level_codes(encoder: encoders.Levels, table: Sequence[TableColumn]) -> list
     ]
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: Bins, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     pairs = zip(columns, encoder.edges, strict=True)
     return Encoded([ex.Once(ex.BinCode(x, tuple(edges[1:-1].tolist()))) for x, edges in pairs], refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Grid, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     triples = zip(columns, encoder.origin.tolist(), encoder.step.tolist(), strict=True)
     return Encoded([ex.Once((x - origin) / step) for x, origin, step in triples], refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.ByColumnType, table: Sequence[TableColumn]) -> Encoded:
     columns: dict[int, ex.Expression] = {}
     refused: list[ex.Condition] = []
     for part, places in zip(encoder.parts, encoder.places, strict=True):
-        inner = encoded(part, table)
+        inner = encode_columns(part, table)
         columns.update(zip(places, inner.columns, strict=True))
         refused += inner.refused
     return Encoded([columns[place] for place in range(len(encoder.indices))], refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.MissingAsLevel, table: Sequence[TableColumn]) -> Encoded:
-    inner = encoded(encoder.inner, table) if encoder.inner_places else Encoded([], [])
+    inner = encode_columns(encoder.inner, table) if encoder.inner_places else Encoded([], [])
     codes: list[ex.Expression] = [ex.MISSING] * len(encoder.indices)
     for place, code in zip(encoder.inner_places, inner.columns, strict=True):
         codes[place] = code
@@ -376,27 +376,27 @@ def _(encoder: encoders.MissingAsLevel, table: Sequence[TableColumn]) -> Encoded
     return Encoded(codes, inner.refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: OrderedBytes, table: Sequence[TableColumn]) -> Encoded:
     """The byte of each column; missing where it is 0, for a missing value or a level that did not occur in training."""
     columns: list[ex.Expression] = [ex.MISSING] * len(encoder.indices)
-    inner = encoded(encoder.inner, table) if encoder.places else Encoded([], [])
+    inner = encode_columns(encoder.inner, table) if encoder.places else Encoded([], [])
     for place, order, code in zip(encoder.places, encoder.orders, inner.columns, strict=True):
         bytes_of_codes = np.where(order > 0, order.astype(np.float64), np.nan)
         columns[place] = ex.Once(ex.TableEntry(tuple(bytes_of_codes.tolist()), code))
     return Encoded(columns, inner.refused)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Leaves, table: Sequence[TableColumn]) -> Encoded:
-    columns, refused = encoded(encoder.bytes, table)
+    columns, refused = encode_columns(encoder.bytes, table)
     return Encoded(leaves(encoder.forest, columns), refused)
 
 
 # -- mixed columns as standardized numbers -------------------------------------------------------------------------
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: encoders.Dense, table: Sequence[TableColumn]) -> Encoded:
     if not encoder.leaves_missing:
         raise TypeError("its columns are encoded as for training rows, with missing values imputed")

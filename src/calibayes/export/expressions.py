@@ -252,7 +252,7 @@ def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
     return Sum((Constant(constant), *terms))
 
 
-def stored(conditions: Sequence[Condition]) -> Condition:
+def store(conditions: Sequence[Condition]) -> Condition:
     """Whether any of at least one condition is true, computed once."""
     return Constant(0.5) < Once(Where(AnyTrue(tuple(conditions)), Constant(1.0), Constant(0.0)))
 
@@ -270,10 +270,10 @@ def softmax(scores: Sequence[Expression], refused: Sequence[Condition] = ()) -> 
     stored_scores = [Once(score) for score in scores]
     greatest: Expression = Greatest(tuple(stored_scores))
     top = Once(Where(AnyTrue(tuple(refused)), MISSING, greatest) if refused else greatest)
-    return normalized([Once(Function("exp", score - top)) for score in stored_scores])
+    return normalize([Once(Function("exp", score - top)) for score in stored_scores])
 
 
-def normalized(parts: Sequence[Once]) -> tuple[Expression, ...]:
+def normalize(parts: Sequence[Once]) -> tuple[Expression, ...]:
     """Each part divided by the sum of all."""
     divisor = Once(total(parts))
     return tuple(part / divisor for part in parts)

@@ -134,7 +134,7 @@ def _(family: families.Gaussian, parameters: Arrays, columns: Sequence[ex.Expres
     complete = (
         _linear(mean, parameters, columns) if len(covariance) == 1 else _quadratic(mean, parameters, columns)
     )
-    incomplete = ex.stored([ex.IsMissing(x) for x in columns])
+    incomplete = ex.store([ex.IsMissing(x) for x in columns])
     if len(columns) > MOST_ELIMINATED:
         warn(
             f"the covariance is full, of {len(columns)} columns: rows with a missing value in one of them have no "
@@ -205,11 +205,11 @@ def _marginal(
     groups = [range(len(mean))] if len(covariance) == 1 else [range(c, c + 1) for c in range(len(mean))]
     densities: list[ex.Expression] = []
     for classes, matrix in zip(groups, covariance, strict=True):
-        densities += _eliminated(mean[list(classes)], matrix, columns, incomplete)
+        densities += _eliminate(mean[list(classes)], matrix, columns, incomplete)
     return densities
 
 
-def _eliminated(
+def _eliminate(
     mean: Array, covariance: Array, columns: Sequence[ex.Expression], incomplete: ex.Condition
 ) -> list[ex.Expression]:
     """log densities of the known cells for classes of one covariance; computed for incomplete rows only."""
@@ -220,22 +220,22 @@ def _eliminated(
     for j in range(d):
         variance, missing = matrix[j][j], ex.IsMissing(columns[j])
         log_variance = ex.Function("log", variance)
-        slopes = {i: _stored(matrix[i][j] / variance, incomplete) for i in range(j + 1, d)}
+        slopes = {i: _store(matrix[i][j] / variance, incomplete) for i in range(j + 1, d)}
         for c in range(k):
             residual = residuals[c][j]
             square = residual * residual / variance
             terms[c].append(known((square + log_variance + LOG_TWO_PI) * -0.5))
             for i, slope in slopes.items():
                 updated = residuals[c][i] - slope * residual
-                residuals[c][i] = _stored(ex.Where(missing, residuals[c][i], updated), incomplete)
+                residuals[c][i] = _store(ex.Where(missing, residuals[c][i], updated), incomplete)
         for i in range(j + 1, d):
             for h in range(j + 1, i + 1):
                 updated = matrix[i][h] - slopes[i] * matrix[h][j]
-                matrix[i][h] = _stored(ex.Where(missing, matrix[i][h], updated), incomplete)
+                matrix[i][h] = _store(ex.Where(missing, matrix[i][h], updated), incomplete)
     return [ex.total(class_terms) for class_terms in terms]
 
 
-def _stored(value: ex.Expression, incomplete: ex.Condition) -> ex.Expression:
+def _store(value: ex.Expression, incomplete: ex.Condition) -> ex.Expression:
     """A value that is computed once, in incomplete rows."""
     return ex.Once(ex.Where(incomplete, value, ex.MISSING))
 

@@ -13,7 +13,7 @@ from calibayes.core.abilities import AllowsMissing
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.joint_kernel import JointKernelClassifier
 from calibayes.export import expressions as ex
-from calibayes.export.encoders import encoded, leaves, table_columns
+from calibayes.export.encoders import encode_columns, leaves, table_columns
 from calibayes.export.family_densities import log_densities, sums_of_entries
 from calibayes.families.model import PRIOR
 from calibayes.model.fitted import Fitted
@@ -93,7 +93,7 @@ def _(fitted: FittedEnsemble) -> tuple[ex.Expression, ...]:
     shifted = [
         ex.Once(p * float(np.exp(change))) for p, change in zip(averages, fitted.prior_shift, strict=True)
     ]
-    return ex.normalized(shifted)
+    return ex.normalize(shifted)
 
 
 def _with_trees(averages: Sequence[ex.Expression], fitted: FittedEnsemble) -> list[ex.Expression]:
@@ -102,8 +102,8 @@ def _with_trees(averages: Sequence[ex.Expression], fitted: FittedEnsemble) -> li
     member = next(iter(fitted.models.values()))
     conversion = getattr(member, "estimator_", member).conversion_  # of the one table of all members
     table = table_columns(conversion, conversion.types)
-    columns, conditions = encoded(grown.bytes, table)
-    refused = [ex.stored(conditions)] if conditions else []
+    columns, conditions = encode_columns(grown.bytes, table)
+    refused = [ex.store(conditions)] if conditions else []
     members = [ex.Once(p) for p in averages]
     starts = [ex.Once(ex.Function("log", p + LEAST_PROBABILITY) * grown.share) for p in members]
     parts = [[p * (1.0 - grown.weight)] for p in members]
@@ -130,10 +130,10 @@ def class_scores(fitted: Fitted) -> tuple[list[ex.Expression], list[ex.Condition
     by_class: list[list[ex.Expression]] = [[] for _ in fitted.classes]
     refused: list[ex.Condition] = []
     for name, family in fitted.model.families.items():
-        columns, conditions = encoded(binding.encoders[name], table)
+        columns, conditions = encode_columns(binding.encoders[name], table)
         if not isinstance(family, AllowsMissing):
             conditions = [*conditions, ex.AnyTrue(tuple(map(ex.IsMissing, columns)))]
-        refused += [ex.stored(conditions)] if conditions else []
+        refused += [ex.store(conditions)] if conditions else []
         for terms, term in zip(by_class, log_densities(family, parameters[name], columns), strict=True):
             terms.append(term)
     pairs = zip(by_class, parameters[PRIOR]["log_probability"].tolist(), strict=True)

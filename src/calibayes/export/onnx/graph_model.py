@@ -32,7 +32,7 @@ class FlatSum(NamedTuple):
         return len(self.terms) > 1 and all(isinstance(term, ex.Once) for term in self.terms)
 
 
-def flattened(node: ex.Sum) -> FlatSum:
+def flatten(node: ex.Sum) -> FlatSum:
     """A sum with the terms of the sums in it, constants added, and constant factors taken out of the terms."""
     terms, weights, constant = [], [], 0.0
     pending: list[ex.Expression] = list(node.terms)[::-1]
@@ -312,7 +312,7 @@ def _where(this: Rendering, nodes: Sequence[ex.Where]) -> str:
 
 
 def _sums(this: Rendering, nodes: Sequence[ex.Sum]) -> str:
-    sums = [flattened(node) for node in nodes]
+    sums = [flatten(node) for node in nodes]
     return this.by_size(
         sums,
         lambda flat: "linear" if flat.is_linear else len(flat.terms),

@@ -57,13 +57,13 @@ class Graph:
         """A constant tensor; equal ones are stored once."""
         array = np.asarray(values)
         if array.dtype.kind in "OU":
-            return self._stored(array.astype(object))
+            return self._store(array.astype(object))
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.stored:
-            self.stored[key] = self._stored(array)
+            self.stored[key] = self._store(array)
         return self.stored[key]
 
-    def _stored(self, array: Array) -> str:
+    def _store(self, array: Array) -> str:
         name = self.free_name(f"constant_{len(self.initializers)}")
         self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
         return name
