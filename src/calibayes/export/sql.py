@@ -18,6 +18,8 @@ try:
 except ImportError as error:
     raise ImportError("SQL is written by sqlglot: pip install 'calibayes[sql]'") from error
 
+__all__ = ["dialects", "to_sql"]
+
 # -- Differences between databases: double-precision literals, comparison of text, dates and durations, inner queries
 
 DOUBLE_LITERALS = {
