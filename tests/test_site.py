@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import calibayes
-from calibayes.reproduction.picture_numbers import (
+from calibayes.reproduction.result_tables import (
     BoxNumbers,
     BoxSummaries,
     CurveNumbers,

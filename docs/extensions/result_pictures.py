@@ -38,7 +38,7 @@ def drawings() -> dict[str, Callable[[Path], Any]]:
 
 def draw_result(numbers: Path, path: Path) -> None:
     from calibayes.reproduction.pages import save_drawing
-    from calibayes.reproduction.picture_numbers import read_numbers
+    from calibayes.reproduction.result_tables import read_numbers
 
     save_drawing(read_numbers(numbers).draw(), path)
 

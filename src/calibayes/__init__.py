@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from calibayes.estimators.trade_off import TradeOffCV
     from calibayes.estimators.tree_augmented import TreeAugmentedNB
     from calibayes.families.gaussian import SingularCovarianceWarning
-    from calibayes.files.errors import ModelFileError
+    from calibayes.files.container import ModelFileError
     from calibayes.files.model_file import load, save
     from calibayes.model.binding import categorical, every, numeric
     from calibayes.model.pickles import PickledByAnotherVersionWarning
@@ -72,7 +72,7 @@ _LATER = {
     "estimators.trade_off": ("TradeOffCV",),
     "estimators.tree_augmented": ("TreeAugmentedNB",),
     "families.gaussian": ("SingularCovarianceWarning",),
-    "files.errors": ("ModelFileError",),
+    "files.container": ("ModelFileError",),
     "files.model_file": ("load", "save"),
     "model.binding": ("categorical", "every", "numeric"),
     "model.pickles": ("PickledByAnotherVersionWarning",),

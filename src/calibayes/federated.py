@@ -11,12 +11,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, Protocol, TypeVar, cast
 
-from sklearn.exceptions import ConvergenceWarning
-
-from calibayes.analysis.calibrate import require_trainable
+from calibayes.analysis.calibrate import require_trainable, with_training
 from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
-from calibayes.core.notices import warn
 from calibayes.core.protocols import Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
@@ -122,17 +119,6 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
     require_trainable(chosen, fitted.model.families)
     plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
     trained = train(fitted.model, cast("Source", sites), _Sites(), plan, len(fitted.classes))
-    if trained.problem:
-        warn(trained.problem, ConvergenceWarning)
-    result = replace(
-        fitted,
-        model=trained.model,
-        rule=chosen,
-        data_statistics=trained.data.statistics,
-        is_additive=trained.is_closed_form,
-        n_iter=max(trained.updates, 1),
-        history=trained.history,
-        best_iter=trained.run.best_iter,
-    )
-    calibrated: Estimator = holding(model, result.after(trained.run), rule=rule)
+    result = with_training(replace(fitted, rule=chosen), trained)
+    calibrated: Estimator = holding(model, result, rule=rule)
     return calibrated

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from calibayes.datasets import find_file, is_local, list_datasets, load, load_file, numeric_matrix
-from calibayes.datasets.download import CheckedRedirects, download, fetch, open_url, read_arff
-from calibayes.datasets.sources import SOURCES
+from calibayes.datasets.download import SOURCES, CheckedRedirects, download, fetch, open_url, read_arff
 
 ARFF = b"""% a comment
 @RELATION pets

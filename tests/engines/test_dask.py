@@ -25,7 +25,7 @@ from calibayes import (
 )
 from calibayes.backends.dask import collections
 from calibayes.backends.dask import engine as dask_waiting
-from calibayes.backends.dask.blocks import dealt
+from calibayes.backends.dask.engine import dealt
 from calibayes.backends.dask.frame import DaskStream
 from calibayes.core.block import Block
 from calibayes.engines import Dask, Serial

@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from calibayes.cli import app
-from calibayes.reproduction.catalog import select_experiments
-from calibayes.reproduction.error_tables import UNEXPLAINED
+from calibayes.reproduction.catalog import reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
-from calibayes.reproduction.run import reproduce
+from calibayes.reproduction.papers.rc_probabilistic_2024 import UNEXPLAINED
 
 INTERRUPTIBLE = """
 import signal

@@ -10,6 +10,7 @@ from calibayes.dependence import HSIC
 from calibayes.reproduction.catalog import select_experiments
 from calibayes.reproduction.claims import not_significantly_worse
 from calibayes.reproduction.experiment import Settings, task_key
+from calibayes.reproduction.papers.slb_2020 import FoldTable, NetworkTable
 from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry, balanced_error
 from calibayes.reproduction.result_tables import published_table
 from calibayes.reproduction.simulations import (
@@ -22,7 +23,6 @@ from calibayes.reproduction.simulations import (
     SpanningTrees,
     sample,
 )
-from calibayes.reproduction.slb_tables import FoldTable, NetworkTable
 
 
 def test_every_table_has_its_published_rows():

@@ -12,8 +12,7 @@ import pytest
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.plots import panels
 from calibayes.reproduction.catalog import PAPERS, select_experiments
-from calibayes.reproduction.claims import Claim, best, better, no_worse
-from calibayes.reproduction.error_tables import reach
+from calibayes.reproduction.claims import Claim, best, better, no_worse, reach
 from calibayes.reproduction.experiment import ResultCache, Settings, run_tasks, task_key
 from calibayes.reproduction.pages import (
     agreement_counts,
@@ -25,9 +24,16 @@ from calibayes.reproduction.pages import (
     write_report,
 )
 from calibayes.reproduction.papers.generative_models_notes import EXAMPLE
-from calibayes.reproduction.picture_numbers import BoxNumbers, read_numbers
 from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, HeldOutSplit, TrainingCurve
-from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow, published_table
+from calibayes.reproduction.result_tables import (
+    BoxNumbers,
+    ExperimentReport,
+    Figure,
+    NumberPair,
+    TableRow,
+    published_table,
+    read_numbers,
+)
 from calibayes.reproduction.simulations import SimulatedTrials, TwoGaussians, UniformChain, fit_projection
 from calibayes.rules import RC
 
@@ -146,7 +152,9 @@ def test_reports_are_written_and_counted(tmp_path):
         TableRow("two", {"ML": NumberPair(0.2, 0.3)}, "another version"),
     )
     draw = lambda: panels({"a": {"b": (np.arange(3), np.arange(3.0))}}, columns=1, x="x", y="y")
-    report = Report(PAPERS[0].name, "II", "A table", rows, ("A note.",), figures=(Figure("picture", draw),))
+    report = ExperimentReport(
+        PAPERS[0].name, "II", "A table", rows, ("A note.",), figures=(Figure("picture", draw),)
+    )
     assert agreement_counts(report) == (2, 1, 1)
     assert "| two | 0.200 / 0.300 * |  | another version |" in to_markdown(report)
     assert next(csv.reader(to_csv(report).splitlines()))[1] == "ML ours"
@@ -160,7 +168,9 @@ def test_reports_are_written_and_counted(tmp_path):
 def test_papers_without_a_report_keep_their_sections(tmp_path):
     page = tmp_path / "page.md"
     first, second = (
-        Report(paper.name, "1", f"of {paper.name}", (TableRow("one", {"ML": NumberPair(0.1, 0.1)}),))
+        ExperimentReport(
+            paper.name, "1", f"of {paper.name}", (TableRow("one", {"ML": NumberPair(0.1, 0.1)}),)
+        )
         for paper in PAPERS[:2]
     )
     write_page([second], page, "second")
@@ -182,7 +192,7 @@ def test_a_claim_lists_the_rows_where_it_holds():
 
 def test_the_same_figure_is_the_same_file(tmp_path):
     draw = lambda: panels({"a": {"b": (np.arange(3), np.arange(3.0))}}, columns=1, x="x", y="y")
-    report = Report("p", "1", "t", figures=(Figure("picture", draw),))
+    report = ExperimentReport("p", "1", "t", figures=(Figure("picture", draw),))
     first = [path.read_bytes() for path in write_report(report, tmp_path / "a")]
     assert [path.read_bytes() for path in write_report(report, tmp_path / "b")] == first
 
@@ -304,7 +314,7 @@ def test_linear_discriminant_of_the_notes():
 def test_a_page_links_to_figures_that_the_site_draws_and_keeps_their_numbers(tmp_path):
     numbers = BoxNumbers({"a": {"one": [0.1, 0.2]}}, y="error")
     figures = (Figure.of("boxes", numbers), Figure("drawn-anew", lambda: None, is_on_site=True))
-    report = Report(PAPERS[0].name, "II", "A table", figures=figures)
+    report = ExperimentReport(PAPERS[0].name, "II", "A table", figures=figures)
     page = write_page([report], tmp_path / "page.md", "command").read_text(encoding="utf-8")
     assert "[Picture: boxes](https://calibayes.readthedocs.io/en/stable/page.html#picture-boxes)" in page
     assert "page.html#picture-drawn-anew" in page

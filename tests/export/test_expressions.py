@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from calibayes.export.columns import CALENDAR
+from calibayes.export.encoders import CALENDAR
 from calibayes.export.evaluate import evaluate
 from calibayes.export.expressions import (
     MISSING,
-    Bin,
+    BinCode,
     Constant,
-    Entry,
     Filled,
     NumberCode,
     NumberColumn,
     Once,
+    TableEntry,
     TextCode,
     TextColumn,
     TimeColumn,
@@ -42,9 +42,9 @@ def values(expression, columns=NUMBERS):
         (X * 2.0 - 1.0, [-3, 0, np.nan, 3, np.nan]),
         (Filled(X, Constant(7.0)), [-1, 0.5, 7, 2, 7]),
         (Where(X < 1.0, Constant(1.0), MISSING), [1, 1, np.nan, np.nan, np.nan]),
-        (Bin(X, (0.0, 0.5, 2.0)), [0, 2, np.nan, 3, np.nan]),
+        (BinCode(X, (0.0, 0.5, 2.0)), [0, 2, np.nan, 3, np.nan]),
         (NumberCode(X, (-1.0, 2.0), 5.0), [0, 5, np.nan, 1, np.nan]),
-        (Entry((3.0, np.nan, 4.0), Bin(X, (0.0, 1.0))), [3, np.nan, np.nan, 4, np.nan]),
+        (TableEntry((3.0, np.nan, 4.0), BinCode(X, (0.0, 1.0))), [3, np.nan, np.nan, 4, np.nan]),
     ],
 )
 def test_missing_numbers_stay_missing(expression, expected):

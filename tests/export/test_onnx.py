@@ -24,10 +24,10 @@ from calibayes import (
 from calibayes.datasets import load_penguins
 from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 from calibayes.export.onnx import feeds, to_onnx
+from calibayes.export.onnx.graph_model import RENDERERS, Rendering
 from calibayes.export.onnx.inputs import Graph, Inputs, UsedColumns
-from calibayes.export.onnx.nodes import RENDERERS, Rendering
 from tests.export.cases import CASES, case
 from tests.golden.stored_cases import CASES as STORED
 from tests.golden.stored_cases import path_of, stored
@@ -275,15 +275,15 @@ EXPRESSIONS = [
     B,
     ex.Constant(4.0),
     ex.MISSING,
-    ex.Bin(A, (0.0, 0.5, 2.0)),
-    ex.Bin(B, (1.0,)),
+    ex.BinCode(A, (0.0, 0.5, 2.0)),
+    ex.BinCode(B, (1.0,)),
     ex.NumberCode(A, (-1.0, 2.0), 5.0),
     ex.NumberCode(B, (0.0, 7.0)),
-    ex.Entry((3.0, np.nan, 4.0), ex.Bin(A, (0.0, 1.0))),
+    ex.TableEntry((3.0, np.nan, 4.0), ex.BinCode(A, (0.0, 1.0))),
     ex.Filled(A, B),
     ex.Where(A < B, A, ex.Constant(9.0)),
-    ex.Where(ex.AllOf((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
-    ex.Where(ex.AnyOf((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
+    ex.Where(ex.AllTrue((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
+    ex.Where(ex.AnyTrue((A < B, ex.IsMissing(B))), A, ex.Constant(1.0)),
     ex.Where(ex.IsBeyond(A), ex.Constant(1.0), ex.Constant(0.0)),
     ex.Function("floor", A / 0.7),
     # Sums with terms in common, of which each is missing with its own terms alone.

@@ -26,9 +26,8 @@ from calibayes import (
 from calibayes.export import expressions as ex
 from calibayes.export.evaluate import evaluate
 from calibayes.export.family_densities import MOST_ELIMINATED, WideCovarianceWarning
-from calibayes.export.model import model_expressions
-from calibayes.export.sql import dialects, to_sql
-from calibayes.export.sql.statement import output_names, select_statement
+from calibayes.export.model_expressions import model_expressions
+from calibayes.export.sql import dialects, output_names, select_statement, to_sql
 from tests.export.cases import CASES, case, mixed, numbers
 from tests.export.databases import (
     arrow_table,
@@ -276,7 +275,7 @@ def test_tiny_numbers_do_not_underflow_in_postgres(model, server):
 @pytest.mark.parametrize("table", [(1.0, np.nan, 3.0), (1.0, np.nan, 3.0, 4.0, 5.0, np.nan)])
 @pytest.mark.parametrize(("run", "dialect"), [(run_duckdb, "duckdb"), (run_sqlite, "sqlite")])
 def test_missing_entries_of_a_table_are_filled(table, run, dialect):
-    entry = ex.Entry(table, ex.Once(ex.NumberColumn("code")))
+    entry = ex.TableEntry(table, ex.Once(ex.NumberColumn("code")))
     outputs = {"entry": entry, "filled": ex.Filled(entry, ex.Constant(9.0))}
     statement = select_statement(outputs, sqlglot.exp.to_table("visits", alias="data"), dialect).sql(dialect)
     codes = np.array([0.0, 1.0, 2.0, np.nan])

@@ -5,7 +5,7 @@ import numpy as np
 from calibayes import TreeAugmentedNB
 from calibayes.datasets import load_penguins
 from calibayes.export.evaluate import evaluate
-from calibayes.export.model import model_expressions
+from calibayes.export.model_expressions import model_expressions
 from tests.export.tables import as_columns
 
 

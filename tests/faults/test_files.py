@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Drawing
 from calibayes.datasets import load, load_file
 from calibayes.reproduction.experiment import ResultCache
 from calibayes.reproduction.pages import write_page, write_report
-from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
+from calibayes.reproduction.result_tables import ExperimentReport, Figure, NumberPair, TableRow
 from tests.faults.file_operations import Interrupted, failing
 
 MOST = 200
@@ -52,7 +52,7 @@ def server(request):
     return Response(json.dumps({"data_set_description": description}).encode())
 
 
-def report(value: float) -> Report:
+def report(value: float) -> ExperimentReport:
     row = TableRow("one", {"error": NumberPair(value, 0.25, digits=3)})
 
     def draw():
@@ -60,7 +60,9 @@ def report(value: float) -> Report:
         drawing.subplots().plot([0, value])
         return drawing
 
-    return Report("gdt-2004", "1", "A table", rows=(row,), figures=(Figure("gdt-2004-figure-1", draw),))
+    return ExperimentReport(
+        "gdt-2004", "1", "A table", rows=(row,), figures=(Figure("gdt-2004-figure-1", draw),)
+    )
 
 
 class Scenario(NamedTuple):

@@ -21,7 +21,7 @@ from calibayes.files import codec, container, model_file
 from calibayes.files import container as strict_json
 from calibayes.files.codec import Reader, Writer
 from calibayes.files.container import FORMAT_VERSION
-from calibayes.files.objects import READS, WRITES, pandas_writes
+from calibayes.files.model_file import READS, WRITES, pandas_writes
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
 from tests.files import plain_reader

@@ -4,7 +4,7 @@ import pytest
 import sklearn
 
 import calibayes as cb
-from calibayes.files.objects import apply_settings
+from calibayes.files.model_file import apply_settings
 from tests.files.cases import counts
 
 X, y = counts()

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.notices import warn
 from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Trees
 from calibayes.engines import computing
-from calibayes.families.model import PRIOR, ClassPrior
+from calibayes.families.model import PRIOR
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
 from calibayes.model.door import rows_in_memory
 from calibayes.model.estimator import holding, reading_options, recipe_of
@@ -108,8 +108,27 @@ def _start(fitted: Fitted, recipe: Recipe) -> Trees:
             f"rule {recipe.rule.name!r} has a closed form, which is no calibration: use rule='rc'"
         )
     require_trainable(recipe.rule, fitted.model.families)
-    _require_all_classes(fitted.model.prior, fitted.statistics)
+    strict = replace(fitted.model.prior, allows_zero=False)
+    strict.bind(fitted.model.prior.layout).prepare(
+        fitted.statistics[PRIOR]
+    )  # raises ValueError for a class without rows
     return fitted.statistics
+
+
+def with_training(fitted: Fitted, trained: Any) -> Fitted:
+    """The fitted model with the result of another training of it; warns of a training that did not converge."""
+    if trained.problem:
+        warn(trained.problem, ConvergenceWarning)
+    result = replace(
+        fitted,
+        model=trained.model,
+        data_statistics=trained.data.statistics,
+        is_additive=trained.is_closed_form,
+        n_iter=max(trained.updates, 1),
+        history=trained.history,
+        best_iter=trained.run.best_iter,
+    )
+    return result.after(trained.run)
 
 
 def require_trainable(rule: Rule, families: Mapping[str, Family]) -> None:
@@ -120,9 +139,3 @@ def require_trainable(rule: Rule, families: Mapping[str, Family]) -> None:
             raise ValueError(
                 f"{type(rule).__name__} needs families with another prior than those of this model: use rule='rc'"
             )
-
-
-def _require_all_classes(prior: ClassPrior, statistics: Trees) -> None:
-    """Raises ValueError if a class has no rows, or a probability of 0: calibration could not raise it."""
-    strict = replace(prior, allows_zero=False)
-    strict.bind(prior.layout).prepare(statistics[PRIOR])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,26 +132,18 @@ def without_column(table: Table, j: int) -> Table:
     sources = {} if table.conversion is None else table.conversion.sources
     blank = [i for i, other in enumerate(table.names) if other == name or sources.get(other) == name]
     originals = {i: column for i, column in table.originals.items() if i not in blank}
-    content = (
-        _tuple_without(table, blank) if isinstance(table.content, tuple) else _array_without(table, blank)
-    )
+    if isinstance(table.content, tuple):
+        columns = list(table.content)
+        for i in blank:
+            columns[i] = _missing_like(table.column(i))
+        content: Any = tuple(columns)
+    else:
+        missing = _missing_like(table.content[:, 0])
+        content = table.content.astype(missing.dtype)
+        content[:, blank] = missing[:, None]
     return replace(
         table, content=content, distinct_cache={}, missing_cache={}, originals=originals, cache=None
     )
-
-
-def _tuple_without(table: Table, blank: Sequence[int]) -> tuple[Array, ...]:
-    return tuple(
-        _missing_like(table.column(i)) if i in blank else column for i, column in enumerate(table.content)
-    )
-
-
-def _array_without(table: Table, blank: Sequence[int]) -> Array:
-    matrix: Any = table.content
-    missing = _missing_like(matrix[:, 0])
-    content = matrix.astype(missing.dtype)
-    content[:, list(blank)] = missing[:, None]
-    return content
 
 
 def _missing_like(column: Array) -> Array:

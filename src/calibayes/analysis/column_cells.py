@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.two_samples import Counts
+from calibayes.analysis.two_samples import SampleCounts
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_instance
 from calibayes.tables.distinct import distinct_values
@@ -53,10 +53,12 @@ class ColumnCells:
         if self.edges is not None:
             require_ascending("edges", require_array("edges", self.edges, (None,)))
 
-    def compared(self, table: Table, j: int) -> Counts:
+    def compared(self, table: Table, j: int) -> SampleCounts:
         """The training rows and those of column j of a table, by cell."""
         codes = cell_codes(table, j, self.edges, self.levels)
-        return Counts(self.counts, np.bincount(codes, minlength=self.counts.shape[1]), self.edges is not None)
+        return SampleCounts(
+            self.counts, np.bincount(codes, minlength=self.counts.shape[1]), self.edges is not None
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def counted_columns(table: Table, codes: Array, k: int) -> tuple[ColumnCells, ..
 def _counted(sample: Table, counted: Table, classes: Array, j: int, k: int, most: int) -> ColumnCells:
     values = numbers_of(sample, j)
     edges = None if values is None else _edges(values, most)
-    levels = _levels(sample, j, most) if edges is None else ()
+    levels = _most_frequent_levels(sample, j, most) if edges is None else ()
     cells = 2 + len(levels if edges is None else edges)
     codes = cell_codes(counted, j, edges, levels)
     counts = np.bincount(classes * cells + codes, minlength=k * cells).reshape(k, cells)
@@ -143,7 +145,7 @@ def _edges(values: Array, most: int) -> Array:
     return levels[levels > known.min()]
 
 
-def _levels(table: Table, j: int, most: int) -> tuple[str, ...]:
+def _most_frequent_levels(table: Table, j: int, most: int) -> tuple[str, ...]:
     """The most frequent levels."""
     values, codes = distinct_values(table, j)
     counts = np.bincount(codes[codes < len(values)], minlength=len(values))

@@ -95,7 +95,9 @@ def cross_validate_closed_form(
     classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)
-    _refuse_data_dependent(assembly)
+    reasons = [e.data_dependence for e in assembly.binding.encoders.values() if e.data_dependence]
+    if reasons:
+        raise ValueError(f"held-out rows must not influence the model, but {reasons[0]}: use cross_val_score")
     nothing, members = np.broadcast_to(0.0, len(rows.codes)), _members(fold)
     source = encoded_source(rows.encoded(assembly.binding), assembly.model, rows.codes, rows.weight, nothing)
     _refuse_empty(assembly, source, members)
@@ -140,20 +142,13 @@ def _refuse(recipe: Recipe, class_weight: Any) -> None:
         raise ValueError("temperature='auto' needs a fit for each fold: use cross_val_score")
 
 
-def _refuse_data_dependent(assembly: Assembly) -> None:
-    """Raises ValueError if held-out rows would influence an encoder."""
-    reasons = [e.data_dependence for e in assembly.binding.encoders.values() if e.data_dependence]
-    if reasons:
-        raise ValueError(f"held-out rows must not influence the model, but {reasons[0]}: use cross_val_score")
-
-
 def _refuse_empty(assembly: Assembly, source: ArraySource, members: list[Array]) -> None:
     """Raises ValueError if a fold has no rows, or a column no known value outside of a fold."""
     lost = [str(number) for number, positions in enumerate(members) if not len(positions)]
     if lost:
         raise ValueError(f"fold {lost[0]} has no row with a positive weight")
     for name, columns in source.columns.items():
-        is_missing = np.isnan if columns.dtype.kind == "f" else _is_negative
+        is_missing: Any = np.isnan if columns.dtype.kind == "f" else lambda codes: codes < 0
         if is_sparse(columns) or not len(columns_where(columns, is_missing)):
             continue
         known = ~is_missing(columns)
@@ -164,10 +159,6 @@ def _refuse_empty(assembly: Assembly, source: ArraySource, members: list[Array])
                 raise ValueError(
                     f"column {column!r} is all missing in the rows without fold {number}: leave it out"
                 )
-
-
-def _is_negative(codes: Array) -> Array:
-    return codes < 0
 
 
 def _fold_numbers(y: Any, cv: Any, groups: Any) -> Array:

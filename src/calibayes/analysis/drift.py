@@ -7,24 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes.analysis import two_samples
 from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
-from calibayes.analysis.held_out import drift_reference, labeled_table
-from calibayes.analysis.two_samples import (
-    Counts,
-    equal_means,
-    holm,
-    homogeneity,
-    merged,
-    mixture_fit,
-    superiority,
-)
+from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import on_numpy
 from calibayes.model.input import new_table
 from calibayes.model.parameters import number
-from calibayes.model.remembered import DRIFT, remembered_rows
+from calibayes.model.remembered import DRIFT
 from calibayes.tables.table import Table
 
 # -- The result of `drift` -----------------------------------------------------------------------------------
@@ -111,8 +103,11 @@ class Drift:
     @property
     def moved(self) -> tuple[str, ...]:
         """Which of "p(x)", "p(class)" and "p(x | class)" have moved, at the false-alarm rate."""
-        p_values = {"p(x)": self.x, "p(class)": self.classes, "p(x | class)": self.x_given_class}
-        return tuple(name for name, p in p_values.items() if p <= self.alpha)
+        return tuple(name for name, p in self._p_values.items() if p <= self.alpha)
+
+    @property
+    def _p_values(self) -> dict[str, float]:
+        return {"p(x)": self.x, "p(class)": self.classes, "p(x | class)": self.x_given_class}
 
     @property
     def is_detected(self) -> bool:
@@ -127,14 +122,12 @@ class Drift:
     def __str__(self) -> str:
         old, new = self.rows
         lines = [f"drift of {new} new rows against {old} held-out rows, false-alarm rate {self.alpha:g}"]
-        for name, p in (("p(x)", self.x), ("p(class)", self.classes), ("p(x | class)", self.x_given_class)):
+        for name, p in self._p_values.items():
             lines.append(f"  {name:<13}{'moved' if p <= self.alpha else 'no change found':<16} p = {p:.3g}")
-        return "\n".join([*lines, *self._column_lines(), *self._class_lines()])
-
-    def _column_lines(self) -> list[str]:
         moved = [column for column in self.columns if column.p_value <= self.alpha]
-        lines = [f"  column {c.name}: {c.change} (p = {c.p_value:.3g})" for c in moved[:LISTED]]
-        return lines + [f"  and {len(moved) - LISTED} more columns"] * (len(moved) > LISTED)
+        lines += [f"  column {c.name}: {c.change} (p = {c.p_value:.3g})" for c in moved[:LISTED]]
+        lines += [f"  and {len(moved) - LISTED} more columns"] * (len(moved) > LISTED)
+        return "\n".join([*lines, *self._class_lines()])
 
     def _class_lines(self) -> list[str]:
         """The class that moved most, unless p(class) has not moved, or cannot be told from p(x | class)."""
@@ -198,16 +191,21 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
         cells.compared(table, j) for cells, j in zip(reference.columns, compared_columns(table), strict=True)
     ]
     density = _density_counts(model, reference, table)
-    plain = np.array([homogeneity(counts) for counts in [*columns, *density]])
+    plain = np.array([two_samples.homogeneity(counts) for counts in [*columns, *density]])
     given = np.array([mixture_p_value(counts, predicted) for counts in [*columns, *density]])
-    classes = equal_means(np.exp(reference.log_posterior), posterior)
+    classes = two_samples.equal_means(np.exp(reference.log_posterior), posterior)
     x, x_given_class = _combined(plain, len(columns), classes), _combined(given, len(columns))
     return Drift(
         x,
         max(x, classes),
         max(x, x_given_class),
         alpha=level,
-        columns=_column_drifts(reference, columns, holm(plain[: len(columns)]), holm(given[: len(columns)])),
+        columns=_column_drifts(
+            reference,
+            columns,
+            two_samples.holm(plain[: len(columns)]),
+            two_samples.holm(given[: len(columns)]),
+        ),
         class_names=tuple(map(str, numpy_classes(self))),
         class_frequencies=np.stack([predicted.start, class_frequencies(predicted)[0]]),
         rows=(len(reference.codes), table.n),
@@ -217,10 +215,8 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
 
 def reference_of(model: Any) -> DriftReference:
     """What new rows are compared with; made from the training rows at first use."""
-    if DRIFT not in vars(model):
-        given = labeled_table(model, *remembered_rows(model, "drift"), reset=False)
-        vars(model)[DRIFT] = drift_reference(model, given, in_training=True)
-    return vars(model)[DRIFT]
+    reference: DriftReference = kept_reference(model, DRIFT, "drift", drift_reference)
+    return reference
 
 
 def _combined(p_values: Array, d: int, *others: float) -> float:
@@ -229,17 +225,16 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[Counts]:
+def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[two_samples.SampleCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
-    both = np.concatenate([np.round(reference.log_density, DIGITS), densities(model, table)])
-    both = np.nan_to_num(both)
+    both = np.nan_to_num(np.concatenate([np.round(reference.log_density, DIGITS), densities(model, table)]))
     cuts = np.unique(np.quantile(both, np.arange(1, DENSITY_CELLS) / DENSITY_CELLS, method="inverted_cdf"))
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [Counts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [two_samples.SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -251,10 +246,6 @@ class PredictedClasses(NamedTuple):
     """New rows by predicted class, (1 + draws, k)."""
     start: Array
     """Class frequencies of the held-out rows, (k,)."""
-
-    def without_draws(self) -> PredictedClasses:
-        """The counts alone."""
-        return PredictedClasses(self.confusions[:1], self.counts[:1], self.start)
 
 
 def predicted_classes(
@@ -270,7 +261,7 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(classes: PredictedClasses, column: Counts | None = None) -> Array:
+def class_frequencies(classes: PredictedClasses, column: two_samples.SampleCounts | None = None) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -300,14 +291,15 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: Counts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: two_samples.SampleCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
     """
-    cells = merged(counts)
-    first = mixture_fit(counts, class_frequencies(classes.without_draws(), cells))
-    return first if first > CLEAR else mixture_fit(counts, class_frequencies(classes, cells))
+    cells = two_samples.merged(counts)
+    without_draws = PredictedClasses(classes.confusions[:1], classes.counts[:1], classes.start)
+    first = two_samples.mixture_fit(counts, class_frequencies(without_draws, cells))
+    return first if first > CLEAR else two_samples.mixture_fit(counts, class_frequencies(classes, cells))
 
 
 def _shares(counts: Array) -> Array:
@@ -315,27 +307,22 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[Counts], plain: Array, given: Array
+    reference: DriftReference, columns: list[two_samples.SampleCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
-    order = np.lexsort([given, plain])
-    return tuple(
-        ColumnDrift(
-            reference.columns[i].name,
-            float(plain[i]),
-            float(given[i]),
-            _change(reference.columns[i].levels, columns[i]),
-        )
-        for i in order
-    )
+    drifts = [
+        ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
+        for i, cells in enumerate(reference.columns)
+    ]
+    return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: Counts) -> str:
+def _change(levels: tuple[str, ...], counts: two_samples.SampleCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")
     most = int(np.argmax(np.abs(new - old)))
     if counts.is_ordered:
-        larger = superiority(counts)
+        larger = two_samples.superiority(counts)
         if abs(new[-1] - old[-1]) <= abs(larger - 0.5):
             return f"a new value exceeds an old one in {larger:.0%} of pairs"
         return f"missing {old[-1]:.0%} -> {new[-1]:.0%}"

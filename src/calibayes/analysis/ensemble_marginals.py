@@ -92,9 +92,10 @@ def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
 def forest_marginals(grown: GrownTrees, table: Table) -> list[Marginals]:
     """The scores of each forest for any known columns: contributions along the paths of the rows."""
     columns, none = grown.bytes.encode(table), np.zeros(len(grown.log_factors[0]))
-    parts = zip(grown.forests, grown.log_factors, grown.masses, strict=True)
-    sums = [ColumnSum(grown.bytes.indices, *path_terms(columns, *part)) for part in parts]
-    return [Marginals(table.names, none, (scores,)) for scores in sums]
+    return [
+        Marginals(table.names, none, (ColumnSum(grown.bytes.indices, *path_terms(columns, *part)),))
+        for part in zip(grown.forests, grown.log_factors, grown.masses, strict=True)
+    ]
 
 
 def marginals_of_ensemble(self: Any, X: Any) -> Marginals:

@@ -46,7 +46,7 @@ class ShapleyValues(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sampling:
+class OrderSampling:
     """How Shapley values are computed: exactly where that takes no longer, otherwise from sampled orders.
 
     Orders come in pairs, one and its reverse (antithetic sampling): an early place in one is a late place in the other.
@@ -74,17 +74,17 @@ class Sampling:
         return (rng.permutation(d) for _ in range(self.permutations // 2))
 
 
-def sampling(permutations: int, random_state: Any, progress: ProgressReporter) -> Sampling:
+def sampling(permutations: int, random_state: Any, progress: ProgressReporter) -> OrderSampling:
     """Checked options. Raises ValueError if the permutations are not an even number from 4 on."""
     if whole_number("permutations", permutations, 4) % 2:
         raise ValueError(
             f"permutations must be even, since each order is followed by its reverse, got {permutations}"
         )
     seed = seed_of(random_state)
-    return Sampling(permutations, seed, partial(progress.count, "sets of columns"))
+    return OrderSampling(permutations, seed, partial(progress.count, "sets of columns"))
 
 
-def shapley_values(value: Value, along: ValuesAlong, d: int, how: Sampling) -> ShapleyValues:
+def shapley_values(value: Value, along: ValuesAlong, d: int, how: OrderSampling) -> ShapleyValues:
     """Shapley values of d columns: exact if they are few, else the mean over sampled orders with its standard error."""
     if how.is_exact(d):
         exact = _exact_values(value, d, how)
@@ -94,7 +94,7 @@ def shapley_values(value: Value, along: ValuesAlong, d: int, how: Sampling) -> S
     return ShapleyValues(mean, error, how.permutations)
 
 
-def _exact_values(value: Value, d: int, how: Sampling) -> Array:
+def _exact_values(value: Value, d: int, how: OrderSampling) -> Array:
     """Sums over all sets, (n, d): a set of s columns has weight 1 / (d C(d - 1, s)) in the change by one more column."""
     weights = np.array([1.0 / (d * comb(d - 1, s)) for s in range(d)] + [0.0])
     values: Any = 0.0
@@ -106,7 +106,7 @@ def _exact_values(value: Value, d: int, how: Sampling) -> Array:
     return values
 
 
-def _mean_over_orders(along: ValuesAlong, start: Array, d: int, how: Sampling) -> tuple[Array, Array]:
+def _mean_over_orders(along: ValuesAlong, start: Array, d: int, how: OrderSampling) -> tuple[Array, Array]:
     """Mean changes over pairs of orders, (n, d), and their standard errors (running sums: Welford 1962)."""
     mean, squares, pairs = np.zeros((len(start), d)), np.zeros((len(start), d)), 0
     for pairs, order in enumerate(how.orders(d), 1):
@@ -197,29 +197,20 @@ class Explanation:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])
-        return f"Explanation of {counted(len(self.chosen), 'row')}, {self._precision()}; mean absolute contributions: {parts}"
-
-    def _precision(self) -> str:
-        if not self.permutations:
-            return "exact"
-        return f"{self.permutations} permutations, standard errors up to {self.standard_error.max(initial=0.0):.2g}"
-
-
-def explanation(marginals: Marginals, classes: Array, against: Any, how: Sampling) -> Explanation:
-    """The Shapley values of all columns of a table. Every model is explained here, from its `Marginals`.
-
-    The log odds are a sum of parts over disjoint columns, so a column has a contribution to its own part only: its own
-    term where the part is a sum over columns, else a Shapley value.
-    """
-    present = np.ones(len(marginals.names), dtype=bool)
-    chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
-    return explanation_of(marginals, classes, chosen, other, how)
+        error = self.standard_error.max(initial=0.0)
+        sampled = f"{self.permutations} permutations, standard errors up to {error:.2g}"
+        rows = f"{counted(len(self.chosen), 'row')}, {sampled if self.permutations else 'exact'}"
+        return f"Explanation of {rows}; mean absolute contributions: {parts}"
 
 
 def explanation_of(
-    marginals: Marginals, classes: Array, chosen: Array, other: Array, how: Sampling
+    marginals: Marginals, classes: Array, chosen: Array, other: Array, how: OrderSampling
 ) -> Explanation:
-    """`explanation` of one class against another, given as (n,) codes each."""
+    """The Shapley values of all columns of a table, of one class of each row against another, given as (n,) codes.
+
+    Every model is explained here, from its `Marginals`. The log odds are a sum of parts over disjoint columns, so a column has
+    a contribution to its own part only: its own term where the part is a sum over columns, else a Shapley value.
+    """
     names, present = marginals.names, np.ones(len(marginals.names), dtype=bool)
     rows = np.arange(len(chosen))
 
@@ -240,7 +231,7 @@ def explanation_of(
 
 
 def _part_values(
-    part: Part, odds: Callable[[Array], Array], names: tuple[str, ...], how: Sampling
+    part: Part, odds: Callable[[Array], Array], names: tuple[str, ...], how: OrderSampling
 ) -> ShapleyValues:
     """The Shapley values of the columns of one part."""
     if isinstance(part, ColumnSum):
@@ -318,7 +309,10 @@ def explain(
     )
     how = sampling(permutations, random_state, progress)
     with computing(getattr(self, "engine", None), self.n_jobs):
-        explained = explanation(self.marginals(X), numpy_classes(self), against, how)
+        marginals, classes = self.marginals(X), numpy_classes(self)
+        present = np.ones(len(marginals.names), dtype=bool)
+        chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
+        explained = explanation_of(marginals, classes, chosen, other, how)
         conversion = getattr(self, "conversion_", None)
         if conversion is not None and conversion.sources:
             explained = explained.by_source(conversion.sources)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis import merging
+from calibayes.analysis.calibrate import with_training
 from calibayes.analysis.receipts import ForgettingReceipt, sums_hash, utc_text
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Trees
 from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
-from calibayes.model.binding import ColumnBinding
-from calibayes.model.door import rows_in_memory
+from calibayes.model.door import on_numpy, rows_in_memory
 from calibayes.model.estimator import holding, reading_options, recipe_of, refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Rows
@@ -89,13 +87,10 @@ def forget(
         training_table_=self.training_table_ - rows.described(),
     )
     if rest is not None:
-        named = fitted.classes[rest.codes] if (rest.codes >= 0).all() else _with_unlabeled(fitted, rest)
+        labels = np.array([*fitted.classes.tolist(), None], dtype=object)  # None for rows without a label
+        named = (fitted.classes if (rest.codes >= 0).all() else labels)[rest.codes]
         vars(made)[TRAINING] = TrainingReference(rest.table, named, rest.weight / rest.factor)
     return made
-
-
-def _with_unlabeled(fitted: Fitted, rows: Rows) -> Array:
-    return np.array([*fitted.classes.tolist(), None], dtype=object)[rows.codes]
 
 
 def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> Fitted:
@@ -120,22 +115,11 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
     plan = recipe.plan(recipe.draw_seed())
     trained = train(fitted.model, source, recipe.engine, plan, len(fitted.classes))
-    if trained.problem:
-        warn(trained.problem, ConvergenceWarning)
+    result = with_training(fitted, trained)
     temperature = float(recipe.options.temperature)
     if needs_temperature(recipe, rows):
         temperature = fold_temperature(recipe, fitted.classes, rows)
-    result = replace(
-        fitted,
-        model=trained.model,
-        data_statistics=trained.data.statistics,
-        is_additive=trained.is_closed_form,
-        n_iter=max(trained.updates, 1),
-        history=trained.history,
-        best_iter=trained.run.best_iter,
-        temperature=temperature,
-    )
-    return result.after(trained.run)
+    return replace(result, temperature=temperature)
 
 
 def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
@@ -245,7 +229,11 @@ def _not_exact(left: Fitted) -> tuple[str, ...]:
     """What of a model the removed rows had a part in."""
     binding = left.binding
     clauses = [encoder.data_dependence for encoder in binding.encoders.values()]
-    if any(_lists_levels(binding, name) for name in binding.encoders):
+    kinds = {name: {binding.types[j].kind for j in binding.chosen[name]} for name in binding.encoders}
+    if any(
+        isinstance(encoder, Levels) or ("levels" in encoder.layout() and not kinds[name] <= set("fiu"))
+        for name, encoder in binding.encoders.items()
+    ):
         clauses.append("levels: one that only forgotten rows had stays in the list, with count 0")
     if binding.conversion.sources or left.schema is not None:
         clauses.append("kinds, dates and identifiers of columns were found in the training rows")
@@ -253,8 +241,139 @@ def _not_exact(left: Fitted) -> tuple[str, ...]:
     return tuple(dict.fromkeys(clause for clause in clauses if clause))
 
 
-def _lists_levels(binding: ColumnBinding, name: str) -> bool:
-    """Whether the encoder of a family lists levels of columns."""
-    encoder, types = binding.encoders[name], [binding.types[j] for j in binding.chosen[name]]
-    has_text = "levels" in encoder.layout() and any(kind.kind not in "fiu" for kind in types)
-    return isinstance(encoder, Levels) or has_text
+# -- Check a receipt against models and rows -----------------------------------------------------------------
+
+
+SAME_PROBABILITY = 1e-6
+"""Largest difference between the posterior probabilities of a model and of its refit: far above rounding."""
+
+
+class ReceiptCheck(NamedTuple):
+    """One check of a receipt."""
+
+    name: str
+    passed: bool
+    finding: str
+
+
+@dataclass(frozen=True)
+class ReceiptAudit:
+    """The checks of a receipt, by `verify_receipt`; it prints as one line for each.
+
+    Attributes
+    ----------
+    checks : tuple of (name, passed, finding)
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], [0, 0, 0, 1, 1, 1]
+    >>> after = GaussianNB(rule="ml").fit(X, y).forget(X[:1], y[:1])
+    >>> len(verify_receipt(after.forgetting_receipt_, after).checks) > 1
+    True
+    """
+
+    checks: tuple[ReceiptCheck, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks passed."""
+        return all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'ok' if c.passed else 'FAILED':6} {c.name}: {c.finding}" for c in self.checks)
+
+
+def verify_receipt(
+    receipt: ForgettingReceipt,
+    after: Any,
+    *,
+    before: Any = None,
+    remaining: tuple[Any, ...] | None = None,
+    key: bytes | None = None,
+) -> ReceiptAudit:
+    """Check a receipt against the models it names, and the model against a refit on the rows that remain.
+
+    Parameters
+    ----------
+    receipt : ForgettingReceipt
+    after : fitted model
+        The model that `forget` returned, or the same from a file.
+    before : fitted model, optional
+        The model that the rows were removed from.
+    remaining : (X, y) or (X, y, sample_weight), optional
+        The training rows without the forgotten ones. Sums over them are compared with those of the model, and a model
+        that is trained on them with the same encoders is compared in its posterior probabilities.
+    key : bytes, optional
+        The key that the receipt must be signed with.
+
+    Returns
+    -------
+    ReceiptAudit
+        ``passed`` is whether all checks passed that the arguments allow.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]], [0, 0, 0, 1, 1, 1]
+    >>> before = GaussianNB(rule="ml").fit(X, y)
+    >>> after = before.forget(X[:1], y[:1])
+    >>> verify_receipt(after.forgetting_receipt_, after, before=before).passed
+    True
+    """
+    for model in (after, *([] if before is None else [before])):
+        check_is_fitted(model, "fitted_")
+    same = receipt.is_of(after)
+    sums = ReceiptCheck("sums after", same, "those of the model" if same else "not those of the model")
+    checks = [_is_recorded(receipt, after), sums]
+    if before is not None:
+        checks += _of_before(receipt, before, after)
+    if remaining is not None:
+        checks += _of_refit(receipt, after, remaining)
+    if key is not None:
+        signed = receipt.is_signed_by(key)
+        checks.append(
+            ReceiptCheck("signature", signed, "made with this key" if signed else "not made with this key")
+        )
+    return ReceiptAudit(tuple(checks))
+
+
+def _is_recorded(receipt: ForgettingReceipt, after: Any) -> ReceiptCheck:
+    """Whether the last receipt of a model is this one, and each follows the one before."""
+    chain = after.forgetting_receipts_
+    is_last = bool(chain) and chain[-1].digest == receipt.digest
+    links = [*("" for _ in chain[:1]), *(earlier.digest for earlier in chain[:-1])]
+    follows = all(entry.previous == link for entry, link in zip(chain, links, strict=True))
+    finding = f"the last of {len(chain)} removals that the model records" if is_last else "not recorded last"
+    return ReceiptCheck("record", is_last and follows, finding)
+
+
+def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[ReceiptCheck]:
+    same = sums_hash(before.data_statistics_) == receipt.sums_before
+    yield ReceiptCheck("sums before", same, "those of the model before" if same else "not those of it")
+    fewer = before.training_table_.rows - after.training_table_.rows
+    yield ReceiptCheck(
+        "rows", fewer == receipt.rows_forgotten, f"{fewer} fewer, {receipt.rows_forgotten} in the receipt"
+    )
+
+
+def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[ReceiptCheck]:
+    """The sums and posterior probabilities of a model beside those of a training on the remaining rows."""
+    fitted, rows = after.fitted_, training_rows_of(after, *remaining)
+    yield ReceiptCheck(
+        "rows left",
+        len(rows.codes) == receipt.rows_left,
+        f"{len(rows.codes)} given, {receipt.rows_left} in the receipt",
+    )
+    with computing(after.engine, after.n_jobs) as engine:
+        recipe = recipe_of(after, engine)
+        problem = difference_of_sums(fitted, fitted.data_statistics, rows, recipe)
+        yield ReceiptCheck(
+            "sums of the rows left", not problem, problem or "those of the model, up to rounding"
+        )
+        refit = holding(after, retrained(fitted, rows, recipe))
+    ours, theirs = (np.asarray(on_numpy(model.predict_proba(rows.table))) for model in (after, refit))
+    distance = float(np.abs(ours - theirs).max(initial=0.0))
+    yield ReceiptCheck(
+        "refit", distance <= SAME_PROBABILITY, f"probabilities differ by {distance:.1e} at most"
+    )

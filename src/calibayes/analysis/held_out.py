@@ -7,7 +7,7 @@ Closed forms leave out every single row exactly, by subtraction. Other models ar
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,23 +21,13 @@ from calibayes.analysis.column_cells import DriftReference, counted_columns
 from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model import remembered
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import in_memory, on_numpy
 from calibayes.model.input import read_table
 from calibayes.model.labels import read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.model.progress import ProgressReporter
-from calibayes.model.remembered import (
-    DRIFT,
-    HELD_OUT,
-    HELD_OUT_ROWS,
-    OUT_OF_FOLD,
-    SURPRISE,
-    HeldOut,
-    forget_rows,
-    is_private,
-    remembered_rows,
-)
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds
 from calibayes.tables.table import Table
 
@@ -98,30 +88,32 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     cv = cv if cv is None or isinstance(cv, WHOLE) else check_cv(cv)
     given = labeled_table(self, X, y, sample_weight, reset=cv is not None)
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
-    made = forget_rows(copy.copy(self))
-    vars(made)[HELD_OUT] = record
-    vars(made)[DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
+    made = remembered.forget_rows(copy.copy(self))
+    vars(made)[remembered.HELD_OUT] = record
+    vars(made)[remembered.DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
     if hasattr(self, "score_samples"):
-        vars(made)[SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
+        vars(made)[remembered.SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
     return made
 
 
-def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> HeldOut:
+def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> remembered.HeldOut:
     """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none.
 
     The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
     """
     check_is_fitted(model)
-    record: HeldOut | None = vars(model).get(HELD_OUT, vars(model).get(OUT_OF_FOLD))
+    record: remembered.HeldOut | None = vars(model).get(
+        remembered.HELD_OUT, vars(model).get(remembered.OUT_OF_FOLD)
+    )
     has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
     if record is None or (density and not has_all):
-        reference = remembered_rows(model, use)
+        reference = remembered.remembered_rows(model, use)
         record = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    vars(model)[HELD_OUT] = record
+    vars(model)[remembered.HELD_OUT] = record
     return record
 
 
-def shifted(record: HeldOut, log_change: Array, frequencies: Array) -> HeldOut:
+def shifted(record: remembered.HeldOut, log_change: Array, frequencies: Array) -> remembered.HeldOut:
     """The record under other class frequencies, (k,), whose logarithms differ by ``log_change`` from those of the model.
 
     Rows of a class are weighted so that the classes have the new frequencies; rows of a class without any are left out. The
@@ -132,7 +124,7 @@ def shifted(record: HeldOut, log_change: Array, frequencies: Array) -> HeldOut:
     keep = weight > 0
     moved = log_normalize(record.log_posterior + log_change)[0]
     how = record.how.removesuffix(SHIFTED) + SHIFTED
-    return HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
+    return remembered.HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
 
 
 def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> LabeledTable:
@@ -145,7 +137,7 @@ def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
     return LabeledTable(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
 
 
-def predicted(model: Any, given: LabeledTable) -> HeldOut:
+def predicted(model: Any, given: LabeledTable) -> remembered.HeldOut:
     """The record of rows that the model was not trained on."""
     given = given.only(given.codes >= 0)
     if not given.table.n:
@@ -153,9 +145,9 @@ def predicted(model: Any, given: LabeledTable) -> HeldOut:
     return _record(given, _said(model, given.table), GIVEN_ROWS)
 
 
-def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> HeldOut:
+def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> remembered.HeldOut:
     """The record of training rows, each of them under a model that was trained without it."""
-    if is_private(model):
+    if remembered.is_private(model):
         raise ValueError(
             "a record of training rows would be in the model without noise: give a private model rows that were not used in "
             "training, model.with_held_out(X, y)"
@@ -184,7 +176,9 @@ def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: A
     Predictions for held-out rows and for new rows can only be compared under one model. If these are the training rows, it
     is one that was trained without some of them: the first fold of a splitter, otherwise three tenths.
     """
-    kept, mask = thinned(given.weight) & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
+    # A random choice of rows that represents the weighted ones: each with probability weight / largest weight.
+    thinned = np.random.default_rng(0).random(len(given.weight)) < given.weight / given.weight.max()
+    kept, mask = thinned & (given.codes >= 0), np.ones(given.table.n, dtype=bool)
     given = given._replace(table=read_table(model, given.table, reset=False), weight=np.ones(given.table.n))
     if in_training:
         mask = _drift_mask(given, cv)
@@ -192,7 +186,7 @@ def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: A
     if not held.table.n:
         raise ValueError("no row can be held out: every class needs two labeled rows at least")
     columns = counted_columns(counted.table, counted.codes, len(numpy_classes(model)))
-    trained = forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
+    trained = remembered.forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
     said = _said(model if trained is None else trained, held.table)
     return DriftReference(columns, held.codes, **said, model=trained)
 
@@ -201,7 +195,7 @@ def _drift_mask(given: LabeledTable, cv: Any) -> Array:
     """Rows that are held out of one model, (n,) booleans."""
     if cv is not None and not isinstance(cv, WHOLE):
         return next(_held_out_masks(given, cv))
-    share = min(HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
+    share = min(remembered.HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
     return hold_out(given.codes, share, np.random.default_rng(0))
 
 
@@ -223,9 +217,12 @@ def surprise_reference(
     return SurpriseReference(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def thinned(weight: Array) -> Array:
-    """A random choice of rows, (n,) booleans, that represents the weighted rows: with probability weight / largest weight."""
-    return np.random.default_rng(0).random(len(weight)) < weight / weight.max()
+def kept_reference(model: Any, name: str, use: str, make: Callable[..., Any]) -> Any:
+    """The attribute of this name, which is made of the rows of the last `fit` if there is none."""
+    if name not in vars(model):
+        given = labeled_table(model, *remembered.remembered_rows(model, use), reset=False)
+        vars(model)[name] = make(model, given, in_training=True)
+    return vars(model)[name]
 
 
 def refitted(model: Any, given: LabeledTable) -> Any:
@@ -245,7 +242,7 @@ def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
         for _, test in cv.split(np.zeros(len(given.codes)), given.codes):
             yield np.isin(np.arange(len(given.codes)), test) & labeled
     elif cv is None and len(given.codes) >= MANY_ROWS:
-        share = min(HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
+        share = min(remembered.HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
         yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
     else:
         usual = MORE_FOLDS if len(given.codes) < FEW_ROWS else FOLDS
@@ -261,8 +258,8 @@ def _said(model: Any, table: Table) -> dict[str, Array]:
     return said
 
 
-def _record(rows: LabeledTable, said: Mapping[str, Array], how: str) -> HeldOut:
-    return HeldOut(codes=rows.codes, weight=rows.weight, rows=rows.rows, how=how, **said)
+def _record(rows: LabeledTable, said: Mapping[str, Array], how: str) -> remembered.HeldOut:
+    return remembered.HeldOut(codes=rows.codes, weight=rows.weight, rows=rows.rows, how=how, **said)
 
 
 def _concatenated(parts: Sequence[LabeledTable]) -> LabeledTable:

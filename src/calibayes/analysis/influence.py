@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from calibayes.analysis.grouped_rows import group_labels
+from calibayes.analysis.fairness import group_labels
 from calibayes.analysis.merging import difference
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Rule, State, Trees
@@ -20,7 +20,7 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import Rows, new_table, training_rows
+from calibayes.model.input import new_table, training_rows
 from calibayes.model.labels import read_target
 from calibayes.model.predict import tempered_posterior
 from calibayes.tables.text import shortened
@@ -224,7 +224,9 @@ class Replay:
     ) -> tuple[Proposal | None, float | None]:
         """The next state and its step; None if the step control gives up."""
         control, rejections = self.rule.control, 0
-        direction = self._direction(current)
+        posterior = np.exp(log_normalize(current.log_joint)[0])
+        weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
+        direction = self.model.statistics(self.rows, weights, current.state.parameters)
         step = control.step(update, previous)
         while step is not None:
             size = float(self.weight.sum())
@@ -235,23 +237,16 @@ class Replay:
             step = control.step(update, step, rejections)
         return None, None
 
-    def _direction(self, current: Proposal) -> Trees:
-        posterior = np.exp(log_normalize(current.log_joint)[0])
-        weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
-        return self.model.statistics(self.rows, weights, current.state.parameters)
-
     def _scored(self, state: State) -> Proposal:
         log_joint = self.model.log_joint(self.rows, state.parameters)
         by_row = self.rule.objective(log_joint, self._onehot)
         objective = 0.0 if by_row is None else float(np.sum(self.weight * by_row))
         objective += self.rule.shrink * self.model.log_prior(state.parameters)
-        score = self._soft_error(log_joint) if self.by_soft_error else -objective
-        return Proposal(state, log_joint, objective, score)
-
-    def _soft_error(self, log_joint: Array) -> float:
-        """1 - p(true class), summed over the rows."""
+        if not self.by_soft_error:
+            return Proposal(state, log_joint, objective, -objective)
         posterior = np.exp(log_normalize(log_joint)[0])
-        return float(np.sum(self.weight * (1.0 - np.sum(posterior * self._onehot, axis=1))))
+        soft_error = float(np.sum(self.weight * (1.0 - np.sum(posterior * self._onehot, axis=1))))
+        return Proposal(state, log_joint, objective, soft_error)
 
 
 def influence_of_groups(
@@ -265,7 +260,8 @@ def influence_of_groups(
     _, rows = training_rows(
         self, X, y, sample_weight, self.class_weight, classes=fitted.classes, fewest_classes=1, reset=False
     )
-    trained = TrainedRows(fitted, _block(fitted, rows), _test_block(self, X_test, y_test))
+    block = Block(rows.encoded(fitted.binding), rows.codes, rows.weight, np.zeros(len(rows.codes)))
+    trained = TrainedRows(fitted, block, _test_block(self, X_test, y_test))
     n = new_table(self, X).n
     names, members = _groups(X, groups, n, rows.positions)
     with computing(self.engine, self.n_jobs):
@@ -302,11 +298,6 @@ def _require_statistics(trained: TrainedRows) -> None:
             f"the rows have a total weight of {given:g}, those of the training {total:g}: a model that is no closed form needs "
             "all rows of `fit`"
         )
-
-
-def _block(fitted: Fitted, rows: Rows) -> Block:
-    columns: Mapping[str, Array] = rows.encoded(fitted.binding)
-    return Block(columns, rows.codes, rows.weight, np.zeros(len(rows.codes)))
 
 
 def _test_block(model: Any, X: Any, y: Any) -> Block:

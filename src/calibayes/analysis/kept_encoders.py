@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,12 @@ from calibayes.model.recipe import Assembly, Recipe, layouts_of
 from calibayes.tables.kept_sums import KeptSummary, KeptSums, kept_sums, values_table
 from calibayes.tables.table import Table
 
-ColumnTypes: TypeAlias = tuple[np.dtype[Any], ...]
-
 
 def first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> KeptSums:
     """The counts of the first rows of a model. Raises ValueError if it cannot keep them."""
     require_closed_form(recipe.rule)
     sums = sums_of(assembly.binding, rows, len(assembly.classes))
-    refitted(
-        assembly, sums, rows
-    )  # an encoder that learns from something else is refused now, not when rows are added
+    refitted(assembly, sums, rows)  # an encoder that learns from something else is refused now, not later
     return sums
 
 
@@ -89,7 +85,9 @@ def refitted(assembly: Assembly, sums: KeptSums, rows: TrainingRows) -> Assembly
     if not sums.columns:
         return assembly
     newest = rows.summary
-    binding = replace(assembly.binding, types=_common_types(assembly.binding.types, newest.types()))
+    pairs = zip(assembly.binding.types, newest.types(), strict=True)  # only numbers of different types change
+    types = (np.result_type(*pair) if {t.kind for t in pair} <= set("fiu") else pair[0] for pair in pairs)
+    binding = replace(assembly.binding, types=tuple(types))
     summary = KeptSummary(newest.head, np.zeros(0), None, sums, binding.types)
     fitted = {
         name: binding.encoders[name].fit(summary, binding.chosen[name]) for name in counted_families(binding)
@@ -123,20 +121,6 @@ def _statistics(family: Any, binding: ColumnBinding, name: str, table: Table, su
     return family.statistics_by_column(columns)
 
 
-def described(assembly: Assembly, recipe: Recipe, rows: Rows) -> Assembly:
-    """The model with a schema that describes its encoders, and counts the missing values of further rows."""
-    newest = recipe.describe(assembly.binding, rows.summary)
-    if newest is None or assembly.schema is None:
-        return assembly
-    return assembly._replace(schema=assembly.schema.with_further_rows(newest))
-
-
-def _common_types(old: ColumnTypes, newest: ColumnTypes) -> ColumnTypes:
-    """Types of the columns of a model and of further rows; only numbers of different types change."""
-    pairs = zip(old, newest, strict=True)
-    return tuple(np.result_type(*pair) if {t.kind for t in pair} <= set("fiu") else pair[0] for pair in pairs)
-
-
 def with_kept_sums(
     recipe: Recipe, assembly: Assembly, old: Fitted | None, rows: Rows
 ) -> tuple[Assembly, Fitted | None, KeptSums]:
@@ -145,7 +129,10 @@ def with_kept_sums(
         return assembly, old, first_sums(recipe, assembly, rows)
     require_closed_form(recipe.rule)
     kept = with_further_rows(old, assembly.binding, rows)
-    assembly = described(refitted(assembly, kept, rows), recipe, rows)
+    assembly = refitted(assembly, kept, rows)
+    newest = recipe.describe(assembly.binding, rows.summary)
+    if newest is not None and assembly.schema is not None:
+        assembly = assembly._replace(schema=assembly.schema.with_further_rows(newest))
     return assembly, old if kept.exceeding else recounted(old, assembly), kept
 
 

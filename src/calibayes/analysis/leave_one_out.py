@@ -52,18 +52,14 @@ def with_remaining_levels(
             encoders[name], codes = encoders[name].restricted_to(np.where(counts > LEAST_COUNT, counts, 0.0))
             if codes is not None:
                 moved[name] = codes
-                columns[name] = _recoded_columns(columns[name], codes)
+                recoded_columns = [  # -1 for a level that was removed
+                    np.append(new, -1)[column] for new, column in zip(codes, columns[name].T, strict=True)
+                ]
+                columns[name] = np.stack(recoded_columns, axis=1)
     if not moved:
         return assembly.model, statistics, columns
     layouts, names = layouts_of(replace(binding, encoders=encoders), assembly.classes)
     return assembly.model.bind(layouts, names), recoded(families, statistics, moved, layouts), columns
-
-
-def _recoded_columns(columns: Array, codes: Any) -> Array:
-    """Codes of levels after recoding; -1 for a level that was removed."""
-    return np.stack(
-        [np.append(new, -1)[column] for new, column in zip(codes, columns.T, strict=True)], axis=1
-    )
 
 
 # -- Exact leave-one-out of closed forms: the statistics of all rows minus those of each row, without a fit for each
@@ -73,7 +69,7 @@ MOST_SINGLE_ROWS = 512
 HOW = "each row left out exactly"
 
 
-class Trained(NamedTuple):
+class TrainedModel(NamedTuple):
     """A closed form of all rows."""
 
     assembly: Assembly
@@ -147,7 +143,7 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     if sums.hidden:
         return None
     prepared = model.prepare(sums.statistics)
-    trained = Trained(
+    trained = TrainedModel(
         assembly._replace(model=prepared), sums.statistics, prepared.parameters(sums.statistics)
     )
     remaining = _without_single_levels(trained, source)
@@ -176,7 +172,7 @@ def _row_by_row(columns: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _block_joint(trained: Trained, block: Block) -> Array | None:
+def _block_joint(trained: TrainedModel, block: Block) -> Array | None:
     """log p(x, class) of the rows of a block, each under the model of all other rows, (n, k)."""
     model = trained.assembly.model
     joint = _log_prior(model, trained.statistics[PRIOR]["count"], block)
@@ -203,7 +199,7 @@ def _log_prior(model: Product, count: Array, block: Block) -> Array:
     return result
 
 
-def _without_single_levels(trained: Trained, source: ArraySource) -> ArraySource | None:
+def _without_single_levels(trained: TrainedModel, source: ArraySource) -> ArraySource | None:
     """The rows without levels that are none without their only row; None if the levels are not those of `Levels`.
 
     Text that occurs in one row is no level without the row. A number may stay one: integers are levels up to the largest.
@@ -236,7 +232,7 @@ def _with_removed_levels(codes: Array, is_rare: Array, encoder: Levels) -> Array
     return remaining
 
 
-def _refitted_joint(trained: Trained, model: Product, block: Block) -> Array:
+def _refitted_joint(trained: TrainedModel, model: Product, block: Block) -> Array:
     """log p(x, class) of a single row under parameters that are computed without it, (k,); NaN if there are none."""
     k = len(trained.assembly.classes)
     of_row = model.structure_statistics(block, block.onehot(k) * block.weight[:, None])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
-from calibayes.core.protocols import Array, Arrays, Family
+from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Derived, MixesColumns, SplitsColumns
 from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
@@ -181,56 +182,43 @@ def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Par
     sources = np.array(encoder.sources if isinstance(encoder, Derived) else range(len(columns)))
     terms = family.terms(encoded, parameters) if isinstance(family, Reasons) else None
     if terms is not None:
-        return ColumnSum(columns, _sums_by_source(terms, sources, len(columns)))
+        if not np.array_equal(sources, np.arange(len(columns))):
+            terms = np.stack([terms[:, :, sources == j].sum(axis=2) for j in range(len(columns))], axis=2)
+        return ColumnSum(columns, terms)
     if not isinstance(family, AllowsMissing):
         raise PartNeedsAllColumns(
             f"family {name!r} ({type(family).__name__}) cannot be explained: its log density is no sum over columns, "
             "and it cannot leave columns out as missing values"
         )
-    return FamilyColumns(columns, family, parameters, encoded, sources)
 
+    def scores_of_sets(sets: Array) -> Array:
+        rows = known_cells(encoded, sets[:, sources])
+        return np.asarray(family.log_density(rows, parameters).reshape(len(sets), len(encoded), -1))
 
-def _sums_by_source(terms: Array, sources: Array, d: int) -> Array:
-    """The terms of encoded columns, (n, k, encoded), summed by the column that each was derived from, (n, k, d)."""
-    if np.array_equal(sources, np.arange(d)):
-        return terms
-    return np.stack([terms[:, :, sources == j].sum(axis=2) for j in range(d)], axis=2)
+    if not isinstance(family, ConditionalTerms):
+        return JointColumns(columns, len(encoded), scores_of_sets)
+    terms_of = partial(family.conditional_terms, encoded, parameters)
+    return ConditionalColumns(columns, len(encoded), scores_of_sets, terms_of, sources)
 
 
 @dataclass(frozen=True)
-class FamilyColumns:
-    """log p(known columns | class) of a family whose columns are dependent given the class.
+class ConditionalColumns(JointColumns):
+    """The same for a family that computes the density of each column given those before it.
 
     Attributes
     ----------
-    columns : sequence of int
-        Positions in the table.
-    family, parameters
-    encoded : (n, encoded columns) array
+    terms : function
+        Terms of the encoded columns, (n, k, encoded columns), in the order in which these are given.
     sources : (encoded columns,) array
         The position, among ``columns``, of the column that each encoded one was derived from.
     """
 
-    columns: Sequence[int]
-    family: Family
-    parameters: Arrays
-    encoded: Array
+    terms: Callable[[Array], Array]
     sources: Array
 
-    def scores(self, present: Array) -> Array:
-        return np.asarray(self._scores_of_sets(present[None])[0])
-
-    def _scores_of_sets(self, present: Array) -> Array:
-        rows = known_cells(self.encoded, present[:, self.sources])
-        scores = self.family.log_density(rows, self.parameters)
-        return np.asarray(scores.reshape(len(present), len(self.encoded), -1))
-
     def along(self, order: Array) -> Iterator[Array]:
-        if not isinstance(self.family, ConditionalTerms):
-            yield from JointColumns(self.columns, len(self.encoded), self._scores_of_sets).along(order)
-            return
         by_column = [np.flatnonzero(self.sources == j) for j in order]
-        terms = self.family.conditional_terms(self.encoded, self.parameters, np.concatenate(by_column))
+        terms = self.terms(np.concatenate(by_column))
         scores = np.zeros(terms.shape[:2])
         for positions in by_column:
             scores = scores + terms[:, :, positions].sum(axis=2)

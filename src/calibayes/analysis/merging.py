@@ -11,30 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
-from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.core.protocols import Engine, Trees
 from calibayes.encoders.encoder import ImputesTraining
-from calibayes.families.model import PRIOR, Product
+from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums
 from calibayes.model.estimator import holding, require_sums
 from calibayes.model.fitted import ROUNDING, Fitted
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded, training_options
 
-WITHOUT_EFFECT = frozenset(
-    (
-        "random_state",
-        "engine",
-        "n_jobs",
-        "verbose",
-        "max_iter",
-        "stop",
-        "costs",
-        "training",
-        "callbacks",
-        "start",
-        "batch_size",
-        "checkpoint",
-    )
+WITHOUT_EFFECT = (
+    *("random_state", "engine", "n_jobs", "verbose", "max_iter", "stop", "costs"),
+    *("training", "callbacks", "start", "batch_size", "checkpoint"),
 )
 """Parameters and training options without influence on a closed form, so that merged models may differ in them."""
 
@@ -56,8 +44,10 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
     total: Trees = add(
-        recoded(left.model.families, _centered(left, model), moved_left, layouts),
-        recoded(right.model.families, _centered(right, model), moved_right, layouts),
+        *(
+            recoded(fitted.model.families, fitted.model.moved(fitted.data_statistics, model), moved, layouts)
+            for fitted, moved in ((left, moved_left), (right, moved_right))
+        )
     )
     merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
     return merged.with_extra("receipts", ()).closed_form(total)
@@ -126,15 +116,15 @@ def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> No
         raise ValueError(f"rows of this model cannot be forgotten: {reason}; fit again without the rows")
 
 
-def _centered(fitted: Fitted, model: Product) -> Trees:
-    """Data statistics about the centers of another model."""
-    return fitted.model.moved(fitted.data_statistics, model)
-
-
 def difference(fitted: Fitted, removed: Trees) -> Trees:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
+    before = fitted.data_statistics
     left: Trees = map_leaves(
-        _without_rounding, subtract(fitted.data_statistics, removed), fitted.data_statistics
+        lambda now, before: np.where(
+            np.abs(now) <= ROUNDING * np.abs(before), 0.0, now
+        ),  # of the subtraction
+        subtract(before, removed),
+        before,
     )
     statistics = fitted.model.statistics_of(left)
     counts = [left[PRIOR]["count"]] + [
@@ -147,10 +137,6 @@ def difference(fitted: Fitted, removed: Trees) -> Trees:
             "there are more rows to forget than were learned: these cannot all have been part of the training"
         )
     return left
-
-
-def _without_rounding(now: Array, before: Array) -> Array:
-    return np.where(np.abs(now) <= ROUNDING * np.abs(before), 0.0, now)
 
 
 def require_same_parameters(left: Mapping[str, Any], right: Mapping[str, Any]) -> None:

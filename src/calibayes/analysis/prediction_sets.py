@@ -8,8 +8,9 @@ Malik and Jordan, "Uncertainty sets for image classifiers using conformal predic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,26 +28,21 @@ GRID = 2.0**20
 """Log posteriors are rounded to multiples of 1 / GRID before they are hashed, so that rounding errors hardly matter."""
 
 
-class SetScore(Protocol):
-    """How badly each class suits a row."""
-
-    def __call__(self, log_posterior: Array) -> Array:
-        """Scores (n, k) from log p(class | x), (n, k)."""
+SetScore: TypeAlias = Callable[[Array], Array]
+"""How badly each class suits a row: scores (n, k) from log p(class | x), (n, k)."""
 
 
-@dataclass(frozen=True)
-class ProbabilityScore:
-    """1 - p(class | x), on the scale of log odds: sets of the smallest average size. They may be empty."""
+def probability_score(log_posterior: Array) -> Array:
+    """1 - p(class | x), on the scale of log odds: sets of the smallest average size. They may be empty.
 
-    def __call__(self, log_posterior: Array) -> Array:
-        """log((1 - p) / p), which has the order of 1 - p and does not round to 0 where p is close to 1."""
-        n, _ = log_posterior.shape
-        best = np.argmax(log_posterior, axis=1)
-        others = np.log1p(-np.minimum(np.exp(log_posterior), 0.5))  # p is above 1/2 for the best class only
-        rest = log_posterior.copy()
-        rest[np.arange(n), best] = -np.inf
-        others[np.arange(n), best] = np.logaddexp.reduce(rest, axis=1)
-        return np.asarray(others - log_posterior)
+    The scores are log((1 - p) / p), which has the order of 1 - p and does not round to 0 where p is close to 1.
+    """
+    rows, best = np.arange(len(log_posterior)), np.argmax(log_posterior, axis=1)
+    others = np.log1p(-np.minimum(np.exp(log_posterior), 0.5))  # p is above 1/2 for the best class only
+    rest = log_posterior.copy()
+    rest[rows, best] = -np.inf
+    others[rows, best] = np.logaddexp.reduce(rest, axis=1)
+    return np.asarray(others - log_posterior)
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ class AdaptiveScore:
         return np.asarray(scores - part * posterior)
 
 
-SCORES: dict[str, SetScore] = {"probability": ProbabilityScore(), "adaptive": AdaptiveScore()}
+SCORES: dict[str, SetScore] = {"probability": probability_score, "adaptive": AdaptiveScore()}
 
 
 def predict_set(
@@ -181,7 +177,7 @@ def conformal_quantile(scores: Array, weight: Array, coverage: float) -> float:
 
 def _score(given: Any) -> SetScore:
     """The score that was named or given. Raises ValueError if there is none of that name."""
-    if isinstance(given, ProbabilityScore | AdaptiveScore):
+    if isinstance(given, AdaptiveScore):
         return given
     if not isinstance(given, str) or given not in SCORES:
         raise ValueError(f"score must be {', '.join(map(repr, SCORES))} or an AdaptiveScore, got {given!r}")

@@ -9,37 +9,16 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.analysis import shift_tests
 from calibayes.analysis.held_out import GIVEN_ROWS, held_out_of, labeled_table, predicted, refitted
-from calibayes.analysis.shift_tests import (
-    Comparison,
-    LabeledSample,
-    bootstrap_frequencies,
-    classes_alone_p_value,
-    estimated_frequencies,
-    no_shift_p_value,
-)
+from calibayes.core import verify
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_length,
-    require_number,
-    require_probabilities,
-)
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model import remembered
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import on_numpy
 from calibayes.model.parameters import seed_of, whole_number
-from calibayes.model.remembered import (
-    ADAPTED,
-    HELD_OUT,
-    HELD_OUT_ROWS,
-    INTERVAL,
-    REPORT,
-    TRAINING,
-    HeldOut,
-)
 from calibayes.model.splits import hold_out
 from calibayes.tables.text import PlainText, counted, shortened
 
@@ -136,13 +115,15 @@ class PriorShift:
         """Raises ValueError if the fields, which may come from a model file, do not fit together."""
         k = len(self.classes)
         for name in ("training", "estimate", "adapted"):
-            require_probabilities(name, getattr(self, name), (k,))
-        interval = require_array("interval", self.interval, (k, 2))
-        require(bool((interval[:, 0] <= interval[:, 1]).all()), "an interval ends before it begins")
-        require(bool(((interval >= 0) & (interval <= 1)).all()), "an interval is not one of probabilities")
-        require_number("rows", self.rows, 1)
+            verify.require_probabilities(name, getattr(self, name), (k,))
+        interval = verify.require_array("interval", self.interval, (k, 2))
+        verify.require(bool((interval[:, 0] <= interval[:, 1]).all()), "an interval ends before it begins")
+        verify.require(
+            bool(((interval >= 0) & (interval <= 1)).all()), "an interval is not one of probabilities"
+        )
+        verify.require_number("rows", self.rows, 1)
         for p_value in (self.no_shift_p_value, self.classes_alone_p_value):
-            require(p_value is None or 0 <= p_value <= 1, f"a p-value is {p_value}")
+            verify.require(p_value is None or 0 <= p_value <= 1, f"a p-value is {p_value}")
 
     def __str__(self) -> str:
         lines = [("class", "training", "new rows", "95 % interval", "adapted to")]
@@ -197,13 +178,15 @@ def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: A
     alone = _classes_alone(self, X_new, chosen, draws, rng)
     report = PriorShift(**{**vars(report), "classes_alone_p_value": alone})
     adapted = self.with_priors(report.adapted)
-    vars(adapted).update({ADAPTED: report.adapted, INTERVAL: report.interval, REPORT: report})
+    vars(adapted).update(
+        {remembered.ADAPTED: report.adapted, remembered.INTERVAL: report.interval, remembered.REPORT: report}
+    )
     if report.is_of_classes_alone is False:
         warn(f"{report.conclusion} (p-value {alone:.2g})", ClassConditionalShiftWarning)
     return adapted
 
 
-def labeled_sample(record: HeldOut, classes: Array) -> LabeledSample:
+def labeled_sample(record: remembered.HeldOut, classes: Array) -> shift_tests.LabeledSample:
     """The held-out rows with their calibration. Raises ValueError if a class has none."""
     lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
     if len(lacking):
@@ -211,7 +194,7 @@ def labeled_sample(record: HeldOut, classes: Array) -> LabeledSample:
             f"class {classes.tolist()[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
             "of every class by model.with_held_out(X, y)"
         )
-    return LabeledSample.of(record)
+    return shift_tests.LabeledSample.of(record)
 
 
 def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -223,14 +206,16 @@ def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Arra
 
 
 def _report(
-    model: Any, sample: LabeledSample, log_posterior: Array, draws: int, rng: np.random.Generator
+    model: Any, sample: shift_tests.LabeledSample, log_posterior: Array, draws: int, rng: np.random.Generator
 ) -> PriorShift:
     """The report without the test of p(x | class)."""
     training, ratios = sample.frequencies, sample.ratios(log_posterior)
-    estimate = estimated_frequencies(ratios, training)
-    p_value = no_shift_p_value(sample, log_posterior, estimate)
-    smoothed = estimated_frequencies(ratios, training, PSEUDO_ROWS * (1 + len(ratios) / sample.rows))
-    found = bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
+    estimate = shift_tests.estimated_frequencies(ratios, training)
+    p_value = shift_tests.no_shift_p_value(sample, log_posterior, estimate)
+    smoothed = shift_tests.estimated_frequencies(
+        ratios, training, PSEUDO_ROWS * (1 + len(ratios) / sample.rows)
+    )
+    found = shift_tests.bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
     return PriorShift(
         numpy_classes(model),
         training,
@@ -280,48 +265,55 @@ def _classes_alone(
         return None
     other, record = same
     log_posterior = np.asarray(on_numpy(other.predict_log_proba(X_new)))[chosen]
-    sample = LabeledSample.of(record)
-    estimate = estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
+    sample = shift_tests.LabeledSample.of(record)
+    estimate = shift_tests.estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
     compared = _comparisons(sample, log_posterior, estimate)
     if record.log_density is not None:
         density = np.asarray(on_numpy(other.score_samples(X_new)))[chosen]
-        compared.append(Comparison(record.log_density, density))
-    return classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
+        compared.append(shift_tests.Comparison(record.log_density, density))
+    return shift_tests.classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
 
 
-def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, HeldOut] | None:
+def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, remembered.HeldOut] | None:
     """A model and the record of rows that it, and no other model, has predicted without training on them."""
-    if TRAINING not in vars(model):
-        record = vars(model)[HELD_OUT]
+    if remembered.TRAINING not in vars(model):
+        record = vars(model)[remembered.HELD_OUT]
         return (model, record) if record.how == GIVEN_ROWS else None
-    given = labeled_table(model, *vars(model)[TRAINING], reset=True)
-    mask = hold_out(given.codes, min(0.5, HELD_OUT_ROWS / given.table.n), rng) & (given.codes >= 0)
+    given = labeled_table(model, *vars(model)[remembered.TRAINING], reset=True)
+    mask = hold_out(given.codes, min(0.5, remembered.HELD_OUT_ROWS / given.table.n), rng) & (given.codes >= 0)
     if len(np.unique(given.codes[mask])) < len(numpy_classes(model)):
         return None
     other = refitted(model, given.only(~mask))
     return other, predicted(other, given.only(mask))
 
 
-def _comparisons(sample: LabeledSample, log_posterior: Array, estimate: Array) -> list[Comparison]:
+def _comparisons(
+    sample: shift_tests.LabeledSample, log_posterior: Array, estimate: Array
+) -> list[shift_tests.Comparison]:
     """What is compared: the posterior of each class at the estimated frequencies, and the largest of them."""
     ratio = np.log(np.maximum(estimate, np.finfo(float).tiny)) - np.log(sample.frequencies)
     held_out, new = (
         log_normalize(sample.calibration.log_posterior(rows) + ratio)[0]
         for rows in (sample.log_posterior, log_posterior)
     )
-    of_classes = [Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
-    return [*of_classes, Comparison(held_out.max(axis=1), new.max(axis=1))]
+    of_classes = [shift_tests.Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
+    return [*of_classes, shift_tests.Comparison(held_out.max(axis=1), new.max(axis=1))]
 
 
 def verify_adapted(model: Any) -> None:
     """Raises ValueError unless the attributes that `adapt_priors` sets, if there are any, agree."""
-    present = [name for name in (ADAPTED, INTERVAL, REPORT) if name in vars(model)]
-    require(
-        len(present) in (0, 3), f"of {ADAPTED}, {INTERVAL} and {REPORT} there is only {', '.join(present)}"
+    present = [
+        name for name in (remembered.ADAPTED, remembered.INTERVAL, remembered.REPORT) if name in vars(model)
+    ]
+    verify.require(
+        len(present) in (0, 3),
+        f"of {remembered.ADAPTED}, {remembered.INTERVAL} and {remembered.REPORT} there is only {', '.join(present)}",
     )
     if present:
-        report = vars(model)[REPORT]
-        require(isinstance(report, PriorShift), f"{REPORT} must be a PriorShift")
-        require_length(f"the classes of {REPORT}", report.classes, len(model.classes_))
-        for name, value in ((ADAPTED, report.adapted), (INTERVAL, report.interval)):
-            require(np.array_equal(vars(model)[name], value), f"{name} is not that of {REPORT}")
+        report = vars(model)[remembered.REPORT]
+        verify.require(isinstance(report, PriorShift), f"{remembered.REPORT} must be a PriorShift")
+        verify.require_length(f"the classes of {remembered.REPORT}", report.classes, len(model.classes_))
+        for name, value in ((remembered.ADAPTED, report.adapted), (remembered.INTERVAL, report.interval)):
+            verify.require(
+                np.array_equal(vars(model)[name], value), f"{name} is not that of {remembered.REPORT}"
+            )

@@ -121,9 +121,8 @@ class Privacy:
             if isinstance(given, Mapping):
                 given = given.get(name, given.get(position, ()))
             if len(given):
-                return kind, _checked_bounds(name, given) if kind == "bounds" else _checked_levels(
-                    name, given
-                )
+                checked = _checked_bounds if kind == "bounds" else _checked_levels
+                return kind, checked(name, given)
         raise ValueError(
             f"Privacy has neither bounds nor levels of column {name!r}: give bounds={{{name!r}: (low, high)}} for numbers or "
             f"levels={{{name!r}: [...]}}, from knowledge of the field; those of the rows would reveal rows"
@@ -196,10 +195,8 @@ class PrivacyAccount:
         )
 
     def __str__(self) -> str:
-        text = (
-            f"epsilon {self.epsilon:g}, delta {self.delta:g} (zCDP with rho {self.rho:.3g}), {self.neighbors}"
-        )
-        return f"{text}: {self.mechanism}" + ", SEEDED: no promise" * self.is_seeded
+        spent = f"epsilon {self.epsilon:g}, delta {self.delta:g} (zCDP with rho {self.rho:.3g})"
+        return f"{spent}, {self.neighbors}: {self.mechanism}" + ", SEEDED: no promise" * self.is_seeded
 
 
 def _checked_bounds(name: str, given: Sequence[float]) -> Array:

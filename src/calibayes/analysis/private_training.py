@@ -24,6 +24,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.model import PRIOR
+from calibayes.kernels.event_counts import is_sparse
 from calibayes.model.door import TableInput
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.input import Rows, read_table, set_training_table
@@ -76,12 +77,6 @@ def level_sums(name: str, encoded: Array, codes: Array, levels: tuple[int, ...],
         yield RowSum(f"{name}/count/{j}", np.bincount(cells, minlength=k * size).reshape(k, size), 1)
 
 
-def flag_sums(name: str, encoded: Array, codes: Array, k: int) -> Iterator[RowSum]:
-    """Counts of zeros and ones of each column by class; NaN is a missing cell."""
-    levels = np.where(np.isnan(encoded), -1, encoded).astype(np.int64)
-    return level_sums(name, levels, codes, (2,) * encoded.shape[1], k)
-
-
 def moment_sums(name: str, units: Array, codes: Array, may_miss: Array, k: int) -> Iterator[RowSum]:
     """First and second moments of each column by class, of u from -1 to 1, and its known cells if some may be missing."""
     for j, column in enumerate(units.T):
@@ -104,7 +99,7 @@ def noise_variances(sums: list[RowSum], rho: float) -> list[Fraction]:
     return [Fraction(math.ceil(variance * VARIANCE_STEPS), VARIANCE_STEPS) for variance in exact]
 
 
-def noised(sums: list[RowSum], variances: list[Fraction], source: random.Random) -> dict[str, Array]:
+def add_noise(sums: list[RowSum], variances: list[Fraction], source: random.Random) -> dict[str, Array]:
     """Name -> the sum with noise."""
     return {
         total.name: total.values + noise(variance, total.values.shape, source)
@@ -135,14 +130,11 @@ def valid_statistics(
             statistics[name] = {"count": count, "first": count * mean, "second": second}
         else:
             counts = [np.maximum(released[f"{name}/count/{j}"].astype(np.float64), 0.0) for j in columns]
-            statistics[name] = _counts(family, np.concatenate(counts, axis=1))
+            count = np.concatenate(counts, axis=1)
+            is_flags = not isinstance(family, Categorical)  # zeros and ones of each column alternate
+            parts = {"zeros": count[:, 0::2], "ones": count[:, 1::2]} if is_flags else {"count": count}
+            statistics[name] = parts
     return statistics
-
-
-def _counts(family: Any, counts: Array) -> Arrays:
-    if isinstance(family, Categorical):
-        return {"count": counts}
-    return {"zeros": counts[:, 0::2], "ones": counts[:, 1::2]}
 
 
 def _moments(
@@ -213,7 +205,11 @@ def fit_privately(model: Any, recipe: Recipe, given: TableInput) -> dict[str, An
             "Privacy(seed=...) is for tests: who knows the seed can subtract the noise, so there is no promise of privacy"
         )
     classes = read_classes(privacy.classes)
-    rows = _read(model, given, classes)
+    require_labels(model, given.y)
+    read = given.in_memory()
+    table = read_table(unfitted_copy(model), read.X, reset=True)
+    rows = GivenRows(table, read_target(read.y, unlabeled=False, classes=classes, fewest_classes=1).codes)
+    check_consistent_length(rows.codes, np.empty(table.n))
     public = _public_rows(privacy, rows.table.source_names, classes)
     private = replace(recipe, options=replace(recipe.options, privacy=None))
     assembly = assemble(private, public, classes)
@@ -223,15 +219,6 @@ def fit_privately(model: Any, recipe: Recipe, given: TableInput) -> dict[str, An
     total = round(float(fitted.data_statistics[PRIOR]["count"].sum()))
     holder.training_table_ = replace(holder.training_table_, rows=total, labeled=total)
     return {**vars(holder), "fitted_": fitted}
-
-
-def _read(model: Any, given: TableInput, classes: Array) -> GivenRows:
-    require_labels(model, given.y)
-    read = given.in_memory()
-    table = read_table(unfitted_copy(model), read.X, reset=True)
-    target = read_target(read.y, unlabeled=False, classes=classes, fewest_classes=1)
-    check_consistent_length(target.codes, np.empty(table.n))
-    return GivenRows(table, target.codes)
 
 
 def _public_rows(privacy: Privacy, names: tuple[str, ...], classes: Array) -> Rows:
@@ -259,7 +246,7 @@ def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, rows: GivenR
     rho = rho_of(float(privacy.epsilon), float(privacy.delta))
     variances = noise_variances(sums, rho)
     source = random.SystemRandom() if privacy.seed is None else random.Random(privacy.seed)
-    released = noised(sums, variances, source)
+    released = add_noise(sums, variances, source)
     scales = {total.name: math.sqrt(variance) for total, variance in zip(sums, variances, strict=True)}
     statistics = valid_statistics(released, scales, assembly.model.families, bounds)
     account = PrivacyAccount(
@@ -295,11 +282,16 @@ def _sums(
             may_miss = np.array([privacy.may_miss(j, binding.names[j]) for j in chosen])
             _refuse_missing(units, may_miss, binding.columns(name))
             yield from moment_sums(name, units, rows.codes, may_miss, k)
-        elif type(family) is Categorical and _is_given(encoder):
-            levels = encoder.layout()["levels"]
-            yield from level_sums(name, encoder.encode(rows.table), rows.codes, levels, k)
+        elif type(family) is Categorical and (
+            type(encoder) is UniformBins or (type(encoder) is Levels and not encoder.pooling.is_active)
+        ):  # bins and levels that are given, not found in the rows
+            sizes = encoder.layout()["levels"]
+            yield from level_sums(name, encoder.encode(rows.table), rows.codes, sizes, k)
         elif type(family) is Bernoulli and isinstance(encoder, Flags):
-            yield from flag_sums(name, _dense(encoder.encode(rows.table)), rows.codes, k)
+            columns = encoder.encode(rows.table)
+            flags = columns.toarray() if is_sparse(columns) else columns
+            levels = np.where(np.isnan(flags), -1, flags).astype(np.int64)
+            yield from level_sums(name, levels, rows.codes, (2,) * levels.shape[1], k)
         else:
             raise ValueError(
                 f"privacy is for {SUPPORTED}; {', '.join(binding.columns(name))} are modeled by {type(family).__name__} "
@@ -318,15 +310,6 @@ def _given_values(
             f"column {wrong[0]!r} is modeled by its {expected}: give Privacy({expected}={{{wrong[0]!r}: ...}})"
         )
     return [values for _, values in given]
-
-
-def _is_given(encoder: Any) -> bool:
-    """Whether the codes of an encoder follow from given bounds or levels alone."""
-    return type(encoder) is UniformBins or (type(encoder) is Levels and not encoder.pooling.is_active)
-
-
-def _dense(columns: Any) -> Array:
-    return np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns)
 
 
 def _refuse_missing(units: Array, may_miss: Array, names: tuple[str, ...]) -> None:

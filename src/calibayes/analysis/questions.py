@@ -7,14 +7,14 @@ information of class and cell, given the known cells. It is never negative (Jens
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.unknown_cells import cells_of
+from calibayes.analysis.unknown_cells import FittedCells, cells_of
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.kernels.posterior import log_normalize
@@ -28,37 +28,7 @@ UNLIKELY = 0.01
 """Probability of the answers to a question that are not considered when a decision is called settled."""
 
 
-class UnknownCells(Protocol):
-    """Rows of a table with unknown cells, and the joint density for each value that such a cell may have."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the d columns of the table."""
-
-    @property
-    def known(self) -> Array:
-        """Whether each cell is known, (n, d) booleans."""
-
-    @property
-    def log_joint(self) -> Array:
-        """log p(known cells, class), (n, k): unknown cells are integrated out."""
-
-    @property
-    def temperature(self) -> float:
-        """Divides log posteriors."""
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """Column that has unknown cells and cannot be asked for -> why."""
-
-    def answers(self, column: int) -> Iterator[tuple[Array, Array]]:
-        """Positions of rows with this cell unknown, (m,), and log p(known cells, value, class) of each value, (m, v, k).
-
-        The probability of an interval of numbers is part of it, so that the sum over values is p(known cells, class).
-        """
-
-
-class Loss(NamedTuple):
+class DecisionLoss(NamedTuple):
     """The expected loss of a posterior: its entropy in nats, or with costs the cost of the best decision."""
 
     costs: Array | None
@@ -75,10 +45,6 @@ class Loss(NamedTuple):
         if self.costs is None:
             return most_probable(log_posterior)
         return least_cost(np.exp(log_posterior), self.costs)
-
-    def decision_costs(self, k: int) -> Array:
-        """Costs (k, k) whose least expected one is the decision; without costs those of an error."""
-        return 1.0 - np.eye(k) if self.costs is None else self.costs
 
 
 @dataclass(frozen=True)
@@ -137,15 +103,13 @@ class Questions:
             gain = "" if best is None else f"{np.nanmax(self.gain[i]):.4f}"
             settled = "yes" if self.is_settled[i] else "no"
             lines.append((str(i), f"{self.loss[i]:.4f}", best or "", gain, settled))
-        return "\n".join([shortened(lines), *self._left_out_lines()])
-
-    def _left_out_lines(self) -> list[str]:
         if not self.left_out:
-            return []
-        columns = counted(len(self.left_out), "column")
-        return [
-            f"{columns} cannot be asked for: {listed([f'{n} ({why})' for n, why in self.left_out.items()])}"
-        ]
+            return shortened(lines)
+        columns, reasons = (
+            counted(len(self.left_out), "column"),
+            [f"{n} ({why})" for n, why in self.left_out.items()],
+        )
+        return f"{shortened(lines)}\n{columns} cannot be asked for: {listed(reasons)}"
 
 
 def questions(self: Any, X: Any, *, costs: Array | None = None, unlikely: float = UNLIKELY) -> Questions:
@@ -172,7 +136,7 @@ def questions(self: Any, X: Any, *, costs: Array | None = None, unlikely: float 
     Questions
         It prints as a table; ``best`` is the column to ask for, row by row.
     """
-    cells, loss = unknown_cells(self, X), Loss(costs_of(self, costs))
+    cells, loss = unknown_cells(self, X), DecisionLoss(costs_of(self, costs))
     number("unlikely", unlikely, 0.0, 1.0)
     n, d = cells.known.shape
     log_posterior = posterior_of(cells, cells.log_joint)
@@ -187,7 +151,7 @@ def questions(self: Any, X: Any, *, costs: Array | None = None, unlikely: float 
     return Questions(cells.names, gain, loss.expected(log_posterior), is_settled, unit, dict(cells.left_out))
 
 
-def unknown_cells(model: Any, X: Any) -> UnknownCells:
+def unknown_cells(model: Any, X: Any) -> FittedCells:
     """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
     if not isinstance(model, GenerativeEstimator):
         raise TypeError(
@@ -202,13 +166,13 @@ def costs_of(model: Any, costs: Array | None) -> Array | None:
     return None if costs is None else checked_costs(costs, len(model.classes_))
 
 
-def posterior_of(cells: UnknownCells, log_joint: Array) -> Array:
+def posterior_of(cells: FittedCells, log_joint: Array) -> Array:
     """log p(class | x) at the temperature of the model, from log p(x, class), (n, k)."""
     log_posterior = log_normalize(log_joint)[0]
     return log_posterior if cells.temperature == 1.0 else tempered(log_posterior, cells.temperature)
 
 
-def gains(cells: UnknownCells, log_joint: Array, loss: Loss) -> Array:
+def gains(cells: FittedCells, log_joint: Array, loss: DecisionLoss) -> Array:
     """The expected fall of the loss, (m,), from log p(known cells, value, class), (m, v, k)."""
     probability, log_after = answered(cells, log_joint)
     before = np.einsum("mv,mvk->mk", probability, np.exp(log_after))
@@ -218,7 +182,7 @@ def gains(cells: UnknownCells, log_joint: Array, loss: Loss) -> Array:
     return np.maximum(loss_before - after, 0.0)  # rounding may leave -1e-17
 
 
-def answered(cells: UnknownCells, log_joint: Array) -> tuple[Array, Array]:
+def answered(cells: FittedCells, log_joint: Array) -> tuple[Array, Array]:
     """p(value | known cells), (m, v), and the log posterior after each value, (m, v, k)."""
     m, v, k = log_joint.shape
     log_evidence: Array = np.logaddexp.reduce(log_joint, axis=2)
@@ -235,7 +199,7 @@ class OddsRange:
     independent given the class that is exact.
     """
 
-    loss: Loss
+    loss: DecisionLoss
     decided: Array
     """Codes of the decisions, (n,)."""
     low: Array
@@ -243,13 +207,13 @@ class OddsRange:
     """Bounds of log p(class) - log p(decided class), (n, k)."""
 
     @classmethod
-    def of(cls, log_posterior: Array, loss: Loss) -> OddsRange:
+    def of(cls, log_posterior: Array, loss: DecisionLoss) -> OddsRange:
         """The odds before any answer."""
         decided = loss.decisions(log_posterior)
         odds = against(log_posterior, decided)
         return cls(loss, decided, odds, odds.copy())
 
-    def widen(self, cells: UnknownCells, rows: Array, log_joint: Array, unlikely: float) -> None:
+    def widen(self, cells: FittedCells, rows: Array, log_joint: Array, unlikely: float) -> None:
         """Add what the likely answers to one question may change."""
         probability, log_after = answered(cells, log_joint)
         now = against(posterior_of(cells, cells.log_joint[rows]), self.decided[rows])
@@ -260,7 +224,7 @@ class OddsRange:
 
     def is_settled(self) -> Array:
         """Whether the decision has the least expected cost anywhere between the bounds, (n,) booleans."""
-        costs = self.loss.decision_costs(self.low.shape[1])
+        costs = 1.0 - np.eye(self.low.shape[1]) if self.loss.costs is None else self.loss.costs
         excess = costs.T[self.decided][:, :, None] - costs[None]  # (n, class, other decision)
         with np.errstate(over="ignore", invalid="ignore"):
             worst = np.where(excess > 0, np.exp(self.high)[..., None], np.exp(self.low)[..., None]) * excess
@@ -388,7 +352,7 @@ class Questionnaire:
 
     def decision(self) -> Any:
         """The class that is decided with what is known now: the most probable one, or the one of lowest expected cost."""
-        return numpy_classes(self.model)[Loss(self.costs).decisions(self._log_posterior())[0]]
+        return numpy_classes(self.model)[DecisionLoss(self.costs).decisions(self._log_posterior())[0]]
 
     def _log_posterior(self) -> Array:
         cells = unknown_cells(self.model, self.answers)

@@ -91,33 +91,21 @@ def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _constant_column(name: str, kind: np.dtype[Any], value: Any, n: int) -> Array:
     """A column of one value, or of missing values, of the type it had in training."""
+    cells = np.array([value] * n, dtype=object)
     if kind.kind == "M" and isinstance(value, str):
-        return np.full(n, _date(name, value))
+        try:
+            return np.full(n, np.datetime64(value, "us"))
+        except ValueError as error:
+            raise ValueError(_unreadable(name, value)) from error
     if kind.kind in "mM":
-        cells = np.array([value] * n, dtype=object)
-        return (
-            typed_objects(cells, missing_objects(cells), "given")
-            if value is not None
-            else np.full(n, "NaT", kind)
-        )
-    numeric = kind.kind in "fiu"
-    if value is None:
-        return np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
-    return np.full(n, _number(name, value)) if numeric else np.array([value] * n, dtype=object)
-
-
-def _number(name: str, value: Any) -> float:
+        is_given = value is not None
+        return typed_objects(cells, missing_objects(cells), "given") if is_given else np.full(n, "NaT", kind)
+    if kind.kind not in "fiu":
+        return cells
     try:
-        return float(value)
+        return np.full(n, np.nan if value is None else float(value))
     except (TypeError, ValueError) as error:
         raise ValueError(f"given: column {name!r} holds numbers, got {value!r}") from error
-
-
-def _date(name: str, text: str) -> np.datetime64:
-    try:
-        return np.datetime64(text, "us")
-    except ValueError as error:
-        raise ValueError(_unreadable(name, text)) from error
 
 
 def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> dict[str, Array]:

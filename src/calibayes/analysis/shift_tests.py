@@ -203,7 +203,8 @@ class LabeledSample:
 
     @property
     def frequencies(self) -> Array:
-        return _frequencies(self.codes, self.weight, self.log_posterior.shape[1])
+        mass = np.bincount(self.codes, self.weight, minlength=self.log_posterior.shape[1])
+        return np.asarray(mass / mass.sum())
 
     def ratios(self, log_posterior: Array) -> Array:
         """p(x | class) of rows up to a factor of the row, (n, k), from their uncalibrated posteriors."""
@@ -221,11 +222,6 @@ class LabeledSample:
         for number, change in zip(times, changes, strict=True):
             weight = self.weight * number
             yield LabeledSample(self.log_posterior, self.codes, weight, self.calibration.moved(change))
-
-
-def _frequencies(codes: Array, weight: Array, k: int) -> Array:
-    mass = np.bincount(codes, weight, minlength=k)
-    return np.asarray(mass / mass.sum())
 
 
 def no_shift_p_value(sample: LabeledSample, log_posterior: Array, estimate: Array) -> float:
@@ -263,8 +259,7 @@ class Comparison:
 
     def distance(self, weight: Array) -> float:
         """Kolmogorov-Smirnov distance of the new rows from held-out rows with weights that sum to one."""
-        new = np.bincount(self._new, minlength=self._size) / len(self._new)
-        return self._largest(weight, new)
+        return self._largest(weight, np.bincount(self._new, minlength=self._size) / len(self._new))
 
     def distance_within(self, weight: Array, times: Array) -> float:
         """The same if the new rows were held-out rows, drawn so often."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
-from calibayes.analysis.held_out import labeled_table, surprise_reference
+from calibayes.analysis.held_out import kept_reference, surprise_reference
 from calibayes.core.protocols import Array
 from calibayes.model.input import new_table
-from calibayes.model.remembered import SURPRISE, remembered_rows
+from calibayes.model.remembered import SURPRISE
 
 LISTED = 5
 """Rows in the text of a result."""
@@ -62,14 +62,12 @@ class Surprise:
     def __str__(self) -> str:
         title = f"surprise of {len(self.p_value)} rows, calibrated on {self.held_out_rows} held-out rows"
         strangest = self.strangest_column()
-        lines = [
-            f"  row {i}: p = {self.p_value[i]:.3g}" + self._strangest_cell(i, strangest[i])
-            for i in self.most_surprising(LISTED)
-        ]
-        return "\n".join([title, *lines])
-
-    def _strangest_cell(self, i: int, name: str) -> str:
-        return f", most unusual in {name} (p = {np.nanmin(self.column_p_value[i]):.3g})" if name else ""
+        lines = [title]
+        for i in self.most_surprising(LISTED):
+            smallest = f" (p = {np.nanmin(self.column_p_value[i]):.3g})" if strangest[i] else ""
+            cell = f", most unusual in {strangest[i]}{smallest}" if strangest[i] else ""
+            lines.append(f"  row {i}: p = {self.p_value[i]:.3g}{cell}")
+        return "\n".join(lines)
 
 
 def surprise(self: Any, X: Any) -> Surprise:
@@ -112,7 +110,5 @@ def refuse_without_density(model: Any) -> None:
 
 def reference_of(model: Any) -> SurpriseReference:
     """What new rows are compared with; made from the training rows at first use."""
-    if SURPRISE not in vars(model):
-        given = labeled_table(model, *remembered_rows(model, "surprise"), reset=False)
-        vars(model)[SURPRISE] = surprise_reference(model, given, in_training=True)
-    return vars(model)[SURPRISE]
+    reference: SurpriseReference = kept_reference(model, SURPRISE, "surprise", surprise_reference)
+    return reference

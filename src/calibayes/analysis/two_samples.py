@@ -18,7 +18,7 @@ MOST_ORDERED = 10
 """Merged cells of a number: more would lower the power against a gradual change."""
 
 
-class Counts(NamedTuple):
+class SampleCounts(NamedTuple):
     """Rows by cell of two samples; the last cell is a missing value."""
 
     old: Array
@@ -34,16 +34,16 @@ class Counts(NamedTuple):
         return self.old.sum(axis=0) + self.new
 
 
-def merged(counts: Counts) -> Counts:
+def merged(counts: SampleCounts) -> SampleCounts:
     """The counts with small cells merged: neighbors of a number, the rarest levels otherwise."""
     groups = merged_cells(counts)
     kept = groups >= 0
     size = groups.max(initial=-1) + 1
     old = np.stack([np.bincount(groups[kept], row[kept], size) for row in counts.old])
-    return Counts(old, np.bincount(groups[kept], counts.new[kept], size), counts.is_ordered)
+    return SampleCounts(old, np.bincount(groups[kept], counts.new[kept], size), counts.is_ordered)
 
 
-def merged_cells(counts: Counts) -> Array:
+def merged_cells(counts: SampleCounts) -> Array:
     """The merged cell of each cell, (cells,); -1 for missing numbers that are too few."""
     both = counts.both
     least = LEAST_EXPECTED * both.sum() / max(min(counts.old.sum(), counts.new.sum()), 1.0)
@@ -65,14 +65,14 @@ def _greedy(sizes: Array, least: float) -> Array:
     return groups
 
 
-def homogeneity(counts: Counts) -> float:
+def homogeneity(counts: SampleCounts) -> float:
     """p-value of equal distributions: the smaller of a chi-square and a rank test, times two; a chi-square test of levels."""
     old = counts._replace(old=counts.old.sum(axis=0, keepdims=True))
     square = _chi_square(merged(old))
     return min(1.0, 2 * min(square, _rank_test(old))) if counts.is_ordered else square
 
 
-def _chi_square(counts: Counts) -> float:
+def _chi_square(counts: SampleCounts) -> float:
     both, total = counts.both, counts.both.sum()
     if len(both) < 2 or not counts.new.sum() or not counts.old.sum():
         return 1.0
@@ -82,7 +82,7 @@ def _chi_square(counts: Counts) -> float:
     return float(stats.chi2.sf(statistic, len(both) - 1))
 
 
-def _rank_test(counts: Counts) -> float:
+def _rank_test(counts: SampleCounts) -> float:
     """Two-sided p-value of the test of Wilcoxon, Mann and Whitney, with its exact variance under ties."""
     old, new, both = counts.old.sum(axis=0)[:-1], counts.new[:-1], counts.both[:-1]
     total, n = both.sum(), new.sum()
@@ -100,7 +100,7 @@ def middle_ranks(both: Array) -> Array:
     return np.asarray(np.cumsum(both) - (both - 1) / 2)
 
 
-def superiority(counts: Counts) -> float:
+def superiority(counts: SampleCounts) -> float:
     """Probability that a new number exceeds an old one, ties counted half; missing values left out."""
     old, new = counts.old.sum(axis=0)[:-1], counts.new[:-1]
     if not old.sum() or not new.sum():
@@ -109,7 +109,7 @@ def superiority(counts: Counts) -> float:
     return float((new * below).sum() / (new.sum() * old.sum()))
 
 
-def mixture_fit(counts: Counts, frequencies: Array) -> float:
+def mixture_fit(counts: SampleCounts, frequencies: Array) -> float:
     """p-value of new rows that are a mixture of the old classes, the largest over class frequencies (draws, k)."""
     small = merged(counts)
     if len(small.new) < 2 or not small.new.sum():
@@ -123,7 +123,7 @@ def mixture_fit(counts: Counts, frequencies: Array) -> float:
     return min(1.0, 2 * min(square, _mixture_rank_test(counts, frequencies))) if counts.is_ordered else square
 
 
-def _freedom(counts: Counts) -> float:
+def _freedom(counts: SampleCounts) -> float:
     """Degrees of freedom of the covariance of a difference (Satterthwaite): few if there are few old rows and many new ones.
 
     The part of the covariance that comes from the new rows is that of the mixture, which is known much better than that of
@@ -133,7 +133,7 @@ def _freedom(counts: Counts) -> float:
     return max(m - len(counts.old), float(len(counts.new))) * (1 + m / n) ** 2
 
 
-def _differences(counts: Counts, frequencies: Array) -> tuple[Array, Array]:
+def _differences(counts: SampleCounts, frequencies: Array) -> tuple[Array, Array]:
     """Shares of the new rows minus those of the mixtures, (draws, cells), and their covariances if a mixture is true."""
     rows = counts.old.sum(axis=1)
     present = rows > 0
@@ -160,9 +160,9 @@ def _squared_norms(difference: Array, covariance: Array) -> Array:
     return np.einsum("bg,bgh,bh->b", difference[:, :-1], inverse, difference[:, :-1])
 
 
-def _mixture_rank_test(counts: Counts, frequencies: Array) -> float:
+def _mixture_rank_test(counts: SampleCounts, frequencies: Array) -> float:
     """Two-sided p-value of equal mean ranks of known numbers, the largest over class frequencies."""
-    known = Counts(counts.old[:, :-1], counts.new[:-1], True)
+    known = SampleCounts(counts.old[:, :-1], counts.new[:-1], True)
     if not known.new.sum() or not known.old.sum():
         return 1.0
     difference, covariance = _differences(known, frequencies)

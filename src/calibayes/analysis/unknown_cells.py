@@ -46,23 +46,12 @@ class CellValues(NamedTuple):
     log_width: Array
 
 
-def level_values(layout: Layout, place: int) -> CellValues:
-    """All codes of a column of levels or bins."""
-    size = layout.levels[place]
-    return CellValues(np.arange(size)[None], _log_volume(layout, place)[None])
-
-
 def _log_volume(layout: Layout, place: int) -> Array:
     """log of the width of each cell of a column, (levels,)."""
     if not np.size(layout.log_volume):
         return np.zeros(layout.levels[place])
     first = sum(layout.levels[:place])
     return np.asarray(layout.log_volume[first : first + layout.levels[place]])
-
-
-def flag_values() -> CellValues:
-    """Zero and one."""
-    return CellValues(np.array([[0.0, 1.0]]), np.zeros((1, 2)))
 
 
 def count_values(density: Density, log_missing: Array) -> CellValues:
@@ -140,21 +129,24 @@ LEAST_PROBABILITY = 0.99
 
 @dataclass(frozen=True)
 class FittedCells:
-    """The rows of a table under a fitted model; see `calibayes.analysis.questions.UnknownCells`."""
+    """The rows of a table under a fitted model; see `calibayes.analysis.questions`."""
 
     fitted: Fitted
     table: Table
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the d columns of the table."""
         return self.table.source_names
 
     @cached_property
     def known(self) -> Array:
+        """Whether each cell is known, (n, d) booleans."""
         return np.stack([~self.table.missing_mask(j) for j in range(len(self.names))], axis=1)
 
     @property
     def temperature(self) -> float:
+        """Divides log posteriors."""
         return self.fitted.temperature
 
     @cached_property
@@ -178,11 +170,13 @@ class FittedCells:
 
     @cached_property
     def log_joint(self) -> Array:
+        """log p(known cells, class), (n, k): unknown cells are integrated out."""
         prior = self.fitted.learned()[PRIOR]["log_probability"]
         return np.asarray(prior + sum(self._log_densities.values()))
 
     @cached_property
     def left_out(self) -> Mapping[str, str]:
+        """Column that has unknown cells and cannot be asked for -> why."""
         unknown = [j for j in range(len(self.names)) if not self.known[:, j].all()]
         return {self.names[j]: why for j in unknown if (why := self._reason(j))}
 
@@ -208,7 +202,11 @@ class FittedCells:
         return ""
 
     def answers(self, column: int) -> Iterator[tuple[Array, Array]]:
-        """See `UnknownCells.answers`. Raises ValueError if a density is too narrow for the quadrature."""
+        """Positions of rows with this cell unknown, (m,), and log p(known cells, value, class) of each value, (m, v, k).
+
+        The probability of an interval of numbers is part of it, so that the sum over values is p(known cells, class). Raises
+        ValueError if a density is too narrow for the quadrature.
+        """
         rows = np.flatnonzero(~self.known[:, column])
         if not len(rows) or self.names[column] in self.left_out:
             return
@@ -271,13 +269,15 @@ class _FamilyRows:
         everything = self._density(np.arange(len(self.encoded)))
         reads, layout = self.fitted.model.families[self.name].reads, self._layout
         if reads == "flags":
-            return flag_values()
+            return CellValues(np.array([[0.0, 1.0]]), np.zeros((1, 2)))
         if reads == "counts":
             return count_values(everything, log_missing)
         if layout.gridded:
             return grid_values(layout, self.place)
         if layout.levels:
-            return level_values(layout, self.place)
+            return CellValues(
+                np.arange(layout.levels[self.place])[None], _log_volume(layout, self.place)[None]
+            )
         return number_values(layout, self.place, everything)
 
     def _density(self, rows: Array) -> Density:

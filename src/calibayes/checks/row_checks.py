@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from calibayes.analysis.two_samples import Counts, holm, homogeneity, merged
+from calibayes.analysis.two_samples import SampleCounts, holm, homogeneity, merged
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
 from calibayes.checks.model_checks import best_of
@@ -242,17 +242,17 @@ def _has_values(column: ExaminedColumn) -> bool:
     return bool(column.known if column.numbers is None else np.isfinite(column.numbers).any())
 
 
-def _compared(column: ExaminedColumn, last: Array) -> Counts:
+def _compared(column: ExaminedColumn, last: Array) -> SampleCounts:
     cells, size = cells_of(column, np.ones(len(last), dtype=bool))
     return _counts(cells, size, last, is_ordered=column.numbers is not None)
 
 
-def _counts(cells: Array, size: int, last: Array, *, is_ordered: bool) -> Counts:
+def _counts(cells: Array, size: int, last: Array, *, is_ordered: bool) -> SampleCounts:
     old, new = (np.bincount(cells[part], minlength=size) for part in (~last, last))
-    return Counts(old[None].astype(np.float64), new.astype(np.float64), is_ordered)
+    return SampleCounts(old[None].astype(np.float64), new.astype(np.float64), is_ordered)
 
 
-def _distance(counts: Counts) -> float:
+def _distance(counts: SampleCounts) -> float:
     """Total variation distance, after small cells are merged."""
     small = merged(counts)
     if len(small.new) < 2 or not small.new.sum() or not small.old.sum():

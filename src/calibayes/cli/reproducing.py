@@ -16,11 +16,10 @@ from rich.table import Table as RichTable
 from calibayes.cli import options
 from calibayes.cli.application import INTERRUPTED, examples, print_json, print_table, print_text
 from calibayes.datasets import find_file, list_datasets
-from calibayes.reproduction.catalog import PAPERS, select_experiments
+from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
 from calibayes.reproduction.pages import format_pair, write_page, write_report
-from calibayes.reproduction.result_tables import Report
-from calibayes.reproduction.run import reproduce
+from calibayes.reproduction.result_tables import ExperimentReport
 
 console, errors = Console(), Console(stderr=True)
 REPRODUCE_EXAMPLES = examples(
@@ -81,7 +80,7 @@ def reproduce_command(
     print_text(errors if as_json else console, f"Tables and figures are in {out}.")
 
 
-def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> None:
+def _write(reports: list[ExperimentReport], out: Path, page: Path | None, words: str) -> None:
     try:
         for report in reports:
             write_report(report, out)
@@ -91,7 +90,7 @@ def _write(reports: list[Report], out: Path, page: Path | None, words: str) -> N
         print_text(errors, f"figures were not written: {error}")
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _as_json(report: ExperimentReport) -> dict[str, Any]:
     rows = [
         {
             "label": row.label,
@@ -123,7 +122,7 @@ def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
 
 def _run(
     paper: str | None, table: str | None, settings: Settings, cache: ResultCache, jobs: int
-) -> list[Report]:
+) -> list[ExperimentReport]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
@@ -137,7 +136,7 @@ def _run(
         )
 
 
-def _print(report: Report) -> None:
+def _print(report: ExperimentReport) -> None:
     console.print(f"\n{report.paper} {report.name}: {report.title}", style="bold", highlight=False)
     for text in report.notes:
         print_text(console, text)
@@ -148,7 +147,7 @@ def _print(report: Report) -> None:
             print_text(console, f"{row.label}: {row.reason}", style="dim")
 
 
-def _table(report: Report) -> RichTable:
+def _table(report: ExperimentReport) -> RichTable:
     table = RichTable(
         box=SIMPLE,
         padding=(0, 1, 0, 0),

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from calibayes.cli.application import note, raise_noted_interruption
-from calibayes.datasets.dataset import Dataset, labeled_data
+from calibayes.datasets.loading import Dataset, labeled_data
 from calibayes.streams.csv_text import CsvOptions, RowError
 from calibayes.streams.expected_columns import Expected, Piece, require_columns
 from calibayes.streams.open import open_stream

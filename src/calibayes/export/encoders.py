@@ -2,76 +2,265 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes import encoders
 from calibayes.core.protocols import Array
 from calibayes.encoders.bins import Bins
-from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.clusters import Clusters
-from calibayes.encoders.dense import FARTHEST, AsinhScaled, Dense, Indicators, MissingIndicator
-from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.grid import Grid
-from calibayes.encoders.leaves import Leaves, OrderedBytes
-from calibayes.encoders.levels import Levels
-from calibayes.encoders.missing_as_level import MissingAsLevel
-from calibayes.encoders.numbers import Counts, Flags, Numbers
-from calibayes.export.columns import TableColumn, in_microseconds
-from calibayes.export.expressions import (
-    MISSING,
-    AnyOf,
-    Bin,
-    Condition,
-    Constant,
-    Entry,
-    Expression,
-    Filled,
-    Function,
-    IsMissing,
-    Once,
-    Where,
-)
+from calibayes.encoders.dense import FARTHEST, AsinhScaled, Indicators, MissingIndicator
+from calibayes.encoders.leaves import OrderedBytes
+from calibayes.encoders.numbers import Counts
+from calibayes.export import expressions as ex
 from calibayes.kernels.forests import Forest, Tree
+from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
+from calibayes.tables.dates import DATE, DAY, DURATION, FIRST_WEEKDAY, SECOND, Dates, time_zone
+
+# -- Months, weekdays and hours computed from microseconds since 1970-01-01 by arithmetic --------------------
+#
+# The only date function that a database must have is thus one that returns microseconds. Months are computed by an algorithm of
+# H. Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which counts days from 1 March, so that a leap day is the last day of a
+# year.
+
+DAYS_BEFORE_1970 = 719468.0
+"""Days from 0000-03-01 to 1970-01-01."""
+ERA = 146097.0
+"""Days of 400 years."""
+
+
+def _floored(value: ex.Expression, divisor: float) -> ex.Expression:
+    return ex.Function("floor", value / divisor)
+
+
+def _month(microseconds: ex.Expression) -> ex.Expression:
+    """0 to 11."""
+    days = ex.Once(_floored(microseconds, DAY) + DAYS_BEFORE_1970)
+    of_era = ex.Once(days - _floored(days, ERA) * ERA)
+    leap = _floored(of_era, 1460.0) + _floored(of_era, ERA - 1.0)
+    year = ex.Once(_floored(of_era - leap + _floored(of_era, 36524.0), 365.0))
+    of_year = of_era - (year * 365.0 + _floored(year, 4.0) - _floored(year, 100.0))
+    from_march = ex.Once(_floored(of_year * 5.0 + 2.0, 153.0))
+    return ex.Where(from_march < 10.0, from_march + 2.0, from_march - 10.0)
+
+
+def _weekday(microseconds: ex.Expression) -> ex.Expression:
+    """0 (Monday) to 6."""
+    days = ex.Once(_floored(microseconds, DAY) + FIRST_WEEKDAY)
+    return days - _floored(days, 7.0) * 7.0
+
+
+def _hour(microseconds: ex.Expression) -> ex.Expression:
+    """0 to 23."""
+    hours = ex.Once(_floored(microseconds, 3600.0 * SECOND))
+    return hours - _floored(hours, 24.0) * ex.Constant(24.0)
+
+
+CALENDAR: Mapping[str, Callable[[ex.Expression], ex.Expression]] = {
+    "month": _month,
+    "weekday": _weekday,
+    "hour": _hour,
+}
+"""Part of the calendar -> its position among the levels of `calibayes.tables.dates.CALENDAR`."""
+
+
+# -- Columns of the table that a model reads, as numbers or as codes of levels -------------------------------
+
+
+@dataclass(frozen=True)
+class TableColumn(ABC):
+    """A column of a table after its conversion (a date as a number of days, a month as a level)."""
+
+    name: str
+
+    def number(self) -> ex.Expression:
+        """Its values as numbers. Raises TypeError if they are not numbers."""
+        raise TypeError(f"column {self.name!r} holds text, not numbers")
+
+    def refused(self) -> Sequence[ex.Condition]:
+        """Conditions under which `predict_proba` would raise an error because of a number."""
+        return []
+
+    @abstractmethod
+    def code(self, levels: Array, other: float | None) -> ex.Expression:
+        """The position of its value among levels; ``other`` for any other value (None: missing)."""
+
+    @abstractmethod
+    def is_missing(self) -> ex.Condition:
+        """Whether its value is missing."""
+
+
+@dataclass(frozen=True)
+class NumberCells(TableColumn):
+    """A column of numbers, booleans (0 and 1), dates (days) or durations (seconds)."""
+
+    expression: ex.Expression
+
+    def number(self) -> ex.Expression:
+        return self.expression
+
+    def refused(self) -> Sequence[ex.Condition]:
+        return [ex.IsBeyond(self.expression)] if isinstance(self.expression, ex.NumberColumn) else []
+
+    def code(self, levels: Array, other: float | None) -> ex.Expression:
+        if not len(levels):
+            return _code_without_levels(self.is_missing(), other)
+        numbers = [_as_float(level, self.name) for level in levels.tolist()]
+        if any(left >= right for left, right in pairwise(numbers)):
+            raise TypeError(
+                f"column {self.name!r} has levels that are equal as float64 numbers, such as {levels[0]!r}: use text "
+                "for such codes"
+            )
+        return ex.NumberCode(ex.Once(self.expression), tuple(numbers), other)
+
+    def is_missing(self) -> ex.Condition:
+        return ex.IsMissing(self.expression)
+
+
+@dataclass(frozen=True)
+class TextCells(TableColumn):
+    """A column of text, or of booleans with missing values."""
+
+    def number(self) -> ex.Expression:
+        return ex.BooleanColumn(self.name)  # an object column that a model reads as numbers holds booleans
+
+    def code(self, levels: Array, other: float | None) -> ex.Expression:
+        if not len(levels):
+            return _code_without_levels(self.is_missing(), other)
+        if all(isinstance(level, str) for level in levels.tolist()):
+            return ex.TextCode(ex.TextColumn(self.name), tuple(map(str, levels.tolist())), other)
+        kinds = {type(level) for level in levels.tolist()}
+        column = ex.BooleanColumn(self.name) if kinds <= {bool} else ex.NumberColumn(self.name)
+        return NumberCells(self.name, column).code(levels, other)
+
+    def is_missing(self) -> ex.Condition:
+        return ex.IsMissing(ex.TextColumn(self.name))
+
+
+@dataclass(frozen=True)
+class CalendarPart(TableColumn):
+    """Months, weekdays or hours of a column of dates."""
+
+    position: ex.Expression
+    """The position of the month, weekday or hour in ``names``."""
+    names: tuple[str, ...]
+
+    def code(self, levels: Array, other: float | None) -> ex.Expression:
+        codes = {level: float(code) for code, level in enumerate(levels.tolist())}
+        unseen = np.nan if other is None else other
+        return ex.TableEntry(tuple(codes.get(name, unseen) for name in self.names), self.position)
+
+    def is_missing(self) -> ex.Condition:
+        return ex.IsMissing(self.position)
+
+
+def table_columns(conversion: Any, types: Sequence[np.dtype[Any]]) -> list[TableColumn]:
+    """The columns of the converted table: those that were read, then the derived ones.
+
+    Raises TypeError if a column cannot be read outside of Python.
+    """
+    assert isinstance(conversion, ColumnConversion)
+    read = [
+        _converted(name, conversion.converters[j])
+        if j in conversion.converters
+        else _plain(name, types[j].kind)
+        for j, name in enumerate(conversion.names)
+    ]
+    derived = [_calendar(conversion, j, part, name) for j, part, name in conversion.derived]
+    return [*read, *derived]
+
+
+def _plain(name: str, kind: str) -> TableColumn:
+    """A column that is not converted, by the kind of its NumPy type."""
+    plain: Mapping[str, TableColumn] = {
+        "b": NumberCells(name, ex.BooleanColumn(name)),
+        "M": NumberCells(name, ex.TimeColumn(name)),
+        "m": NumberCells(name, ex.DurationColumn(name)),
+        "O": TextCells(name),
+        "U": TextCells(name),
+        "S": TextCells(name),
+    }
+    return plain.get(kind) or NumberCells(name, ex.NumberColumn(name))
+
+
+def _converted(name: str, converter: Any) -> TableColumn:
+    """Dates as days, durations as seconds."""
+    if not isinstance(converter, Dates):
+        return NumberCells(name, ex.DurationColumn(name) / SECOND)
+    return NumberCells(name, _times(name, converter, None) / DAY)
+
+
+def _times(name: str, dates: Dates, zone: str | None) -> ex.Expression:
+    if dates.form is not None:
+        raise TypeError(
+            f"column {name!r} holds dates written as text ({dates.form.name}), which only Python reads as the model does: "
+            "train on a column of dates (pandas.to_datetime) to export the model"
+        )
+    return ex.TimeColumn(name, zone)
+
+
+def _calendar(conversion: ColumnConversion, j: int, part: str, name: str) -> TableColumn:
+    microseconds = ex.Once(_local_times(conversion.names[j], conversion.converters[j]))
+    return CalendarPart(name, ex.Once(CALENDAR[part](microseconds)), CALENDAR_LEVELS[part][1])
+
+
+def _local_times(name: str, dates: Any) -> ex.Expression:
+    """Microseconds in the local time of the dates. A fixed offset is added: databases differ in the sign of "UTC+02:00"."""
+    if dates.zone is None or dates.zone == "UTC":
+        return _times(name, dates, None)
+    zone = time_zone(dates.zone)
+    if not isinstance(zone, datetime.timezone):
+        return _times(name, dates, dates.zone)
+    return _times(name, dates, None) + zone.utcoffset(None).total_seconds() * SECOND
+
+
+def _code_without_levels(missing: ex.Condition, other: float | None) -> ex.Expression:
+    return ex.MISSING if other is None else ex.Where(missing, ex.MISSING, ex.Constant(other))
+
+
+def _as_float(level: Any, name: str) -> float:
+    """A level of a column of numbers, booleans, dates or durations, in the units of its expression."""
+    if isinstance(level, int | float):
+        return float(level)
+    raise TypeError(
+        f"column {name!r} has a level {level!r} of type {type(level).__name__}, which SQL cannot compare"
+    )
+
+
+def in_microseconds(levels: Array) -> Array:
+    """Levels of a column of dates or durations as whole microseconds; others unchanged."""
+    if levels.dtype.kind not in "mM":
+        return levels
+    return levels.astype(DATE if levels.dtype.kind == "M" else DURATION).astype(np.int64)
+
 
 # -- Decision trees over columns of bytes: the leaf of a row in each tree, by nested comparisons -------------
 
-Encode = Callable[[Encoder, Sequence[TableColumn]], tuple[list[Expression], list[Condition]]]
-"""The encoded columns of a table, and conditions under which `predict_proba` would raise an error."""
 
-
-def byte_columns(
-    encoder: OrderedBytes, table: Sequence[TableColumn], encode: Encode
-) -> tuple[list[Expression], list[Condition]]:
-    """The byte of each column; missing where it is 0, for a missing value or a level that did not occur in training."""
-    columns: list[Expression] = [MISSING] * len(encoder.indices)
-    if not encoder.places:
-        return columns, []
-    codes, refused = encode(encoder.inner, table)
-    for place, order, code in zip(encoder.places, encoder.orders, codes, strict=True):
-        columns[place] = Once(Entry(_without_zero(order), code))
-    return columns, refused
-
-
-def _without_zero(order: Array) -> tuple[float, ...]:
-    return tuple(np.where(order > 0, order.astype(np.float64), np.nan).tolist())
-
-
-def leaves(forest: Forest, columns: Sequence[Expression]) -> list[Expression]:
+def leaves(forest: Forest, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """The number of the leaf of a row in each tree."""
-    return [Once(_leaf(tree, 0, columns)) for tree in forest.trees()]
+    return [ex.Once(_leaf(tree, 0, columns)) for tree in forest.trees()]
 
 
-def _leaf(tree: Tree, node: int, columns: Sequence[Expression]) -> Expression:
+def _leaf(tree: Tree, node: int, columns: Sequence[ex.Expression]) -> ex.Expression:
     """The leaf of a row in the subtree of a node. A comparison with a missing byte is false: "otherwise" is its branch."""
     left, right = (int(child) for child in tree.children[node])
     if tree.column[node] < 0:
-        return Constant(float(left))
-    byte, most = columns[tree.column[node]], Constant(float(tree.most[node]))
+        return ex.Constant(float(left))
+    byte, most = columns[tree.column[node]], ex.Constant(float(tree.most[node]))
     below, above = _leaf(tree, left, columns), _leaf(tree, right, columns)
-    return Where(most < byte, above, below) if tree.missing_left[node] else Where(byte <= most, below, above)
+    return (
+        ex.Where(most < byte, above, below)
+        if tree.missing_left[node]
+        else ex.Where(byte <= most, below, above)
+    )
 
 
 # -- Encoders as expressions: the number or the code of a level that a cell of the table is encoded as -------
@@ -80,13 +269,13 @@ def _leaf(tree: Tree, node: int, columns: Sequence[Expression]) -> Expression:
 class Encoded(NamedTuple):
     """Encoded columns: numbers or codes, missing where the encoder returns NaN or the code -1."""
 
-    columns: list[Expression]
-    refused: list[Condition]
+    columns: list[ex.Expression]
+    refused: list[ex.Condition]
     """Conditions under which `predict_proba` would raise an error."""
 
 
 @singledispatch
-def encoded(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
+def encode_columns(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
     """The encoded columns of a table. Raises TypeError if the encoder cannot be written as expressions."""
     raise TypeError(
         f"its columns are encoded by {type(encoder).__name__}, which is not written as an expression"
@@ -96,83 +285,86 @@ def encoded(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
 def _numbers(indices: Sequence[int], table: Sequence[TableColumn]) -> Encoded:
     """Columns of numbers, each computed once."""
     refused = [condition for j in indices for condition in table[j].refused()]
-    return Encoded([Once(table[j].number()) for j in indices], refused)
+    return Encoded([ex.Once(table[j].number()) for j in indices], refused)
 
 
-@encoded.register
-def _(encoder: Numbers, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Numbers, table: Sequence[TableColumn]) -> Encoded:
     return _numbers(encoder.indices, table)
 
 
-@encoded.register
-def _(encoder: Clusters, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Clusters, table: Sequence[TableColumn]) -> Encoded:
     return _numbers(encoder.numbers.indices, table)
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: Counts, table: Sequence[TableColumn]) -> Encoded:
     numbers = _numbers(encoder.indices, table)
     return Encoded(numbers.columns, [*numbers.refused, *(column < 0.0 for column in numbers.columns)])
 
 
-@encoded.register
-def _(encoder: Flags, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Flags, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     if encoder.threshold is None:
         return Encoded(columns, [*refused, *(_is_no_flag(column) for column in columns)])
-    least = Constant(encoder.threshold)
-    flags = [Where(least < x, Constant(1.0), Where(x <= least, Constant(0.0), MISSING)) for x in columns]
-    return Encoded([Once(flag) for flag in flags], refused)
+    least = ex.Constant(encoder.threshold)
+    flags = [
+        ex.Where(least < x, ex.Constant(1.0), ex.Where(x <= least, ex.Constant(0.0), ex.MISSING))
+        for x in columns
+    ]
+    return Encoded([ex.Once(flag) for flag in flags], refused)
 
 
-def _is_no_flag(column: Expression) -> Condition:
+def _is_no_flag(column: ex.Expression) -> ex.Condition:
     """Whether a number is neither 0 nor 1."""
-    between = Where(Constant(0.0) < column, Constant(1.0) - column, Constant(0.0))
-    return AnyOf((column < 0.0, Constant(1.0) < column, Constant(0.0) < between))
+    between = ex.Where(ex.Constant(0.0) < column, ex.Constant(1.0) - column, ex.Constant(0.0))
+    return ex.AnyTrue((column < 0.0, ex.Constant(1.0) < column, ex.Constant(0.0) < between))
 
 
-@encoded.register
-def _(encoder: Levels, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Levels, table: Sequence[TableColumn]) -> Encoded:
     refused = [condition for j in encoder.indices for condition in table[j].refused()]
-    return Encoded([Once(code) for code in _level_codes(encoder, table)], refused)
+    return Encoded([ex.Once(code) for code in _level_codes(encoder, table)], refused)
 
 
-def _level_codes(encoder: Levels, table: Sequence[TableColumn]) -> list[Expression]:
+def _level_codes(encoder: encoders.Levels, table: Sequence[TableColumn]) -> list[ex.Expression]:
     return [
         table[j].code(in_microseconds(levels), float(len(levels)) if len(pooled) else None)
         for j, levels, pooled in zip(encoder.indices, encoder.levels, encoder.pooled, strict=True)
     ]
 
 
-@encoded.register
+@encode_columns.register
 def _(encoder: Bins, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     pairs = zip(columns, encoder.edges, strict=True)
-    return Encoded([Once(Bin(x, tuple(edges[1:-1].tolist()))) for x, edges in pairs], refused)
+    return Encoded([ex.Once(ex.BinCode(x, tuple(edges[1:-1].tolist()))) for x, edges in pairs], refused)
 
 
-@encoded.register
-def _(encoder: Grid, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Grid, table: Sequence[TableColumn]) -> Encoded:
     columns, refused = _numbers(encoder.indices, table)
     triples = zip(columns, encoder.origin.tolist(), encoder.step.tolist(), strict=True)
-    return Encoded([Once((x - origin) / step) for x, origin, step in triples], refused)
+    return Encoded([ex.Once((x - origin) / step) for x, origin, step in triples], refused)
 
 
-@encoded.register
-def _(encoder: ByColumnType, table: Sequence[TableColumn]) -> Encoded:
-    columns: dict[int, Expression] = {}
-    refused: list[Condition] = []
+@encode_columns.register
+def _(encoder: encoders.ByColumnType, table: Sequence[TableColumn]) -> Encoded:
+    columns: dict[int, ex.Expression] = {}
+    refused: list[ex.Condition] = []
     for part, places in zip(encoder.parts, encoder.places, strict=True):
-        inner = encoded(part, table)
+        inner = encode_columns(part, table)
         columns.update(zip(places, inner.columns, strict=True))
         refused += inner.refused
     return Encoded([columns[place] for place in range(len(encoder.indices))], refused)
 
 
-@encoded.register
-def _(encoder: MissingAsLevel, table: Sequence[TableColumn]) -> Encoded:
-    inner = encoded(encoder.inner, table) if encoder.inner_places else Encoded([], [])
-    codes: list[Expression] = [MISSING] * len(encoder.indices)
+@encode_columns.register
+def _(encoder: encoders.MissingAsLevel, table: Sequence[TableColumn]) -> Encoded:
+    inner = encode_columns(encoder.inner, table) if encoder.inner_places else Encoded([], [])
+    codes: list[ex.Expression] = [ex.MISSING] * len(encoder.indices)
     for place, code in zip(encoder.inner_places, inner.columns, strict=True):
         codes[place] = code
     sizes = np.array(encoder.layout()["levels"]) - np.array(encoder.has_missing)
@@ -180,39 +372,50 @@ def _(encoder: MissingAsLevel, table: Sequence[TableColumn]) -> Encoded:
         zip(encoder.indices, sizes.tolist(), encoder.has_missing, strict=True)
     ):
         if has_missing and encoder.missing_is_coded:
-            codes[place] = Once(Where(table[j].is_missing(), Constant(float(size)), codes[place]))
+            codes[place] = ex.Once(ex.Where(table[j].is_missing(), ex.Constant(float(size)), codes[place]))
     return Encoded(codes, inner.refused)
 
 
-@encoded.register
-def _(encoder: Leaves, table: Sequence[TableColumn]) -> Encoded:
-    columns, refused = byte_columns(encoder.bytes, table, encoded)
+@encode_columns.register
+def _(encoder: OrderedBytes, table: Sequence[TableColumn]) -> Encoded:
+    """The byte of each column; missing where it is 0, for a missing value or a level that did not occur in training."""
+    columns: list[ex.Expression] = [ex.MISSING] * len(encoder.indices)
+    inner = encode_columns(encoder.inner, table) if encoder.places else Encoded([], [])
+    for place, order, code in zip(encoder.places, encoder.orders, inner.columns, strict=True):
+        bytes_of_codes = np.where(order > 0, order.astype(np.float64), np.nan)
+        columns[place] = ex.Once(ex.TableEntry(tuple(bytes_of_codes.tolist()), code))
+    return Encoded(columns, inner.refused)
+
+
+@encode_columns.register
+def _(encoder: encoders.Leaves, table: Sequence[TableColumn]) -> Encoded:
+    columns, refused = encode_columns(encoder.bytes, table)
     return Encoded(leaves(encoder.forest, columns), refused)
 
 
 # -- mixed columns as standardized numbers -------------------------------------------------------------------------
 
 
-@encoded.register
-def _(encoder: Dense, table: Sequence[TableColumn]) -> Encoded:
+@encode_columns.register
+def _(encoder: encoders.Dense, table: Sequence[TableColumn]) -> Encoded:
     if not encoder.leaves_missing:
         raise TypeError("its columns are encoded as for training rows, with missing values imputed")
-    raw: list[Expression] = []
-    refused: list[Condition] = []
+    raw: list[ex.Expression] = []
+    refused: list[ex.Condition] = []
     for indices, part in encoder.parts:
         raw += _dense_part(part, indices, table)
         refused += [condition for j in indices for condition in table[j].refused()]
     known = [
-        Filled(x, Constant(0.0)) if indicated else x
+        ex.Filled(x, ex.Constant(0.0)) if indicated else x
         for x, indicated in zip(raw, encoder.indicated, strict=True)
     ]
     kept = [x for x, varies in zip(known, encoder.varying, strict=True) if varies]
     triples = zip(kept, encoder.mean.tolist(), encoder.deviation.tolist(), strict=True)
-    return Encoded([Once((x - mean) / deviation) for x, mean, deviation in triples], refused)
+    return Encoded([ex.Once((x - mean) / deviation) for x, mean, deviation in triples], refused)
 
 
 @singledispatch
-def _dense_part(part: Any, indices: Sequence[int], table: Sequence[TableColumn]) -> list[Expression]:
+def _dense_part(part: Any, indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Expression]:
     """The columns of a part of `Dense`, before standardization."""
     raise TypeError(
         f"its columns are encoded by {type(part).__name__}, which is not written as an expression"
@@ -220,47 +423,44 @@ def _dense_part(part: Any, indices: Sequence[int], table: Sequence[TableColumn])
 
 
 @_dense_part.register
-def _(part: AsinhScaled, indices: Sequence[int], table: Sequence[TableColumn]) -> list[Expression]:
+def _(part: AsinhScaled, indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Expression]:
     columns = [table[j].number() for j in indices]
     scaled = zip(columns, part.median.tolist(), part.scale.tolist(), strict=True)
     return [
-        _asinh(Once(_clipped(Once(x - median), FARTHEST * min(scale, 1.0)) / scale))
+        _asinh(ex.Once(_clipped(ex.Once(x - median), FARTHEST * min(scale, 1.0)) / scale))
         for x, median, scale in scaled
     ]
 
 
-def _clipped(x: Expression, limit: float) -> Expression:
-    return Where(x < -limit, Constant(-limit), Where(Constant(limit) < x, Constant(limit), x))
+def _clipped(x: ex.Expression, limit: float) -> ex.Expression:
+    return ex.Where(x < -limit, ex.Constant(-limit), ex.Where(ex.Constant(limit) < x, ex.Constant(limit), x))
 
 
-def _asinh(x: Expression) -> Expression:
+def _asinh(x: ex.Expression) -> ex.Expression:
     """log(|x| + sqrt(x^2 + 1)) with the sign of x; log(2 |x|) where the 1 makes no difference."""
-    size = Once(Where(x < 0.0, Constant(0.0) - x, x))
-    near = Function("log", size + Function("sqrt", size * size + 1.0))
-    far = Function("log", size) + float(np.log(2.0))
-    value = Once(Where(Constant(1e9) < size, far, near))
-    return Where(x < 0.0, Constant(0.0) - value, value)
+    size = ex.Once(ex.Where(x < 0.0, ex.Constant(0.0) - x, x))
+    near = ex.Function("log", size + ex.Function("sqrt", size * size + 1.0))
+    far = ex.Function("log", size) + float(np.log(2.0))
+    value = ex.Once(ex.Where(ex.Constant(1e9) < size, far, near))
+    return ex.Where(x < 0.0, ex.Constant(0.0) - value, value)
 
 
 @_dense_part.register
-def _(part: Indicators, indices: Sequence[int], table: Sequence[TableColumn]) -> list[Expression]:
+def _(part: Indicators, indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Expression]:
     size = part.levels.layout()["levels"][0]
     shown = len(part.named_columns([""]))
-    code = Once(_level_codes(part.levels, table)[0])
+    code = ex.Once(_level_codes(part.levels, table)[0])
     return [_indicator(code, float(level), table[indices[0]]) for level in range(size - shown, size)]
 
 
-def _indicator(code: Expression, level: float, column: TableColumn) -> Expression:
+def _indicator(code: ex.Expression, level: float, column: TableColumn) -> ex.Expression:
     """1 where a code is that of a level, 0 for other levels and unknown ones, missing where the value is missing."""
-    is_level = Where(code < level, Constant(0.0), Where(code <= level, Constant(1.0), Constant(0.0)))
-    return Where(column.is_missing(), MISSING, is_level)
+    is_level = ex.Where(
+        code < level, ex.Constant(0.0), ex.Where(code <= level, ex.Constant(1.0), ex.Constant(0.0))
+    )
+    return ex.Where(column.is_missing(), ex.MISSING, is_level)
 
 
 @_dense_part.register
-def _(part: MissingIndicator, indices: Sequence[int], table: Sequence[TableColumn]) -> list[Expression]:
-    return [Where(table[j].is_missing(), Constant(1.0), Constant(0.0)) for j in indices]
-
-
-def is_incomplete(columns: Sequence[Expression]) -> Condition:
-    """Whether one of the columns is missing."""
-    return AnyOf(tuple(IsMissing(column) for column in columns))
+def _(part: MissingIndicator, indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Expression]:
+    return [ex.Where(table[j].is_missing(), ex.Constant(1.0), ex.Constant(0.0)) for j in indices]

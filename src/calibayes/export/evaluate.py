@@ -132,7 +132,7 @@ class _Evaluation:
         return np.where(self.of(node.condition), self.of(node.then), self.of(node.otherwise))
 
     @of.register
-    def _(self, node: ex.Bin) -> Array:
+    def _(self, node: ex.BinCode) -> Array:
         value = self.of(node.value)
         return np.where(np.isnan(value), np.nan, np.searchsorted(node.edges, value, side="right"))
 
@@ -144,7 +144,7 @@ class _Evaluation:
         return np.where(np.isnan(value), np.nan, np.where(levels[place] == value, place, other))
 
     @of.register
-    def _(self, node: ex.Entry) -> Array:
+    def _(self, node: ex.TableEntry) -> Array:
         code = self.of(node.code)
         missing = np.isnan(code)
         return np.where(missing, np.nan, np.asarray(node.table)[np.where(missing, 0, code).astype(np.intp)])
@@ -166,11 +166,11 @@ class _Evaluation:
         return np.asarray(np.abs(self.columns[node.column.name]) > ex.LARGEST_NUMBER)
 
     @of.register
-    def _(self, node: ex.AllOf) -> Array:
+    def _(self, node: ex.AllTrue) -> Array:
         return np.asarray(np.all(np.broadcast_arrays(*map(self.of, node.conditions)), axis=0))
 
     @of.register
-    def _(self, node: ex.AnyOf) -> Array:
+    def _(self, node: ex.AnyTrue) -> Array:
         return np.asarray(np.any(np.broadcast_arrays(*map(self.of, node.conditions)), axis=0))
 
 

@@ -17,15 +17,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, dataclass_transform
 
 FunctionName: TypeAlias = Literal["exp", "log", "sqrt", "floor"]
 Operator: TypeAlias = Literal["-", "*", "/"]
 Comparison: TypeAlias = Literal["<", "<=", "="]
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 @dataclass(frozen=True, eq=False)
-class Expression:
+class Node:
+    """A part of a computation: every subclass is a frozen dataclass, whose objects are equal only to themselves."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
+
+
+class Expression(Node):
     """A number for each row, possibly missing. The operators + - * / build larger expressions."""
 
     def __add__(self, other: Operand) -> Expression:
@@ -50,29 +58,25 @@ class Expression:
 Operand: TypeAlias = Expression | float
 
 
-@dataclass(frozen=True, eq=False)
-class Condition:
+class Condition(Node):
     """True or false for each row."""
 
 
 # -- columns of the table ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class NumberColumn(Expression):
     """A column of numbers: missing where the cell is NULL or NaN, or its absolute value exceeds 1e100."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
 class BooleanColumn(Expression):
     """A column of booleans: 1 for true, 0 for false, missing for NULL."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
 class TimeColumn(Expression):
     """A column of dates or timestamps: microseconds since 1970-01-01 00:00, missing for NULL.
 
@@ -83,21 +87,18 @@ class TimeColumn(Expression):
     zone: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class DurationColumn(Expression):
     """A column of durations (intervals): microseconds, missing for NULL."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
-class TextColumn:
+class TextColumn(Node):
     """A column of text. It is not an expression: `TextCode` and `IsMissing` read it."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
 class TextCode(Expression):
     """The position of a text in ``levels``; ``other`` for any other text (None: missing), missing for NULL."""
 
@@ -109,7 +110,6 @@ class TextCode(Expression):
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Constant(Expression):
     """The same finite number in each row; NaN is missing in each row."""
 
@@ -120,28 +120,24 @@ class Constant(Expression):
         return math.isnan(self.value)
 
 
-@dataclass(frozen=True, eq=False)
 class Once(Expression):
     """The value of an expression that is used more than once and computed once."""
 
     value: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Sum(Expression):
     """The sum of at least one term, in any order."""
 
     terms: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Greatest(Expression):
     """The greatest of at least one term; undefined in rows where some terms are missing and others are not."""
 
     terms: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Arithmetic(Expression):
     """left - right, left * right or left / right; a divisor is never 0."""
 
@@ -150,7 +146,6 @@ class Arithmetic(Expression):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Function(Expression):
     """e**value (0 if value < `LEAST_EXPONENT`), the natural logarithm or the square root of a positive number, or the floor."""
 
@@ -158,7 +153,6 @@ class Function(Expression):
     value: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Filled(Expression):
     """A number, or a default where it is missing."""
 
@@ -166,7 +160,6 @@ class Filled(Expression):
     default: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class Where(Expression):
     """One number where a condition is true, else another."""
 
@@ -175,15 +168,13 @@ class Where(Expression):
     otherwise: Expression
 
 
-@dataclass(frozen=True, eq=False)
-class Bin(Expression):
+class BinCode(Expression):
     """The number of ascending edges up to and including a number; missing if the number is missing."""
 
     value: Expression
     edges: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class NumberCode(Expression):
     """The position of a number in ascending ``levels``; ``other`` for any other number (None: missing)."""
 
@@ -192,8 +183,7 @@ class NumberCode(Expression):
     other: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Entry(Expression):
+class TableEntry(Expression):
     """The entry of a table at a code, an integer from 0 to the size of the table minus 1; missing if the code is missing."""
 
     table: tuple[float, ...]
@@ -203,7 +193,6 @@ class Entry(Expression):
 # -- conditions ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Compared(Condition):
     """left < right, left <= right or left = right; false if one of them is missing."""
 
@@ -212,35 +201,30 @@ class Compared(Condition):
     right: Expression
 
 
-@dataclass(frozen=True, eq=False)
 class IsMissing(Condition):
     """Whether a number or a text is missing."""
 
     value: Expression | TextColumn
 
 
-@dataclass(frozen=True, eq=False)
 class IsBeyond(Condition):
     """Whether the absolute value of a cell exceeds 1e100 or is infinite; `NumberColumn` is missing there."""
 
     column: NumberColumn
 
 
-@dataclass(frozen=True, eq=False)
-class AllOf(Condition):
+class AllTrue(Condition):
     """Whether all of at least one condition are true."""
 
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class AnyOf(Condition):
+class AnyTrue(Condition):
     """Whether any of at least one condition is true."""
 
     conditions: tuple[Condition, ...]
 
 
-Node: TypeAlias = Expression | Condition | TextColumn
 READ_FROM_TABLE = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextCode, IsBeyond)
 """Types of the nodes that read a cell of the table; `IsMissing` of a `TextColumn` does so, too."""
 
@@ -268,9 +252,9 @@ def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
     return Sum((Constant(constant), *terms))
 
 
-def stored(conditions: Sequence[Condition]) -> Condition:
+def store(conditions: Sequence[Condition]) -> Condition:
     """Whether any of at least one condition is true, computed once."""
-    return Constant(0.5) < Once(Where(AnyOf(tuple(conditions)), Constant(1.0), Constant(0.0)))
+    return Constant(0.5) < Once(Where(AnyTrue(tuple(conditions)), Constant(1.0), Constant(0.0)))
 
 
 def log_sum_exp(terms: Sequence[Expression]) -> Expression:
@@ -285,11 +269,11 @@ def softmax(scores: Sequence[Expression], refused: Sequence[Condition] = ()) -> 
     """e**score divided by the sum over all scores; missing where one of the conditions is true."""
     stored_scores = [Once(score) for score in scores]
     greatest: Expression = Greatest(tuple(stored_scores))
-    top = Once(Where(AnyOf(tuple(refused)), MISSING, greatest) if refused else greatest)
-    return normalized([Once(Function("exp", score - top)) for score in stored_scores])
+    top = Once(Where(AnyTrue(tuple(refused)), MISSING, greatest) if refused else greatest)
+    return normalize([Once(Function("exp", score - top)) for score in stored_scores])
 
 
-def normalized(parts: Sequence[Once]) -> tuple[Expression, ...]:
+def normalize(parts: Sequence[Once]) -> tuple[Expression, ...]:
     """Each part divided by the sum of all."""
     divisor = Once(total(parts))
     return tuple(part / divisor for part in parts)

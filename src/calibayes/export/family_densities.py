@@ -13,35 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes import families
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays
-from calibayes.export.expressions import (
-    MISSING,
-    Condition,
-    Constant,
-    Entry,
-    Expression,
-    Filled,
-    Function,
-    Greatest,
-    IsMissing,
-    Once,
-    Where,
-    log_sum_exp,
-    stored,
-    total,
-)
-from calibayes.families import (
-    AveragedOneDependence,
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    KDependence,
-    KernelDensity,
-    Mixture,
-    Poisson,
-    Tree,
-)
+from calibayes.export import expressions as ex
 from calibayes.families.counts import EventCounts
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
 from calibayes.kernels.networks import TreeTables
@@ -50,7 +25,7 @@ from calibayes.kernels.networks import TreeTables
 
 
 @singledispatch
-def log_densities(family: Any, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def log_densities(family: Any, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """log p(x | class) of each class, up to a term that all classes share.
 
     Parameters
@@ -70,36 +45,42 @@ def log_densities(family: Any, parameters: Arrays, columns: Sequence[Expression]
     raise TypeError(f"its family {type(family).__name__} is not written as an expression")
 
 
-def known(term: Expression) -> Expression:
+def known(term: ex.Expression) -> ex.Expression:
     """A term of the log density, 0 where its column is missing: missing values are left out."""
-    return Filled(term, Constant(0.0))
+    return ex.Filled(term, ex.Constant(0.0))
 
 
-def entry_if_known(table: Any, code: Expression) -> Expression:
+def entry_if_known(table: Any, code: ex.Expression) -> ex.Expression:
     """The entry of an array (levels,) at a code, 0 where it is missing."""
-    return known(Entry(tuple(table.tolist()), code))
+    return known(ex.TableEntry(tuple(table.tolist()), code))
 
 
 # -- Categorical, Bernoulli, Poisson, multinomial and complement densities -----------------------------------
 
 
 @log_densities.register
-def _(family: Categorical, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(
+    family: families.Categorical, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     return sums_of_entries(parameters["log_probability"], family.layout.levels, columns)
 
 
-def sums_of_entries(cells: Array, sizes: Sequence[int], columns: Sequence[Expression]) -> list[Expression]:
+def sums_of_entries(
+    cells: Array, sizes: Sequence[int], columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     """For each class the sum over columns of table entries, from tables side by side, (k, cells)."""
     tables = np.split(cells, np.cumsum(sizes)[:-1], axis=1)
     pairs = list(zip(tables, columns, strict=True))
-    return [total([entry_if_known(table[c], code) for table, code in pairs]) for c in range(len(cells))]
+    return [ex.total([entry_if_known(table[c], code) for table, code in pairs]) for c in range(len(cells))]
 
 
 @log_densities.register
-def _(family: Bernoulli, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(
+    family: families.Bernoulli, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     zeros, ones = parameters["log_zero"], parameters["log_one"]
     return [
-        total(
+        ex.total(
             [
                 known(x * (one - zero) + zero)
                 for x, zero, one in zip(columns, class_zeros, class_ones, strict=True)
@@ -110,9 +91,9 @@ def _(family: Bernoulli, parameters: Arrays, columns: Sequence[Expression]) -> l
 
 
 @log_densities.register
-def _(family: Poisson, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(family: families.Poisson, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     return [
-        total(
+        ex.total(
             [known(x * log_rate - rate) for x, log_rate, rate in zip(columns, log_rates, rates, strict=True)]
         )
         for log_rates, rates in zip(parameters["log_rate"].tolist(), parameters["rate"].tolist(), strict=True)
@@ -120,10 +101,10 @@ def _(family: Poisson, parameters: Arrays, columns: Sequence[Expression]) -> lis
 
 
 @log_densities.register
-def _(family: EventCounts, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(family: EventCounts, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """Without the multinomial coefficient, which all classes share."""
     return [
-        total([x * weight for x, weight in zip(columns, weights, strict=True)])
+        ex.total([x * weight for x, weight in zip(columns, weights, strict=True)])
         for weights in family.event_weights(parameters).tolist()
     ]
 
@@ -145,7 +126,7 @@ class WideCovarianceWarning(UserWarning):
 
 
 @log_densities.register
-def _(family: Gaussian, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(family: families.Gaussian, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     mean = parameters["mean"]
     if not family.shape.is_matrix:
         return [_independent(*moments, columns) for moments in zip(mean, parameters["variance"], strict=True)]
@@ -153,57 +134,63 @@ def _(family: Gaussian, parameters: Arrays, columns: Sequence[Expression]) -> li
     complete = (
         _linear(mean, parameters, columns) if len(covariance) == 1 else _quadratic(mean, parameters, columns)
     )
-    incomplete = stored([IsMissing(x) for x in columns])
+    incomplete = ex.store([ex.IsMissing(x) for x in columns])
     if len(columns) > MOST_ELIMINATED:
         warn(
             f"the covariance is full, of {len(columns)} columns: rows with a missing value in one of them have no "
             f"probabilities in the export, which supports missing values of at most {MOST_ELIMINATED} columns",
             WideCovarianceWarning,
         )
-        return [Where(incomplete, MISSING, score) for score in complete]
+        return [ex.Where(incomplete, ex.MISSING, score) for score in complete]
     marginal = _marginal(mean, covariance, columns, incomplete)
-    return [Where(incomplete, other, score) for other, score in zip(marginal, complete, strict=True)]
+    return [ex.Where(incomplete, other, score) for other, score in zip(marginal, complete, strict=True)]
 
 
-def _independent(mean: Array, variance: Array, columns: Sequence[Expression]) -> Expression:
+def _independent(mean: Array, variance: Array, columns: Sequence[ex.Expression]) -> ex.Expression:
     """log density of one class with independent columns."""
     triples = zip(columns, mean.tolist(), variance.tolist(), strict=True)
-    return total([known(_log_normal(x - m, v)) for x, m, v in triples])
+    return ex.total([known(_log_normal(x - m, v)) for x, m, v in triples])
 
 
-def _log_normal(residual: Expression, variance: float) -> Expression:
+def _log_normal(residual: ex.Expression, variance: float) -> ex.Expression:
     squares = residual * residual * (-0.5 / variance)
     return squares - 0.5 * (float(np.log(variance)) + LOG_TWO_PI)
 
 
-def _linear(mean: Array, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _linear(mean: Array, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """Scores of classes with one covariance, in rows without missing values, up to a term that all share."""
     whitener, middle = parameters["whitener"][0], mean.mean(axis=0)
     slopes = (mean - middle) @ whitener.T @ whitener
     offsets = -0.5 * np.sum(slopes * (mean - middle), axis=1)
-    centered = [Once(x - m) for x, m in zip(columns, middle.tolist(), strict=True)]
+    centered = [ex.Once(x - m) for x, m in zip(columns, middle.tolist(), strict=True)]
     # The term that all classes share can be left out: a row uses either these scores or the marginal densities, for all classes.
     return [
-        total([x * slope for x, slope in zip(centered, class_slopes, strict=True)], offset)
+        ex.total([x * slope for x, slope in zip(centered, class_slopes, strict=True)], offset)
         for class_slopes, offset in zip(slopes.tolist(), offsets.tolist(), strict=True)
     ]
 
 
-def _quadratic(mean: Array, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _quadratic(mean: Array, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """log densities of classes with a covariance each, in rows without missing values."""
     d = len(columns)
     constants = -0.5 * (np.broadcast_to(parameters["log_determinant"], len(mean)) + d * LOG_TWO_PI)
     return [
-        total([white * white * -0.5 for white in _whitened(class_mean, whitener, columns)], float(constant))
+        ex.total(
+            [white * white * -0.5 for white in _whitened(class_mean, whitener, columns)], float(constant)
+        )
         for class_mean, whitener, constant in zip(mean, parameters["whitener"], constants, strict=True)
     ]
 
 
-def _whitened(mean: Array, whitener: Array, columns: Sequence[Expression]) -> list[Once]:
+def _whitened(mean: Array, whitener: Array, columns: Sequence[ex.Expression]) -> list[ex.Once]:
     """Coordinates of variance 1."""
-    residuals = [Once(x - m) for x, m in zip(columns, mean.tolist(), strict=True)]
+    residuals = [ex.Once(x - m) for x, m in zip(columns, mean.tolist(), strict=True)]
     return [
-        Once(total([x * weight for x, weight in zip(residuals, row.tolist(), strict=False) if weight != 0.0]))
+        ex.Once(
+            ex.total(
+                [x * weight for x, weight in zip(residuals, row.tolist(), strict=False) if weight != 0.0]
+            )
+        )
         for row in whitener
     ]
 
@@ -212,112 +199,115 @@ def _whitened(mean: Array, whitener: Array, columns: Sequence[Expression]) -> li
 
 
 def _marginal(
-    mean: Array, covariance: Array, columns: Sequence[Expression], incomplete: Condition
-) -> list[Expression]:
+    mean: Array, covariance: Array, columns: Sequence[ex.Expression], incomplete: ex.Condition
+) -> list[ex.Expression]:
     """log densities of the known cells, by elimination; a covariance that classes share is eliminated once."""
     groups = [range(len(mean))] if len(covariance) == 1 else [range(c, c + 1) for c in range(len(mean))]
-    densities: list[Expression] = []
+    densities: list[ex.Expression] = []
     for classes, matrix in zip(groups, covariance, strict=True):
-        densities += _eliminated(mean[list(classes)], matrix, columns, incomplete)
+        densities += _eliminate(mean[list(classes)], matrix, columns, incomplete)
     return densities
 
 
-def _eliminated(
-    mean: Array, covariance: Array, columns: Sequence[Expression], incomplete: Condition
-) -> list[Expression]:
+def _eliminate(
+    mean: Array, covariance: Array, columns: Sequence[ex.Expression], incomplete: ex.Condition
+) -> list[ex.Expression]:
     """log densities of the known cells for classes of one covariance; computed for incomplete rows only."""
     d, k = len(columns), len(mean)
-    matrix: list[list[Expression]] = [[Constant(float(v)) for v in row] for row in covariance]
+    matrix: list[list[ex.Expression]] = [[ex.Constant(float(v)) for v in row] for row in covariance]
     residuals = [[x - float(m) for x, m in zip(columns, row, strict=True)] for row in mean]
-    terms: list[list[Expression]] = [[] for _ in range(k)]
+    terms: list[list[ex.Expression]] = [[] for _ in range(k)]
     for j in range(d):
-        variance, missing = matrix[j][j], IsMissing(columns[j])
-        log_variance = Function("log", variance)
-        slopes = {i: _stored(matrix[i][j] / variance, incomplete) for i in range(j + 1, d)}
+        variance, missing = matrix[j][j], ex.IsMissing(columns[j])
+        log_variance = ex.Function("log", variance)
+        slopes = {i: _store(matrix[i][j] / variance, incomplete) for i in range(j + 1, d)}
         for c in range(k):
             residual = residuals[c][j]
             square = residual * residual / variance
             terms[c].append(known((square + log_variance + LOG_TWO_PI) * -0.5))
             for i, slope in slopes.items():
                 updated = residuals[c][i] - slope * residual
-                residuals[c][i] = _stored(Where(missing, residuals[c][i], updated), incomplete)
+                residuals[c][i] = _store(ex.Where(missing, residuals[c][i], updated), incomplete)
         for i in range(j + 1, d):
             for h in range(j + 1, i + 1):
                 updated = matrix[i][h] - slopes[i] * matrix[h][j]
-                matrix[i][h] = _stored(Where(missing, matrix[i][h], updated), incomplete)
-    return [total(class_terms) for class_terms in terms]
+                matrix[i][h] = _store(ex.Where(missing, matrix[i][h], updated), incomplete)
+    return [ex.total(class_terms) for class_terms in terms]
 
 
-def _stored(value: Expression, incomplete: Condition) -> Expression:
+def _store(value: ex.Expression, incomplete: ex.Condition) -> ex.Expression:
     """A value that is computed once, in incomplete rows."""
-    return Once(Where(incomplete, value, MISSING))
+    return ex.Once(ex.Where(incomplete, value, ex.MISSING))
 
 
 # -- Kernel densities on bins, levels and grids --------------------------------------------------------------
 
 
 @log_densities.register
-def _(family: KernelDensity, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(
+    family: families.KernelDensity, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     cells, layout = parameters["log_density"], family.layout
     if not layout.gridded:
         return sums_of_entries(cells, layout.levels, columns)
     tables = np.split(cells, np.cumsum(layout.levels)[:-1], axis=1)
     places = [_place(position, points) for position, points in zip(columns, layout.ordered, strict=True)]
     pairs = list(zip(tables, places, strict=True))
-    return [total([_on_grid(table, place, c) for table, place in pairs]) for c in range(len(cells))]
+    return [ex.total([_on_grid(table, place, c) for table, place in pairs]) for c in range(len(cells))]
 
 
 class _GridPlace(NamedTuple):
     """The place of a position on a grid; see `calibayes.kernels.grids.corners`."""
 
-    lower: Expression
+    lower: ex.Expression
     """Number of the grid point below, or of the cell for positions beyond the grid."""
-    share: Expression
+    share: ex.Expression
     """Weight of the grid point above in the linear interpolation."""
-    log_tail: Expression
+    log_tail: ex.Expression
     """Change of the log density beyond the grid."""
 
 
-def _place(position: Expression, points: int) -> _GridPlace:
+def _place(position: ex.Expression, points: int) -> _GridPlace:
     last = points - 1.0
-    below, above = position < 0.0, Constant(last) < position
-    floor = Once(Where(position < last, Function("floor", position), Constant(last - 1.0)))
-    lower = Where(below, Constant(float(points)), Where(above, Constant(points + 1.0), floor))
-    share = Where(below, Constant(0.0), Where(above, Constant(0.0), position - floor))
-    excess = Where(below, Constant(0.0) - position, Where(above, position - last, Constant(0.0)))
-    log_tail = Function("log", excess / last + 1.0) * -3.0
-    return _GridPlace(Once(known_place(lower, position)), Once(share), Once(log_tail))
+    below, above = position < 0.0, ex.Constant(last) < position
+    floor = ex.Once(ex.Where(position < last, ex.Function("floor", position), ex.Constant(last - 1.0)))
+    lower = ex.Where(below, ex.Constant(float(points)), ex.Where(above, ex.Constant(points + 1.0), floor))
+    share = ex.Where(below, ex.Constant(0.0), ex.Where(above, ex.Constant(0.0), position - floor))
+    excess = ex.Where(below, ex.Constant(0.0) - position, ex.Where(above, position - last, ex.Constant(0.0)))
+    log_tail = ex.Function("log", excess / last + 1.0) * -3.0
+    return _GridPlace(ex.Once(known_place(lower, position)), ex.Once(share), ex.Once(log_tail))
 
 
-def known_place(lower: Expression, position: Expression) -> Expression:
+def known_place(lower: ex.Expression, position: ex.Expression) -> ex.Expression:
     """``lower``, but missing where the position is missing: a comparison with a missing position is false, not missing."""
     return lower + position * 0.0
 
 
-def _on_grid(table: Array, place: _GridPlace, c: int) -> Expression:
+def _on_grid(table: Array, place: _GridPlace, c: int) -> ex.Expression:
     """The log density of class c: the density is linear between grid points, and that of a Lomax distribution beyond."""
     top = float(table.max())
     density = np.exp(table[c] - top)
     rise = np.append(np.diff(density[:-2]), [0.0, 0.0, 0.0])
     between = (
-        Entry(tuple(density.tolist()), place.lower) + Entry(tuple(rise.tolist()), place.lower) * place.share
+        ex.TableEntry(tuple(density.tolist()), place.lower)
+        + ex.TableEntry(tuple(rise.tolist()), place.lower) * place.share
     )
-    return known(Function("log", between) + place.log_tail + top)
+    return known(ex.Function("log", between) + place.log_tail + top)
 
 
 # -- Mixtures: the log of the weighted sum of the densities of a class's components --------------------------
 
 
 @log_densities.register
-def _(family: Mixture, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(family: families.Mixture, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     densities = log_densities(family.family, parameters, columns)
     parts = [
-        Once(density + weight)
+        ex.Once(density + weight)
         for density, weight in zip(densities, parameters["log_weight"].tolist(), strict=True)
     ]
     classes = family.component_classes
     return [
-        log_sum_exp([parts[i] for i in np.flatnonzero(classes == c).tolist()])
+        ex.log_sum_exp([parts[i] for i in np.flatnonzero(classes == c).tolist()])
         for c in range(len(family.layout.classes))
     ]
 
@@ -330,8 +320,8 @@ def _(family: Mixture, parameters: Arrays, columns: Sequence[Expression]) -> lis
 
 
 @log_densities.register
-def _(family: Tree, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
-    densities: dict[int, Expression] = {}
+def _(family: families.Tree, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+    densities: dict[int, ex.Expression] = {}
     for tree in family.class_trees:
         by_class = tree_densities(tree.with_probabilities(parameters), columns)
         densities |= dict(zip(tree.classes.tolist(), by_class, strict=True))
@@ -339,14 +329,18 @@ def _(family: Tree, parameters: Arrays, columns: Sequence[Expression]) -> list[E
 
 
 @log_densities.register
-def _(family: AveragedOneDependence, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(
+    family: families.AveragedOneDependence, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     """Stars, each a tree, are averaged."""
     stars = [tree_densities(star, columns) for star in family.stars.with_probabilities(parameters)]
-    return [log_sum_exp([Once(density) for density in by_star]) for by_star in zip(*stars, strict=True)]
+    return [ex.log_sum_exp([ex.Once(density) for density in by_star]) for by_star in zip(*stars, strict=True)]
 
 
 @log_densities.register
-def _(family: KDependence, parameters: Arrays, columns: Sequence[Expression]) -> list[Expression]:
+def _(
+    family: families.KDependence, parameters: Arrays, columns: Sequence[ex.Expression]
+) -> list[ex.Expression]:
     tables = family.tables
     if any(len(parents) > 1 for parents in tables.parents):
         raise TypeError(
@@ -359,7 +353,7 @@ def _(family: KDependence, parameters: Arrays, columns: Sequence[Expression]) ->
     )
 
 
-def tree_densities(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
+def tree_densities(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """log p(known cells | class) of the classes that share a tree."""
     cells = _cells(tree, columns)
     return [
@@ -368,10 +362,10 @@ def tree_densities(tree: TreeTables, columns: Sequence[Expression]) -> list[Expr
     ]
 
 
-def _cells(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
+def _cells(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """The cell of each column in its table; missing where the column or its parent is."""
     return [
-        columns[j] if parent < 0 else Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
+        columns[j] if parent < 0 else ex.Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
         for j, parent in enumerate(tree.parents)
     ]
 
@@ -383,61 +377,62 @@ class ClassDensity:
     tree: TreeTables
     tables: Sequence[Array]
     """log p(level | parent's level) of each column, (parent's levels or 1, levels)."""
-    columns: Sequence[Expression]
-    cells: Sequence[Expression]
+    columns: Sequence[ex.Expression]
+    cells: Sequence[ex.Expression]
 
-    def total(self) -> Expression:
+    def total(self) -> ex.Expression:
         """log p(known cells)."""
         terms = [
-            known(Entry(tuple(table.ravel().tolist()), cell))
+            known(ex.TableEntry(tuple(table.ravel().tolist()), cell))
             for table, cell in zip(self.tables, self.cells, strict=True)
         ]
-        messages: dict[int, list[Expression]] = {}
+        messages: dict[int, list[ex.Expression]] = {}
         for j in reversed(self.tree.order):
             if children := [child for child, parent in enumerate(self.tree.parents) if parent == j]:
                 messages[j] = self._messages(j, children, messages)
                 terms.append(self._summed_out(j, messages[j]))
-        return total(terms)
+        return ex.total(terms)
 
     def _messages(
-        self, j: int, children: Sequence[int], messages: dict[int, list[Expression]]
-    ) -> list[Expression]:
+        self, j: int, children: Sequence[int], messages: dict[int, list[ex.Expression]]
+    ) -> list[ex.Expression]:
         """M(a) of a missing column with children, for each level a of its parent."""
         below = [
-            self._if_missing(j, total([self._from_child(child, b, messages) for child in children]))
+            self._if_missing(j, ex.total([self._from_child(child, b, messages) for child in children]))
             for b in range(self.tables[j].shape[1])
         ]
-        top = Once(Greatest(tuple(below)))
-        shares = [Once(Function("exp", value - top)) for value in below]
+        top = ex.Once(ex.Greatest(tuple(below)))
+        shares = [ex.Once(ex.Function("exp", value - top)) for value in below]
         return [
-            Function("log", total([share * p for share, p in zip(shares, row.tolist(), strict=True)])) + top
+            ex.Function("log", ex.total([share * p for share, p in zip(shares, row.tolist(), strict=True)]))
+            + top
             for row in np.exp(self.tables[j])
         ]
 
-    def _if_missing(self, j: int, value: Expression) -> Expression:
-        return Once(Where(IsMissing(self.columns[j]), value, MISSING))
+    def _if_missing(self, j: int, value: ex.Expression) -> ex.Expression:
+        return ex.Once(ex.Where(ex.IsMissing(self.columns[j]), value, ex.MISSING))
 
-    def _from_child(self, child: int, b: int, messages: dict[int, list[Expression]]) -> Expression:
+    def _from_child(self, child: int, b: int, messages: dict[int, list[ex.Expression]]) -> ex.Expression:
         """log probability of the known cells of a child and below, given level b of its parent."""
-        of_level = Entry(tuple(self.tables[child][b].tolist()), self.columns[child])
+        of_level = ex.TableEntry(tuple(self.tables[child][b].tolist()), self.columns[child])
         if child not in messages:
             return known(of_level)
-        return Where(IsMissing(self.columns[child]), messages[child][b], of_level)
+        return ex.Where(ex.IsMissing(self.columns[child]), messages[child][b], of_level)
 
-    def _summed_out(self, j: int, messages: Sequence[Expression]) -> Expression:
+    def _summed_out(self, j: int, messages: Sequence[ex.Expression]) -> ex.Expression:
         """What a missing column adds if its parent is known; 0 otherwise."""
-        nothing, parent = Constant(0.0), self.tree.parents[j]
+        nothing, parent = ex.Constant(0.0), self.tree.parents[j]
         added = messages[0]
         if parent >= 0:
             code = self.columns[parent]
-            added = Where(IsMissing(code), nothing, choice(code, messages))
-        return Where(IsMissing(self.columns[j]), added, nothing)
+            added = ex.Where(ex.IsMissing(code), nothing, choice(code, messages))
+        return ex.Where(ex.IsMissing(self.columns[j]), added, nothing)
 
 
-def choice(code: Expression, values: Sequence[Expression], first: int = 0) -> Expression:
+def choice(code: ex.Expression, values: Sequence[ex.Expression], first: int = 0) -> ex.Expression:
     """The expression at a code that is not missing, found by log2(size) comparisons."""
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
     left, right = choice(code, values[:middle], first), choice(code, values[middle:], first + middle)
-    return Where(code < first + middle - 0.5, left, right)
+    return ex.Where(code < first + middle - 0.5, left, right)

@@ -12,11 +12,8 @@ from calibayes.core.fingerprint import fingerprint
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import require_replaceable
-from calibayes.files import container
-from calibayes.files.arrays import ARRAYS, TENSORS
-from calibayes.files.codec import INVALID, PLAIN_VALUES, SHORT_FORMS, Read, Reader, Write, Writer, reason
-from calibayes.files.container import document_text, read_document
-from calibayes.files.errors import ModelFileError
+from calibayes.files import codec, container
+from calibayes.files.container import ModelFileError, document_text, read_document
 from calibayes.files.value_objects import read_same, value_codec
 from calibayes.learn import Recorder, RunSnapshot
 from calibayes.learn.checkpoint import PointSnapshot
@@ -48,19 +45,19 @@ VALUES: Final[Mapping[str, type]] = {
 }
 """Name -> class: all that a checkpoint can hold, besides arrays and plain values."""
 
-_codecs = {**PLAIN_VALUES, **ARRAYS, **dict.fromkeys(VALUES.values(), value_codec(VALUES))}
-_WRITES: Mapping[Any, Write] = {kind: codec.write for kind, codec in _codecs.items()}
-_READS: Mapping[str, Read] = {
-    **{codec.tag: codec.read for codec in _codecs.values()},
-    **SHORT_FORMS,
-    **TENSORS,
+_codecs = {**codec.PLAIN_VALUES, **codec.ARRAYS, **dict.fromkeys(VALUES.values(), value_codec(VALUES))}
+_WRITES: Mapping[Any, codec.Write] = {kind: entry.write for kind, entry in _codecs.items()}
+_READS: Mapping[str, codec.Read] = {
+    **{entry.tag: entry.read for entry in _codecs.values()},
+    **codec.SHORT_FORMS,
+    **codec.TENSORS,
     "$same": read_same,
 }
 
 
 def write(snapshot: FitSnapshot, path: str) -> None:
     """Replace the file. Raises OSError if that fails; then the old one is as it was."""
-    writer = Writer(_WRITES)
+    writer = codec.Writer(_WRITES)
     written = {"checkpoint": writer.write(snapshot, "checkpoint")}
     container.write(path, document_text(written, "the document of this checkpoint"), writer.tensors)
 
@@ -76,12 +73,12 @@ def read(path: str) -> FitSnapshot:
         raise ModelFileError(f"{path} was written by calibayes {version}, and this is {__version__}")
     try:
         return _snapshot_of(document["checkpoint"], tensors)
-    except INVALID as error:
-        raise ModelFileError(f"{path} is invalid: {reason(error)}") from error
+    except codec.INVALID as error:
+        raise ModelFileError(f"{path} is invalid: {codec.reason(error)}") from error
 
 
 def _snapshot_of(node: Any, tensors: Mapping[str, Any]) -> FitSnapshot:
-    reader = Reader(_READS, tensors)
+    reader = codec.Reader(_READS, tensors)
     snapshot = reader.read(node, "checkpoint")
     if not isinstance(snapshot, FitSnapshot) or reader.used != tensors.keys():
         raise ValueError("it is not the state of a fit")

@@ -22,8 +22,27 @@ import numpy as np
 from calibayes._version import __version__
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.files.errors import ModelFileError
 from calibayes.tables.text import counted
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read or written, with the reason in one sentence.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import calibayes
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.safetensors")
+    ...     _ = path.write_bytes(b"no model")
+    ...     try:
+    ...         calibayes.load(path)
+    ...     except calibayes.ModelFileError as error:
+    ...         print("refused")
+    refused
+    """
+
 
 # -- Strict reading of JSON: every key once, finite numbers, bounded size and depth --------------------------
 
@@ -36,9 +55,10 @@ MOST_DIGITS: Final = 400
 
 def parse_json(content: bytes | str, name: str) -> Any:
     """The value of a JSON text. Raises ModelFileError, naming the text, if it is not valid or too large."""
-    text = content.decode() if isinstance(content, bytes) and _is_utf8(content) else content
-    if not isinstance(text, str):
-        raise ModelFileError(f"{name} is not UTF-8")
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+    except UnicodeDecodeError:
+        raise ModelFileError(f"{name} is not UTF-8") from None
     require_few_values(text, name)
     try:
         return json.loads(
@@ -70,14 +90,6 @@ def require_depth(value: Any, name: str, depth: int = 0) -> None:
     for part in inner:
         if isinstance(part, dict | list):
             require_depth(part, name, depth + 1)
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

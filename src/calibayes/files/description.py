@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from calibayes.files import container
 from calibayes.files.codec import PLAIN_VALUES, SHORT_FORMS, Reader
-from calibayes.files.container import read_document
-from calibayes.files.errors import ModelFileError
+from calibayes.files.container import ModelFileError, read_document
 from calibayes.files.model_file import PARTS
 from calibayes.files.value_objects import fits
 from calibayes.tables.text import counted, listed, shortened
@@ -112,25 +111,19 @@ class FileDescription:
     def __str__(self) -> str:
         labels = listed([printed(label) for label in self.classes])
         sizes = f"{size_text(self.tensor_size)}; file {size_text(self.file_size)}"
+        columns = [(printed(c.name), printed(c.kind), str(c.missing)) for c in self.columns]
+        kept = listed([printed(name, LONGEST_PATH) for name in self.kept_row_tensors])
         lines = [
             f"{printed(self.path, LONGEST_PATH)}: {printed(self.estimator)}",
             f"format {self.format_version}, written by calibayes {printed(self.calibayes_version)}",
             f"{counted(len(self.classes), 'class', 'classes')}: {labels}",
             f"training table: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}",
-            *([self._columns()] if self.columns else []),
-            f"training rows kept in the model: {self.kept_rows}{self._kept()}",
+            *([shortened([("column", "kind", "missing"), *columns])] if columns else []),
+            f"training rows kept in the model: {self.kept_rows}" + (f" (tensors {kept})" if kept else ""),
             f"{counted(len(self.tensors), 'tensor')}, {sizes}",
             "only the header was read: the checksum of the tensors was not checked",
         ]
         return "\n".join(lines)
-
-    def _columns(self) -> str:
-        lines = [(printed(c.name), printed(c.kind), str(c.missing)) for c in self.columns]
-        return shortened([("column", "kind", "missing"), *lines])
-
-    def _kept(self) -> str:
-        names = listed([printed(name, LONGEST_PATH) for name in self.kept_row_tensors])
-        return f" (tensors {names})" if names else ""
 
     def tensor_table(self) -> str:
         """All tensors, one in a line, as text."""
@@ -194,7 +187,10 @@ def describe_file(path: str | os.PathLike[str]) -> FileDescription:
         columns=tuple(map(ColumnDescription, *lists)),
         kept_rows=contents["kept_rows"],
         kept_row_tensors=tuple(dict.fromkeys(_row_tensors(document["model"]))),
-        tensors={key: _described(tensor) for key, tensor in header.tensors.items()},
+        tensors={
+            key: TensorDescription(container.NAMES[tensor.dtype], tensor.shape, tensor.end - tensor.first)
+            for key, tensor in header.tensors.items()
+        },
         file_size=header.file_size,
     )
 
@@ -220,10 +216,6 @@ def _row_tensors(node: Any, holding: bool = False) -> Iterator[str]:
     for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         if isinstance(part, dict | list):
             yield from _row_tensors(part, holding)
-
-
-def _described(tensor: container.Tensor) -> TensorDescription:
-    return TensorDescription(container.NAMES[tensor.dtype], tensor.shape, tensor.end - tensor.first)
 
 
 def printed(value: Any, longest: int = LONGEST_PRINTED) -> str:

@@ -9,104 +9,60 @@ from typing import Any, Final
 import numpy as np
 from sklearn import covariance, model_selection
 
+import calibayes as cb
 from calibayes import dependence, encoders, engines, families, learn, rules
-from calibayes.analysis.cell_scores import SurpriseReference
-from calibayes.analysis.column_cells import ColumnCells, DriftReference
-from calibayes.analysis.prior_shift import PriorShift
-from calibayes.analysis.privacy import Privacy, PrivacyAccount
-from calibayes.analysis.receipts import ForgettingReceipt
+from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
-from calibayes.encoders.by_column_type import numeric_columns
-from calibayes.encoders.dense import AsinhScaled, Indicators, MissingIndicator
-from calibayes.encoders.leaves import OrderedBytes
-from calibayes.encoders.numbers import Counts
-from calibayes.encoders.schema import Column
-from calibayes.ensemble.bayes import BayesClassifier, PosteriorMixture
-from calibayes.ensemble.fitted_ensemble import FittedEnsemble
-from calibayes.ensemble.grown_trees import GrownTrees
-from calibayes.ensemble.member import CalibrationPath
-from calibayes.ensemble.path_members import KernelPath, ShrinkagePath
-from calibayes.estimators import count_models, discriminant_analysis, naive_bayes, tabular
-from calibayes.estimators.aode import AODE, KDependenceBayes
-from calibayes.estimators.calibrated_trees import CalibratedTrees
-from calibayes.estimators.column_kinds import OfKind
-from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.joint_kernel import JointDensity, JointKernelClassifier
-from calibayes.estimators.log_densities import LogDensities
-from calibayes.estimators.log_density import (
-    LogDensityFeatures,
-    LogUnivariateClassifier,
-    SparseLogBivariateClassifier,
-)
-from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
-from calibayes.estimators.trade_off import TradeOffCV
-from calibayes.estimators.tree_augmented import TreeAugmentedNB
-from calibayes.families.class_centers import AsEstimated
-from calibayes.families.covariances import (
-    FixedCovariance,
-    Plain,
-    Ridge,
-    TowardsIdentity,
-    TowardsSphere,
-    VarianceSmoothing,
-    WeightedTied,
-)
-from calibayes.families.priors import ResolvedPrior
+from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
+from calibayes.ensemble import fitted_ensemble, grown_trees, member, path_members
+from calibayes.estimators import column_kinds, joint_kernel, log_densities
+from calibayes.families import class_centers, covariances, priors
 from calibayes.files.value_objects import OlderFields
-from calibayes.kernels.forests import Forest
-from calibayes.kernels.joint_density import KernelRows, NormalScores, ProductKernel
-from calibayes.kernels.tree_growth import GrowthSettings
-from calibayes.model.binding import ColumnBinding, categorical, every, numeric
+from calibayes.kernels import forests, joint_density, tree_growth
+from calibayes.model import fitted, remembered
+from calibayes.model.binding import ColumnBinding
 from calibayes.model.delegates import EXTRAS
-from calibayes.model.fitted import Fitted
-from calibayes.model.recipe import TrainingOptions
-from calibayes.model.remembered import HeldOut
-from calibayes.tables.conversion import ColumnConversion
-from calibayes.tables.dates import DateFormat, Dates, Durations
-from calibayes.tables.kept_sums import KeptSums
-from calibayes.tables.origin import FromArray, FromFrame
-from calibayes.tables.summary_sums import DistinctSums
-from calibayes.tables.training_table import TrainingTable
+from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums, training_table
 
 VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
     for cls in (
         # what is fitted
-        *(Fitted, FittedEnsemble, GrownTrees, ColumnBinding, Layout, JointDensity, LogDensities),
-        *(KernelRows, NormalScores, ProductKernel, dependence.Dependence),
-        *(CalibrationPath, KernelPath, ShrinkagePath, TrainingTable, KeptSums, DistinctSums, HeldOut),
-        *(ForgettingReceipt, Privacy, PrivacyAccount),
-        PriorShift,
-        *(ColumnCells, DriftReference, SurpriseReference),
+        *(fitted.Fitted, fitted_ensemble.FittedEnsemble, grown_trees.GrownTrees, ColumnBinding, Layout),
+        *(joint_kernel.JointDensity, log_densities.LogDensities, joint_density.KernelRows),
+        *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
+        *(member.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
+        *(training_table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
+        *(receipts.ForgettingReceipt, privacy.Privacy, privacy.PrivacyAccount, prior_shift.PriorShift),
+        *(column_cells.ColumnCells, column_cells.DriftReference, cell_scores.SurpriseReference),
         # tables and encoders
-        *(encoders.Schema, Column, ColumnConversion, Dates, DateFormat, Durations, FromArray, FromFrame),
-        *(encoders.AdaptiveBins, encoders.InformedBins, encoders.KMeansBins, encoders.MDLBins),
-        *(encoders.PairBins, encoders.QuantileBins, encoders.UniformBins, encoders.Grid),
-        *(encoders.ByColumnType, encoders.Clusters, encoders.Dense, encoders.Flags, Counts, encoders.Numbers),
-        *(encoders.Levels, encoders.MissingAsLevel, encoders.PrincipalComponents),
-        *(encoders.Leaves, OrderedBytes, Forest, GrowthSettings),
-        *(AsinhScaled, Indicators, MissingIndicator, OfKind),
+        *(encoders.Schema, schema.Column, conversion.ColumnConversion, dates.Dates, dates.DateFormat),
+        *(dates.Durations, origin.FromArray, origin.FromFrame, encoders.AdaptiveBins, encoders.InformedBins),
+        *(encoders.KMeansBins, encoders.MDLBins, encoders.PairBins, encoders.QuantileBins),
+        *(encoders.UniformBins, encoders.Grid, encoders.ByColumnType, encoders.Clusters, encoders.Dense),
+        *(encoders.Flags, numbers.Counts, encoders.Numbers, encoders.Levels, encoders.MissingAsLevel),
+        *(encoders.PrincipalComponents, encoders.Leaves, leaves.OrderedBytes, forests.Forest),
+        *(tree_growth.GrowthSettings, dense.AsinhScaled, dense.Indicators, dense.MissingIndicator),
+        column_kinds.OfKind,
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
-        *(families.KernelDensity, families.KernelPair, families.Tree),
-        *(families.AveragedOneDependence, families.KDependence),
-        *(families.Diagonal, families.Full, families.Spherical, families.Tied, families.TiedDiagonal),
-        *(families.TiedSpherical, families.TreeCovariance, FixedCovariance, WeightedTied),
-        *(Plain, Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing, families.Inflated),
-        *(AsEstimated, families.SoftThreshold, families.OneTree, families.PerClass),
-        *(families.AllEdges, families.InformativeEdges, families.SignificantEdges),
+        *(families.KernelDensity, families.KernelPair, families.Tree, families.AveragedOneDependence),
+        *(families.KDependence, families.Diagonal, families.Full, families.Spherical, families.Tied),
+        *(families.TiedDiagonal, families.TiedSpherical, families.TreeCovariance),
+        *(covariances.FixedCovariance, covariances.WeightedTied, covariances.Plain, covariances.Ridge),
+        *(covariances.TowardsIdentity, covariances.TowardsSphere, covariances.VarianceSmoothing),
+        *(families.Inflated, class_centers.AsEstimated, families.SoftThreshold, families.OneTree),
+        *(families.PerClass, families.AllEdges, families.InformativeEdges, families.SignificantEdges),
         *(families.FixedWidth, families.InCells, families.NormalReference, families.OverBins),
-        *(families.SheatherJones, families.Silverman),
-        *(families.Dirichlet, families.Gamma, families.NormalInverseWishart, families.WithinClasses),
-        ResolvedPrior,
+        *(families.SheatherJones, families.Silverman, families.Dirichlet, families.Gamma),
+        *(families.NormalInverseWishart, families.WithinClasses, priors.ResolvedPrior),
         # rules and training
         *(rules.DFE, rules.EM, rules.GD, rules.GDT, rules.MAP, rules.ML, rules.RC, rules.TM),
-        *(rules.Backtracking, rules.Fixed, rules.Schedule),
-        *(learn.AnyOf, learn.LastState, learn.MaxPasses, learn.Never, learn.NoGain),
-        *(learn.Patience, learn.SoftErrorRises, learn.TimeLimit, learn.ValidationLoss),
-        *(learn.Bootstrap, learn.Data, learn.EvenWeights, learn.Likelihood, learn.RandomLabels),
-        *(engines.Serial, engines.Threads),
+        *(rules.Backtracking, rules.Fixed, rules.Schedule, learn.AnyOf, learn.LastState, learn.MaxPasses),
+        *(learn.Never, learn.NoGain, learn.Patience, learn.SoftErrorRises, learn.TimeLimit),
+        *(learn.ValidationLoss, learn.Bootstrap, learn.Data, learn.EvenWeights, learn.Likelihood),
+        *(learn.RandomLabels, engines.Serial, engines.Threads),
         # dependence of columns
         *(dependence.HSIC, dependence.MutualInformation, dependence.Pearson, dependence.Spearman),
         *(dependence.Permuted, dependence.BestFraction, dependence.SignificantPairs, dependence.TopFraction),
@@ -126,26 +82,23 @@ class EstimatorEntry:
     """Parameters that name files of the machine of the training: a model file does not hold them."""
 
 
-_ADAPTED = {
-    "adapted_priors_": np.ndarray,
-    "adapted_priors_interval_": np.ndarray,
-    "prior_shift_": PriorShift,
-}
 _NAMES = {
     "feature_names_in_": np.ndarray,
-    "held_out_": HeldOut,
-    "drift_reference_": DriftReference,
-    "surprise_reference_": SurpriseReference,
-    **_ADAPTED,
+    "held_out_": remembered.HeldOut,
+    "drift_reference_": column_cells.DriftReference,
+    "surprise_reference_": cell_scores.SurpriseReference,
+    "adapted_priors_": np.ndarray,
+    "adapted_priors_interval_": np.ndarray,
+    "prior_shift_": prior_shift.PriorShift,
 }
 """Attributes of some fitted models."""
-_TABLE = {"n_features_in_": int, "training_table_": TrainingTable}
-_COLUMNS = {**_TABLE, "conversion_": ColumnConversion}
-_GENERATIVE = {"fitted_": Fitted, **_COLUMNS}
-_ENSEMBLE = {"fitted_": FittedEnsemble, **_COLUMNS}
+_TABLE = {"n_features_in_": int, "training_table_": training_table.TrainingTable}
+_COLUMNS = {**_TABLE, "conversion_": conversion.ColumnConversion}
+_GENERATIVE = {"fitted_": fitted.Fitted, **_COLUMNS}
+_ENSEMBLE = {"fitted_": fitted_ensemble.FittedEnsemble, **_COLUMNS}
 _DENSITIES = {
     "classes_": np.ndarray,
-    "densities_": LogDensities,
+    "densities_": log_densities.LogDensities,
     "feature_names_": list[str],
     **_COLUMNS,
 }
@@ -153,7 +106,7 @@ _LINEAR = {**_DENSITIES, "coef_": np.ndarray, "intercept_": np.ndarray, "C_": fl
 _JOINT_KERNEL = {
     "classes_": np.ndarray,
     "schema_": encoders.Schema,
-    "density_": JointDensity,
+    "density_": joint_kernel.JointDensity,
     "bandwidth_step_": int,
     "prior_rows_": float,
     "relevance_": Mapping[str, float],
@@ -167,28 +120,24 @@ _ENTRIES = (
     *(
         EstimatorEntry(cls, _GENERATIVE, _NAMES)
         for cls in (
-            *(GenerativeClassifier, MixtureDiscriminantAnalysis, TreeAugmentedNB, CalibratedTrees),
-            *(AODE, KDependenceBayes),
-            *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB),
             *(
-                count_models.ComplementNB,
-                count_models.MultinomialNB,
-                count_models.PoissonNB,
-                tabular.KernelNB,
-                tabular.NaiveBayes,
+                cb.GenerativeClassifier,
+                cb.MixtureDiscriminantAnalysis,
+                cb.TreeAugmentedNB,
+                cb.CalibratedTrees,
             ),
-            discriminant_analysis.GenerativeLogisticRegression,
-            discriminant_analysis.LinearDiscriminantAnalysis,
-            discriminant_analysis.QuadraticDiscriminantAnalysis,
+            *(cb.AODE, cb.KDependenceBayes, cb.BernoulliNB, cb.CategoricalNB, cb.GaussianNB, cb.ComplementNB),
+            *(cb.MultinomialNB, cb.PoissonNB, cb.KernelNB, cb.NaiveBayes, cb.GenerativeLogisticRegression),
+            *(cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis),
         )
     ),
-    *(EstimatorEntry(cls, _ENSEMBLE, _NAMES) for cls in (BayesClassifier, PosteriorMixture)),
-    EstimatorEntry(JointKernelClassifier, _JOINT_KERNEL, {**_NAMES, "left_out_log_loss_": np.ndarray}),
-    EstimatorEntry(LogUnivariateClassifier, _LINEAR, _CHOICE),
-    EstimatorEntry(SparseLogBivariateClassifier, _LINEAR, {**_CHOICE, **_PAIRS}),
-    EstimatorEntry(LogDensityFeatures, _DENSITIES, {**_NAMES, **_PAIRS}),
-    EstimatorEntry(TradeOffCV, _TRADE_OFF, _NAMES),
-    EstimatorEntry(TrainingOptions, local=("checkpoint",)),
+    *(EstimatorEntry(cls, _ENSEMBLE, _NAMES) for cls in (cb.BayesClassifier, cb.PosteriorMixture)),
+    EstimatorEntry(cb.JointKernelClassifier, _JOINT_KERNEL, {**_NAMES, "left_out_log_loss_": np.ndarray}),
+    EstimatorEntry(cb.LogUnivariateClassifier, _LINEAR, _CHOICE),
+    EstimatorEntry(cb.SparseLogBivariateClassifier, _LINEAR, {**_CHOICE, **_PAIRS}),
+    EstimatorEntry(cb.LogDensityFeatures, _DENSITIES, {**_NAMES, **_PAIRS}),
+    EstimatorEntry(cb.TradeOffCV, _TRADE_OFF, _NAMES),
+    EstimatorEntry(cb.TrainingOptions, local=("checkpoint",)),
 )
 ESTIMATORS: Final[Mapping[str, EstimatorEntry]] = {entry.cls.__name__: entry for entry in _ENTRIES}
 
@@ -207,7 +156,7 @@ FOREIGN: Final[Mapping[str, type]] = {
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     function.__name__: function
     for function in (
-        *(every, numeric, categorical, numeric_columns),
+        *(cb.every, cb.numeric, cb.categorical, by_column_type.numeric_columns),
         *(dependence.bonferroni, dependence.benjamini_hochberg),
     )
 }

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 import numpy as np
 
 from calibayes.files.codec import Codec, Reader, Writer, only
-from calibayes.files.errors import ModelFileError
+from calibayes.files.container import ModelFileError
 
 # -- Whether a value fits the type annotation of a field. Used for values that were read from a file ---------
 

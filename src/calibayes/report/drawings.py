@@ -346,7 +346,7 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
         opacity = f"{0.04 + strongest * shares[i, j]:.3f}"
         cells.append(rectangle(x + 1, y + 1, size - 2, height - 2, "cell", fill_opacity=opacity, rx=3))
         if k <= WRITTEN:
-            cells.append(text(x + size / 2, y + height / 2 + 4, count(counts[i, j]), "middle ink"))
+            cells.append(text(x + size / 2, y + height / 2 + 4, count(float(counts[i, j])), "middle ink"))
     rows = [
         text(MATRIX_LEFT - 8, MATRIX_TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink")
         for i, name in enumerate(names)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.analysis.explanation import Sampling, explanation_of
+from calibayes.analysis.explanation import OrderSampling, explanation_of
 from calibayes.analysis.label_issues import judged
 from calibayes.analysis.marginals import ColumnSum
 from calibayes.core.protocols import Array
@@ -261,7 +261,7 @@ def _reasons(model: Any, rows: ReportRows, record: HeldOut, places: Array, sugge
             np.asarray(model.classes_),
             suggested,
             record.codes[places],
-            Sampling(),
+            OrderSampling(),
         )
     sources = getattr(getattr(model, "conversion_", None), "sources", None)
     explained = explained.by_source(sources) if sources else explained

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.datasets.dataset import data_frame
+from calibayes.datasets.loading import data_frame
 from calibayes.encoders.schema import content_type, default_kind
 from calibayes.model.door import in_memory
 from calibayes.report.markup import number, shortened

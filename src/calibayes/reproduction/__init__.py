@@ -4,18 +4,17 @@
 the computations behind them (how rows are split, which data are used), `published` the printed numbers as CSV files.
 """
 
-from calibayes.reproduction.catalog import PAPERS, select_experiments
+from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import Experiment, Paper, Settings
-from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
-from calibayes.reproduction.run import reproduce
+from calibayes.reproduction.result_tables import ExperimentReport, Figure, NumberPair, TableRow
 
 __all__ = [
     "PAPERS",
     "Experiment",
+    "ExperimentReport",
     "Figure",
     "NumberPair",
     "Paper",
-    "Report",
     "Settings",
     "TableRow",
     "reproduce",

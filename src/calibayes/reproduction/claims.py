@@ -106,3 +106,9 @@ def count_better_equal_worse(pairs: Iterable[tuple[float, float]]) -> tuple[int,
     """
     signs = [(a > b) - (a < b) for a, b in pairs]
     return signs.count(-1), signs.count(0), signs.count(1)
+
+
+def reach(curve: Sequence[float], level: float) -> float | None:
+    """The first iteration, from 1, at which the curve is not above the level; None if there is none."""
+    below = np.asarray(curve) <= level
+    return float(np.argmax(below)) + 1.0 if below.any() else None

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -24,12 +25,10 @@ from threadpoolctl import threadpool_limits
 import calibayes
 from calibayes.core.replaced_file import replaced_file
 from calibayes.datasets import find_file, is_local
-from calibayes.datasets.bundled import BUNDLED
-from calibayes.datasets.download import cached_file, file_checksum
-from calibayes.datasets.loading import cache_folder
-from calibayes.datasets.sources import SOURCES
+from calibayes.datasets.download import SOURCES, cached_file, file_checksum
+from calibayes.datasets.loading import BUNDLED, cache_folder
 from calibayes.reproduction.procedures import DataEntry
-from calibayes.reproduction.result_tables import Report
+from calibayes.reproduction.result_tables import ExperimentReport, Published, TableRow, published_table
 
 # -- Which data sets to run and how many repetitions ---------------------------------------------------------
 
@@ -68,18 +67,22 @@ class Settings:
         return [
             entry
             for entry in entries
-            if (self.datasets is None or entry.name in self.datasets)
-            and (not self.quick or rows[entry.label] <= QUICK_ROWS)
-            and self.is_available(entry.name)
+            if self.includes(entry.name) and (not self.quick or rows[entry.label] <= QUICK_ROWS)
         ]
 
-    def is_available(self, name: str) -> bool:
-        """Whether a data set is on this computer or may be downloaded."""
-        return is_local(name) or (self.download and name in SOURCES)
+    def includes(self, name: str) -> bool:
+        """Whether a data set is to be run, and is on this computer or may be downloaded."""
+        is_selected = self.datasets is None or name in self.datasets
+        return is_selected and (is_local(name) or (self.download and name in SOURCES))
 
     def repetitions(self, published: int, quick: int) -> int:
         """Number of repetitions, given that of the paper and that of a quick run."""
         return self.trials or (quick if self.quick else published)
+
+    def blocks(self, published: int, quick: int, size: int) -> list[tuple[int, ...]]:
+        """The numbers of the repetitions, in blocks of ``size``, each of which is one task."""
+        numbers = range(self.repetitions(published, quick))
+        return [tuple(numbers[first : first + size]) for first in numbers[::size]]
 
 
 # -- The unit of computation: a task with a result that is cached under a key --------------------------------
@@ -102,17 +105,15 @@ class Task(Protocol):
 
 def task_key(task: Task) -> str:
     """Key of the cached result: a hash of the task, the data it reads and the code that computes."""
-    data = tuple(_checksum(_file(name)) for name in task.inputs())
+    data = tuple(map(_data_checksum, task.inputs()))
     return str(joblib.hash((type(task).__name__, task, data, code_checksum()), hash_name="sha1"))
 
 
-def _file(name: str) -> Path | None:
-    """The file of a data set; None for those in the package."""
-    in_folder = find_file(name) or find_file(name, ending="")
-    return in_folder if in_folder is not None or name in BUNDLED else cached_file(name, cache_folder())
-
-
-def _checksum(path: Path | None) -> str:
+def _data_checksum(name: str) -> str:
+    """Checksum of the file of a data set; those in the package have none."""
+    path = find_file(name) or find_file(name, ending="")
+    if path is None and name not in BUNDLED:
+        path = cached_file(name, cache_folder())
     return "bundled" if path is None else _checksum_of(path, path.stat().st_mtime_ns)
 
 
@@ -165,13 +166,9 @@ class ResultCache:
 
 def _is_valid(content: Any, key: str) -> bool:
     """Whether the content of a file is the result of this key: an object with at least one entry."""
-    is_object = isinstance(content, dict) and content.keys() == {"key", "result"}
-    return (
-        is_object
-        and content["key"] == key
-        and isinstance(content["result"], dict)
-        and bool(content["result"])
-    )
+    if not isinstance(content, dict) or content.keys() != {"key", "result"} or content["key"] != key:
+        return False
+    return isinstance(content["result"], dict) and bool(content["result"])
 
 
 # -- Compute tasks in several processes and cache each result as soon as it is finished ----------------------
@@ -202,7 +199,7 @@ def run_tasks(
     if not missing:
         return results
     others = set(multiprocessing.active_children())
-    with _worker_pool(min(jobs, len(missing))) as pool:
+    with _worker_pool(min(jobs, len(missing)), others) as pool:
         futures = [pool.submit(_run_task, entry) for entry in missing]
         for key, result in _finished(futures, set(multiprocessing.active_children()) - others):
             if "failed" not in result:
@@ -213,10 +210,9 @@ def run_tasks(
 
 
 @contextmanager
-def _worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _worker_pool(jobs: int, others: set[BaseProcess]) -> Iterator[ProcessPoolExecutor]:
     """Worker processes, which are ended without waiting for their tasks if the block is left by an exception."""
     context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, _prepare_worker, (dict(os.environ),))
     try:
         yield pool
@@ -274,7 +270,8 @@ def _run_task(key_and_task: tuple[str, Task]) -> tuple[str, dict[str, Any]]:
 # -- The interface of an experiment, and a paper as a list of experiments ------------------------------------
 
 
-class Experiment(Protocol):
+@dataclass(frozen=True)
+class Experiment(ABC):
     """A table or figure of a paper: the tasks to compute, and the report made of their results.
 
     Examples
@@ -285,15 +282,29 @@ class Experiment(Protocol):
     'Test error of LDA, QDA, Balls1 and Balls2 for several lam, mean over trials'
     """
 
-    @property
-    def name(self) -> str:
-        """Number of the table or figure in the paper."""
+    paper: str
+    """Name of the paper."""
+    name: str
+    """Number of the table or figure in the paper."""
+    title: str
 
+    @abstractmethod
     def tasks(self, settings: Settings) -> Sequence[Task]:
         """The tasks whose results the report needs; none if its data are missing or not selected."""
 
-    def report(self, results: Results, settings: Settings) -> Report:
+    @abstractmethod
+    def report(self, results: Results, settings: Settings) -> ExperimentReport:
         """The table or figure, compared with the published one."""
+
+    def published(self) -> Published:
+        """The published table of the same number."""
+        return published_table(self.paper, self.name)
+
+    def report_of(self, rows: Sequence[TableRow], *notes: str, **more: Any) -> ExperimentReport:
+        """The report of these rows and notes; ``more`` has its reason and figures."""
+        return ExperimentReport(
+            self.paper, self.name, self.title, tuple(rows), tuple(filter(None, notes)), **more
+        )
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from calibayes._version import __version__
 from calibayes.core.replaced_file import replaced_file
 from calibayes.reproduction.catalog import PAPERS
 from calibayes.reproduction.experiment import Paper
-from calibayes.reproduction.picture_numbers import to_json
-from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
+from calibayes.reproduction.result_tables import ExperimentReport, Figure, NumberPair, TableRow, to_json
 from calibayes.versions import DOCUMENTATION
 
 # -- Write a report as Markdown, CSV and figure files --------------------------------------------------------
@@ -43,7 +42,7 @@ def image(figure: Figure) -> str:
     return f"![{figure.name}]({figure.name}.svg)"
 
 
-def to_markdown(report: Report, show: Callable[[Figure], str] = image) -> str:
+def to_markdown(report: ExperimentReport, show: Callable[[Figure], str] = image) -> str:
     """A Markdown section with notes, table and figures; ``show`` is the Markdown of a figure."""
     lines = [f"### {report.name}: {report.title}", ""]
     lines += [line for note in report.notes for line in (note, "")]
@@ -54,19 +53,17 @@ def to_markdown(report: Report, show: Callable[[Figure], str] = image) -> str:
     return "\n".join(lines)
 
 
-def _markdown_table(report: Report) -> list[str]:
+def _markdown_table(report: ExperimentReport) -> list[str]:
     header = ["", *report.columns, *(["reason"] if any(row.reason for row in report.rows) else [])]
     lines = [" | ".join(header), " | ".join(["---"] * len(header))]
-    lines += [" | ".join(_cells(row, report.columns, "reason" in header)) for row in report.rows]
+    for row in report.rows:
+        cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
+        reason = [row.reason.replace("|", "/")] if "reason" in header else []
+        lines.append(" | ".join([row.label, *cells, *reason]))
     return [f"| {line} |" for line in lines]
 
 
-def _cells(row: TableRow, columns: Sequence[str], with_reason: bool) -> list[str]:
-    cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in columns]
-    return [row.label, *cells, *([row.reason.replace("|", "/")] if with_reason else [])]
-
-
-def to_csv(report: Report) -> str:
+def to_csv(report: ExperimentReport) -> str:
     """CSV text: for each column of the report one with our number at full precision and one with the published."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -81,7 +78,7 @@ def to_csv(report: Report) -> str:
     return text.getvalue()
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: ExperimentReport, folder: Path) -> list[Path]:
     """Write all files of a report; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{report.paper}-{report.name}"
@@ -132,7 +129,7 @@ than the published spread, or than one unit of the last printed digit if no spre
 """
 
 
-def compared_error_rates(report: Report) -> Iterator[tuple[TableRow, str, NumberPair]]:
+def compared_error_rates(report: ExperimentReport) -> Iterator[tuple[TableRow, str, NumberPair]]:
     """Row, column and numbers of each error rate that is both computed and published."""
     for row in report.rows:
         for name, pair in row.pairs.items():
@@ -140,13 +137,13 @@ def compared_error_rates(report: Report) -> Iterator[tuple[TableRow, str, Number
                 yield row, name, pair
 
 
-def agreement_counts(report: Report) -> tuple[int, int, int]:
+def agreement_counts(report: ExperimentReport) -> tuple[int, int, int]:
     """Number of error rates compared, equal at the printed digits, and within 0.005."""
     pairs = [pair for _, _, pair in compared_error_rates(report)]
     return len(pairs), sum(pair.exact for pair in pairs), sum(pair.close for pair in pairs)
 
 
-def agreement_summary(reports: Sequence[Report]) -> str:
+def agreement_summary(reports: Sequence[ExperimentReport]) -> str:
     """Markdown: how many error rates agree in each table, and the reasons for the others."""
     counts = {report.name: agreement_counts(report) for report in reports}
     counts = {name: numbers for name, numbers in counts.items() if numbers[0]}
@@ -162,7 +159,7 @@ def agreement_summary(reports: Sequence[Report]) -> str:
     return "\n".join([*lines, *_differences(reports), ""])
 
 
-def _differences(reports: Sequence[Report]) -> list[str]:
+def _differences(reports: Sequence[ExperimentReport]) -> list[str]:
     lines: list[str] = []
     for report in reports:
         by_reason: dict[str, list[str]] = {}
@@ -179,7 +176,7 @@ def _listed(entries: Sequence[str]) -> str:
     return ", ".join(entries) if len(entries) <= MAX_LISTED else f"{len(entries)} error rates"
 
 
-def write_page(reports: Sequence[Report], path: Path, command: str) -> Path:
+def write_page(reports: Sequence[ExperimentReport], path: Path, command: str) -> Path:
     """Write the page and its figures: as SVG files in the same folder, or as numbers that the site draws them from.
 
     Papers without a report keep the section that the page already has.
@@ -213,7 +210,7 @@ def _show(figure: Figure, page: Path) -> str:
     return f"[Picture: {figure.name}]({address})" if figure.is_on_site else image(figure)
 
 
-def _section(paper: Paper, reports: Sequence[Report], command: str, page: Path) -> str:
+def _section(paper: Paper, reports: Sequence[ExperimentReport], command: str, page: Path) -> str:
     origin = f"Written by calibayes {__version__} with `{command}`."
     parts = [f"## {paper.name}", f"{paper.title}.", origin, paper.preface, agreement_summary(reports)]
     parts += [to_markdown(report, lambda figure: _show(figure, page)) for report in reports]

@@ -6,6 +6,7 @@ Cached results are valid as long as the code of this folder is unchanged (`calib
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -69,6 +70,16 @@ class DataEntry:
         return replace(data, data=columns.iloc[used], target=target.iloc[used])
 
 
+def data_entries(names: Sequence[str], fields: Mapping[str, Mapping[str, Any]]) -> tuple[DataEntry, ...]:
+    """Data sets whose labels are their names with blanks; ``fields`` has further or other fields of some.
+
+    >>> [entry.label for entry in data_entries(["blood-transfusion", "letter"], {"letter": {"label": "letterrecog"}})]
+    ['blood transfusion', 'letterrecog']
+    """
+    usual = ({"name": name, "label": name.replace("-", " ")} for name in names)
+    return tuple(DataEntry(**{**entry, **fields.get(entry["name"], {})}) for entry in usual)
+
+
 @dataclass(frozen=True)
 class Cleaning:
     """The preprocessing of a paper for a model; see `numeric_matrix`."""
@@ -116,7 +127,19 @@ def fit_clone(model: Any, columns: Array, target: Array, seed: int | None = None
 
 
 @dataclass(frozen=True)
-class HeldOutSplit:
+class TableTask:
+    """A task that reads one data set."""
+
+    data: DataEntry
+    cleaning: Cleaning
+
+    def inputs(self) -> tuple[str, ...]:
+        """Name of the data set."""
+        return (self.data.name,)
+
+
+@dataclass(frozen=True)
+class HeldOutSplit(TableTask):
     """Task: fit one model on the training rows of one split and score it on both parts.
 
     Parameters
@@ -133,16 +156,10 @@ class HeldOutSplit:
         Share of the rows that are held out, stratified by class.
     """
 
-    data: DataEntry
-    cleaning: Cleaning
     model: Any
     split: int
     standardize: bool = False
     share: float = 0.25
-
-    def inputs(self) -> tuple[str, ...]:
-        """The data set."""
-        return (self.data.name,)
 
     def run(self) -> dict[str, Any]:
         """Errors on both parts, the best iteration (from 1), soft errors over the iterations, and warnings (notes)."""
@@ -172,18 +189,12 @@ class HeldOutSplit:
 
 
 @dataclass(frozen=True)
-class BalancedFolds:
+class BalancedFolds(TableTask):
     """Task: cross-validate one model; folds of the same seed are the same for all models."""
 
-    data: DataEntry
-    cleaning: Cleaning
     model: Any
     seed: int
     folds: int = 5
-
-    def inputs(self) -> tuple[str, ...]:
-        """The data set."""
-        return (self.data.name,)
 
     def run(self) -> dict[str, Any]:
         """Balanced error and error of each fold, and warnings of the fits (notes)."""
@@ -208,16 +219,10 @@ def balanced_error(wrong: Array, target: Array) -> float:
 
 
 @dataclass(frozen=True)
-class TrainingCurve:
+class TrainingCurve(TableTask):
     """Task: fit one model on all rows of a data set; entry 0 of the curve is the start."""
 
-    data: DataEntry
-    cleaning: Cleaning
     model: Any
-
-    def inputs(self) -> tuple[str, ...]:
-        """The data set."""
-        return (self.data.name,)
 
     def run(self) -> dict[str, Any]:
         """The training errors, the shape of the columns and warnings (notes)."""

@@ -16,7 +16,7 @@ from calibayes.datasets import find_file
 from calibayes.dependence import Dependence, TopFraction
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
 from calibayes.estimators.log_density import LogDensityFeatures
-from calibayes.reproduction.procedures import Cleaning, DataEntry, fit_clone
+from calibayes.reproduction.procedures import TableTask, fit_clone
 
 TEST_SEED = 10**6
 """Differs from the seeds of all training samples."""
@@ -345,7 +345,7 @@ class NetworkTrials:
 
 
 @dataclass(frozen=True)
-class SubsampleTrials:
+class SubsampleTrials(TableTask):
     """Task: some trials of several models on one data set.
 
     Parameters
@@ -362,17 +362,11 @@ class SubsampleTrials:
         Cost of each decision (column) for each true class (row); by default each error costs 1.
     """
 
-    data: DataEntry
-    cleaning: Cleaning
     models: tuple[tuple[str, Any], ...]
     training_rows: int
     directions: int
     trials: tuple[int, ...]
     costs: tuple[tuple[float, ...], ...] | None = None
-
-    def inputs(self) -> tuple[str, ...]:
-        """The data set."""
-        return (self.data.name,)
 
     def run(self) -> dict[str, Any]:
         """Label of the model -> mean costs on the test rows; and the chosen lam of models that choose one."""

@@ -66,7 +66,7 @@ def exact_sums(estimator, X, y, monkeypatch):
         found.update({total.name: total for total in sums})
         raise Captured
 
-    monkeypatch.setattr(private_sums, "noised", capture)
+    monkeypatch.setattr(private_sums, "add_noise", capture)
     with pytest.raises(Captured):
         clone(estimator).fit(X, y)
     return found
@@ -183,7 +183,7 @@ def test_outcomes_of_neighboring_tables_are_nearly_as_probable():
         ]
         variances = private_sums.noise_variances(sums, rho_of(epsilon, delta))
         source = random.Random(seed)
-        drawn = [private_sums.noised(sums, variances, source) for _ in range(draws)]
+        drawn = [private_sums.add_noise(sums, variances, source) for _ in range(draws)]
         released.append(np.array([d[f"{PRIOR}/count"][0, 0] + d["c/count/0"][0, 0] for d in drawn]))
     for these, those in (released, released[::-1]):
         for threshold in range(-6, 10):
@@ -211,7 +211,7 @@ def test_nothing_of_the_rows_but_the_noised_sums_is_in_the_model(monkeypatch, tm
     """With the released sums fixed, models of entirely different rows are the same files, byte by byte."""
     monkeypatch.setattr(
         private_sums,
-        "noised",
+        "add_noise",
         lambda sums, variances, source: {total.name: np.full(total.values.shape, 17) for total in sums},
     )
     other_X = table(77, seed=9)[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibayes.analysis.explanation import Sampling, sampling, shapley_values
+from calibayes.analysis.explanation import OrderSampling, sampling, shapley_values
 from calibayes.analysis.marginals import JointColumns
 from calibayes.model.progress import ProgressReporter
 
@@ -43,7 +43,7 @@ def mean_over_all_orders(value, d):
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 def test_exact_values_are_the_mean_over_all_orders(d):
     value = game(d)
-    result = shapley_values(value, along(value, d), d, Sampling())
+    result = shapley_values(value, along(value, d), d, OrderSampling())
     assert_allclose(result.values, mean_over_all_orders(value, d), atol=1e-12)
     assert_array_equal(result.standard_error, 0.0)
     assert result.permutations == 0
@@ -53,7 +53,7 @@ def test_exact_values_are_the_mean_over_all_orders(d):
 def test_sampled_values_sum_to_the_value_of_all_columns(count):
     d = 9
     value = game(d)
-    result = shapley_values(value, along(value, d), d, Sampling(count))
+    result = shapley_values(value, along(value, d), d, OrderSampling(count))
     everything = np.ones(d, dtype=bool)
     assert_allclose(result.values.sum(axis=1), value(everything) - value(~everything), atol=1e-12)
     assert result.permutations == count
@@ -63,11 +63,11 @@ def test_sampled_values_sum_to_the_value_of_all_columns(count):
 def test_errors_of_sampled_values_are_as_large_as_stated():
     d = 10
     value = game(d)
-    exact = shapley_values(value, along(value, d), d, Sampling(104))
+    exact = shapley_values(value, along(value, d), d, OrderSampling(104))
     assert exact.permutations == 0
     squares = []
     for seed in range(40):
-        sampled = shapley_values(value, along(value, d), d, Sampling(64, seed))
+        sampled = shapley_values(value, along(value, d), d, OrderSampling(64, seed))
         assert sampled.permutations == 64
         squares.append(((sampled.values - exact.values) / sampled.standard_error) ** 2)
     # 32 pairs: the square of Student's t with 31 degrees of freedom has the mean 31 / 29.
@@ -81,7 +81,7 @@ def test_sampled_values_of_a_sum_over_columns_are_exact():
     def value(present):
         return terms @ present
 
-    result = shapley_values(value, along(value, d), d, Sampling(4))
+    result = shapley_values(value, along(value, d), d, OrderSampling(4))
     assert_allclose(result.values, terms, atol=1e-12)
     assert_allclose(result.standard_error, 0.0, atol=1e-12)
 
@@ -93,16 +93,16 @@ def test_each_order_is_followed_by_its_reverse():
         orders.append(order.tolist())
         return iter(np.zeros((len(order), ROWS)))
 
-    shapley_values(lambda present: np.zeros(ROWS), values_along, 10, Sampling(8))
+    shapley_values(lambda present: np.zeros(ROWS), values_along, 10, OrderSampling(8))
     assert len(orders) == 8
     assert orders[1::2] == [order[::-1] for order in orders[::2]]
 
 
 def test_few_columns_are_exact_and_seeds_matter_for_many():
-    assert [d for d in range(1, 12) if Sampling().is_exact(d)] == list(range(1, 9))
+    assert [d for d in range(1, 12) if OrderSampling().is_exact(d)] == list(range(1, 9))
     value = game(9)
     first, same, other = (
-        shapley_values(value, along(value, 9), 9, Sampling(8, seed)).values for seed in (0, 0, 1)
+        shapley_values(value, along(value, 9), 9, OrderSampling(8, seed)).values for seed in (0, 0, 1)
     )
     assert_array_equal(first, same)
     assert np.abs(first - other).max() > 1e-3

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts, Unhashed
+from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
 from calibayes.core.protocols import Array
 from calibayes.streams.chunks import Chunk
 from calibayes.tables.kinds import dask_kind
@@ -55,19 +55,17 @@ class DaskStream:
 
     @cached_property
     def types(self) -> tuple[np.dtype[Any], ...]:
-        if not self._is_frame:
-            return (self.data.dtype,) * len(self.names)
-        dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
-        filled = dispatch.meta_nonempty(dispatch.make_meta(self.data))
-        return read_frame(filled[self._features]).types()
+        return self._example.types() if self._is_frame else (self.data.dtype,) * len(self.names)
 
     @cached_property
     def origin(self) -> Origin:
-        if not self._is_frame:
-            return FROM_ARRAY
-        dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
-        filled = dispatch.meta_nonempty(dispatch.make_meta(self.data))
-        return read_frame(filled[self._features]).origin
+        return self._example.origin if self._is_frame else FROM_ARRAY
+
+    @cached_property
+    def _example(self) -> Table:
+        """Some rows of the columns and types of a data frame."""
+        dispatch: Any = import_module("dask.dataframe.dispatch")
+        return read_frame(dispatch.meta_nonempty(dispatch.make_meta(self.data))[self._features])
 
     @property
     def rows(self) -> int:
@@ -96,7 +94,7 @@ class DaskStream:
         roles = [self._role_tasks(role, graph) for role in (self.target, self.weight)]
         reader = _Reader(self._is_frame, tuple(labels), names, self.target, self.weight, self.origin)
         shared, chunk = f"calibayes-reader-{token}", f"calibayes-chunk-{token}"
-        graph[shared] = (_same, Unhashed(reader, shared))
+        graph[shared] = (unwrapped, Unhashed(reader, shared))
         starts = accumulate(self.lengths, initial=0)
         chunks, places = [], []
         for i, (key, n, first) in enumerate(zip(keys, self.lengths, starts, strict=False)):
@@ -167,8 +165,8 @@ class DaskStream:
         if dask_kind(role) is None:
             values = np.asarray(role)
             return lambda i, first, n: Unhashed(values[first : first + n], uuid4().hex)
-        same = role.rechunk((self.lengths,)) if dask_kind(role) == "array" and _is_known(role) else role
-        tasks, keys = _tasks(same)
+        is_known = dask_kind(role) == "array" and not np.isnan(role.shape[0])
+        tasks, keys = _tasks(role.rechunk((self.lengths,)) if is_known else role)
         if len(keys) != len(self.lengths):
             raise ValueError(
                 f"labels and weights must have the partitions of the table, of which there are {len(self.lengths)}, "
@@ -223,27 +221,19 @@ def _read(reader: _Reader, rows: Any, labels: Any, weight: Any, first: int, n: i
     return Chunk(reader.table(rows), target, weights, first)
 
 
-def _same(wrapped: Unhashed) -> Any:
-    return wrapped.value
-
-
 def _tasks(collection: Any) -> tuple[dict[Any, Any], list[Any]]:
     """The graph of a collection and the keys of its partitions, in order."""
-    dask: Any = importlib.import_module("dask")
+    dask: Any = import_module("dask")
     # Data frames are optimized as expressions, so that readers of files skip columns; arrays as graphs.
     is_array = dask_kind(collection) == "array"
     optimized = dask.optimize(collection)[0] if is_array else collection.optimize()
     return dict(optimized.__dask_graph__()), list(dask.core.flatten(optimized.__dask_keys__()))
 
 
-def _is_known(array: Any) -> bool:
-    return not np.isnan(array.shape[0])
-
-
 def _computed(graph: dict[Any, Any], keys: Any) -> Any:
     """The results of some keys, computed by the current client, or in threads without one."""
-    base: Any = importlib.import_module("dask.base")
-    get = base.get_scheduler() or importlib.import_module("dask.threaded").get
-    cull: Any = importlib.import_module("dask.optimization").cull
+    base: Any = import_module("dask.base")
+    get = base.get_scheduler() or import_module("dask.threaded").get
+    cull: Any = import_module("dask.optimization").cull
     needed, _ = cull(graph, keys if isinstance(keys, list) else [keys])
     return get(needed, keys)

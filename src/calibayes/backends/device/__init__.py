@@ -3,7 +3,7 @@
 Importing this package registers the device versions of the kernels.
 """
 
-from calibayes.backends.device import gaussian_kernels, level_kernels, numpy_functions
+from calibayes.backends.device import gaussian_kernels, level_kernels
 from calibayes.backends.device.array import DeviceArray, Placement, is_on_device, placement_of, to_numpy
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "gaussian_kernels",
     "is_on_device",
     "level_kernels",
-    "numpy_functions",
     "placement_of",
     "to_numpy",
 ]

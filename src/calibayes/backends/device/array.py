@@ -12,11 +12,12 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partialmethod
+from typing import Any, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, is_torch_array
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import OnDevice
@@ -90,6 +91,16 @@ def row_ranges(n: int, row_bytes: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
 
 
+def sums_over_rows(
+    place: Placement, weights: Any, width: int, row_bytes: int, block: Callable[[slice], Any]
+) -> Any:
+    """(k, width): transposed weights (n, k) times a matrix of n rows, which ``block`` returns for ranges of rows."""
+    total = place.zeros((weights.shape[1], width))
+    for rows in row_ranges(weights.shape[0], row_bytes):
+        total = total + weights[rows, :].T @ block(rows)
+    return total
+
+
 # -- NumPy's elementwise functions by those of the array API, whose operands must be of one kind of type -----
 
 OPERATORS: dict[str, Callable[..., Any]] = {
@@ -116,21 +127,10 @@ UFUNCS: dict[str, str] = {
     "invert": "logical_not",
 } | {
     name: name
-    for name in [
-        "copysign",
-        "exp",
-        "expm1",
-        "isfinite",
-        "isnan",
-        "log",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "maximum",
-        "minimum",
-        "sqrt",
-        "square",
-    ]
+    for name in (
+        *("copysign", "exp", "expm1", "isfinite", "isnan", "log", "logical_and", "logical_not"),
+        *("logical_or", "maximum", "minimum", "sqrt", "square"),
+    )
 }
 """Name of another NumPy ufunc -> name of the array API function."""
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not"})
@@ -187,10 +187,10 @@ def _as_array(place: Placement, operand: Any, kind: str) -> Any:
 # in the same expression are copied to the device. What has no counterpart raises TypeError.
 
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> the same for device arrays; see `calibayes.backends.device.numpy_functions`."""
+"""NumPy function -> the same for device arrays; see `calibayes.backends.device.array`."""
 
 
-class DeviceArray(OnDevice):
+class DeviceArray(NDArrayOperatorsMixin, OnDevice):
     """An array of a library with the array API, with the methods and operators of NumPy arrays that families use.
 
     Parameters
@@ -320,111 +320,34 @@ class DeviceArray(OnDevice):
             values = self.astype(np.int64).values
         return self.wrap(self.placement.xp.sum(values, axis=axis, keepdims=keepdims))
 
-    def _reduced(self, name: str, axis: Any, keepdims: bool) -> DeviceArray:
+    def _reduced(self, name: str, axis: Any = None, keepdims: bool = False) -> DeviceArray:
         return self.wrap(getattr(self.placement.xp, name)(self.values, axis=axis, keepdims=keepdims))
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
-        return self._reduced("mean", axis, keepdims)
+    mean = partialmethod(_reduced, "mean")
+    max = partialmethod(_reduced, "max")
+    min = partialmethod(_reduced, "min")
+    any = partialmethod(_reduced, "any")
+    all = partialmethod(_reduced, "all")
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
-        return self._reduced("max", axis, keepdims)
+    def argmax(self, axis: int | None = None) -> DeviceArray:
+        return self.wrap(self.placement.xp.argmax(self.values, axis=axis))
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
-        return self._reduced("min", axis, keepdims)
-
-    def any(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
-        return self._reduced("any", axis, keepdims)
-
-    def all(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
-        return self._reduced("all", axis, keepdims)
-
-    # -- operators ---------------------------------------------------------------------------------------------------
-
-    def __add__(self, other: Any) -> DeviceArray:
-        return self.apply("add", self, other)
-
-    def __radd__(self, other: Any) -> DeviceArray:
-        return self.apply("add", other, self)
-
-    def __sub__(self, other: Any) -> DeviceArray:
-        return self.apply("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> DeviceArray:
-        return self.apply("subtract", other, self)
-
-    def __mul__(self, other: Any) -> DeviceArray:
-        return self.apply("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> DeviceArray:
-        return self.apply("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> DeviceArray:
-        return self.apply("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> DeviceArray:
-        return self.apply("divide", other, self)
-
-    def __pow__(self, other: Any) -> DeviceArray:
-        return self.apply("power", self, other)
-
-    def __rpow__(self, other: Any) -> DeviceArray:
-        return self.apply("power", other, self)
-
-    def __matmul__(self, other: Any) -> DeviceArray:
-        return self.apply("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> DeviceArray:
-        return self.apply("matmul", other, self)
-
-    def __and__(self, other: Any) -> DeviceArray:
-        return self.apply("logical_and", self, other)
-
-    def __rand__(self, other: Any) -> DeviceArray:
-        return self.apply("logical_and", other, self)
-
-    def __or__(self, other: Any) -> DeviceArray:
-        return self.apply("logical_or", self, other)
-
-    def __ror__(self, other: Any) -> DeviceArray:
-        return self.apply("logical_or", other, self)
-
-    def __lt__(self, other: Any) -> DeviceArray:
-        return self.apply("less", self, other)
-
-    def __le__(self, other: Any) -> DeviceArray:
-        return self.apply("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> DeviceArray:
-        return self.apply("greater", self, other)
-
-    def __ge__(self, other: Any) -> DeviceArray:
-        return self.apply("greater_equal", self, other)
-
-    def __eq__(self, other: object) -> DeviceArray:  # type: ignore[override]
-        return self.apply("equal", self, other)
-
-    def __ne__(self, other: object) -> DeviceArray:  # type: ignore[override]
-        return self.apply("not_equal", self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __neg__(self) -> DeviceArray:
-        return self.apply("negative", self)
-
-    def __abs__(self) -> DeviceArray:
-        return self.apply("absolute", self)
-
-    def __invert__(self) -> DeviceArray:
-        return self.apply("logical_not", self)
+    def argmin(self, axis: int | None = None) -> DeviceArray:
+        return self.wrap(self.placement.xp.argmin(self.values, axis=axis))
 
     # -- NumPy's functions -------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if (ufunc, method) == (np.logaddexp, "reduce"):
             return FUNCTIONS[np.logaddexp](*inputs, **options)
-        if method != "__call__" or options or ufunc.__name__ not in OPERATORS | UFUNCS:
+        is_in_place = options.keys() == {"out"} and options["out"][0] is inputs[0]  # such as ``a += b``
+        if method != "__call__" or (options and not is_in_place) or ufunc.__name__ not in OPERATORS | UFUNCS:
             raise TypeError(f"np.{ufunc.__name__} ({method}) cannot be computed with arrays on a device")
-        return self.apply(ufunc.__name__, *inputs)
+        result = self.apply(ufunc.__name__, *inputs)
+        if not is_in_place:
+            return result
+        inputs[0].values = result.values
+        return inputs[0]
 
     def __array_function__(
         self, function: Any, types: Any, args: tuple[Any, ...], options: Mapping[str, Any]
@@ -432,3 +355,119 @@ class DeviceArray(OnDevice):
         if function not in FUNCTIONS:
             raise TypeError(f"np.{function.__name__} cannot be computed with arrays on a device")
         return FUNCTIONS[function](*args, **options)
+
+
+# -- NumPy's other functions on arrays on a device -----------------------------------------------------------
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def answers(*functions: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: the function that answers calls of NumPy functions."""
+
+    def register(function: Function) -> Function:
+        FUNCTIONS.update(dict.fromkeys(functions, function))
+        return function
+
+    return register
+
+
+def _first_on_device(values: Sequence[Any]) -> DeviceArray:
+    return next(value for value in values if isinstance(value, DeviceArray))
+
+
+def _joining(name: str) -> Callable[..., DeviceArray]:
+    def join(arrays: Sequence[Any], axis: int = 0) -> DeviceArray:
+        like = _first_on_device(arrays)
+        return like.wrap(getattr(like.placement.xp, name)([like.raw(array) for array in arrays], axis=axis))
+
+    return join
+
+
+for _name in ("mean", "max", "min", "any", "all", "argmax", "argmin", "reshape"):
+    FUNCTIONS[getattr(np, _name)] = getattr(DeviceArray, _name)
+FUNCTIONS |= {np.stack: _joining("stack"), np.concatenate: _joining("concat")}
+
+
+@answers(np.sum)
+def _sum(array: DeviceArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
+    return array.sum(axis=axis, keepdims=keepdims, dtype=dtype)
+
+
+@answers(np.where)
+def _where(condition: Any, left: Any, right: Any) -> DeviceArray:
+    like = _first_on_device((condition, left, right))
+    return like.wrap(selected(like.placement, *(like.raw(part) for part in (condition, left, right))))
+
+
+@answers(np.broadcast_to)
+def _broadcast_to(array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+    return array.wrap(array.placement.xp.broadcast_to(array.values, shape))
+
+
+@answers(np.swapaxes)
+def _swapaxes(array: DeviceArray, first: int, second: int) -> DeviceArray:
+    axes = list(range(array.ndim))
+    axes[first], axes[second] = axes[second], axes[first]
+    return array.wrap(array.placement.xp.permute_dims(array.values, tuple(axes)))
+
+
+@answers(np.atleast_1d)
+def _atleast_1d(array: DeviceArray) -> DeviceArray:
+    return array.reshape((1,)) if array.ndim == 0 else array
+
+
+@answers(np.diagonal)
+def _diagonal(array: DeviceArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
+    """Of the last two axes."""
+    if (axis1 % array.ndim, axis2 % array.ndim) != (array.ndim - 2, array.ndim - 1):
+        raise TypeError("np.diagonal can be computed for the last two axes of an array on a device only")
+    return array.wrap(array.placement.xp.linalg.diagonal(array.values, offset=offset))
+
+
+@answers(np.diag)
+def _diag(array: DeviceArray) -> DeviceArray:
+    if array.ndim == 2:
+        return _diagonal(array)
+    xp, place = array.placement.xp, array.placement
+    identity = xp.eye(len(array), dtype=array.values.dtype, device=place.device)
+    return array.wrap(identity * array.values)
+
+
+@answers(np.trace)
+def _trace(array: DeviceArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
+    return _diagonal(array, offset, axis1, axis2).sum(axis=-1)
+
+
+@answers(np.tensordot)
+def _tensordot(left: Any, right: Any, axes: int = 2) -> DeviceArray:
+    like = _first_on_device((left, right))
+    return like.wrap(like.placement.xp.tensordot(like.raw(left), like.raw(right), axes=axes))
+
+
+@answers(np.flatnonzero)
+def _flatnonzero(array: DeviceArray) -> DeviceArray:
+    flat = array.ravel() != 0
+    return array.wrap(array.placement.xp.nonzero(flat.values)[0])
+
+
+@answers(np.linalg.slogdet)
+def _slogdet(array: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    sign, logarithm = array.placement.xp.linalg.slogdet(array.values)
+    return array.wrap(sign), array.wrap(logarithm)
+
+
+@answers(np.linalg.solve)
+def _solve(matrix: Any, right: Any) -> DeviceArray:
+    like = _first_on_device((matrix, right))
+    return like.wrap(like.placement.xp.linalg.solve(like.raw(matrix), like.raw(right)))
+
+
+@answers(np.logaddexp)
+def _log_sum(array: DeviceArray, axis: int = 0, keepdims: bool = False) -> DeviceArray:
+    """`np.logaddexp.reduce`."""
+    top = array.max(axis=axis, keepdims=True)
+    top = _where(np.isfinite(top), top, 0.0)
+    total: DeviceArray = np.log(np.exp(array - top).sum(axis=axis, keepdims=True)) + top
+    return total if keepdims else total.reshape(tuple(np.delete(np.array(total.shape), axis).tolist()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.backends.device.array import DeviceArray, Placement, row_ranges, to_numpy
+from calibayes.backends.device.array import DeviceArray, Placement, row_ranges, sums_over_rows, to_numpy
 from calibayes.kernels import gaussian_density, moments
 from calibayes.kernels.dispatch import device_version
 
@@ -242,7 +242,9 @@ def up_to_second(
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     place, center, w = x.placement, x.raw(center), x.raw(weights)
     second_weights = moments.sum_over_classes(weights).values if pool_second else w
-    first = _first(place, x.values, center, w)
+    first = sums_over_rows(
+        place, w, x.shape[1], 16 * x.shape[1], lambda rows: centered(place, x.values[rows, :], center)
+    )
     return weights.sum(axis=0), x.wrap(first), x.wrap(_outer(place, x.values, center, second_weights))
 
 
@@ -254,27 +256,14 @@ def sum_over_classes(weights: DeviceArray) -> DeviceArray:
     return total
 
 
-def _first(place: Placement, x: Any, center: Any, weights: Any) -> Any:
-    """Weighted sums of x - center, (k, d)."""
-    total = place.zeros((weights.shape[1], x.shape[1]))
-    for rows in row_ranges(x.shape[0], 16 * x.shape[1]):
-        total = total + weights[rows, :].T @ centered(place, x[rows, :], center)
-    return total
-
-
 def _outer(place: Placement, x: Any, center: Any, weights: Any) -> Any:
     """Weighted sums of outer products of x - center, (k, d, d)."""
     xp = place.xp
     is_weighted = weights != 0.0
-    counts = [int(count) for count in _listed(place, xp.sum(xp.astype(is_weighted, xp.int64), axis=0))]
+    counts = DeviceArray(xp.sum(xp.astype(is_weighted, xp.int64), axis=0), place).tolist()
     if sum(counts) > MOST_WEIGHTED * x.shape[0] * weights.shape[1]:
         return _outer_of_all(place, x, center, weights)
     return _outer_of_weighted(place, x, center, weights, is_weighted, counts)
-
-
-def _listed(place: Placement, values: Any) -> list[Any]:
-    """The entries of a small array, by one copy to the host."""
-    return DeviceArray(values, place).tolist()
 
 
 def _outer_of_all(place: Placement, x: Any, center: Any, weights: Any) -> Any:

@@ -12,35 +12,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from calibayes.backends.device.array import DeviceArray, Placement, row_ranges, to_numpy
+from calibayes.backends.device.array import DeviceArray, Placement, row_ranges, sums_over_rows, to_numpy
 from calibayes.core.protocols import Array
-from calibayes.kernels import event_counts, level_counts
-from calibayes.kernels import posterior as fused
-from calibayes.kernels import posterior as logspace
+from calibayes.kernels import event_counts, level_counts, posterior
 from calibayes.kernels.dispatch import device_version
 from calibayes.kernels.posterior import Assessment, FusedSums, Scores
 
 # -- Posteriors, scores and class weights on a device --------------------------------------------------------
 
 
-@device_version(logspace.label_weights)
+@device_version(posterior.label_weights)
 def label_weights(labels: DeviceArray, weight: DeviceArray, k: int) -> DeviceArray:
-    return weight[:, None] * indicators(labels, k)
+    return labels.wrap(labels.raw(weight)[:, None] * indicators(labels, k).values)
 
 
-@device_version(logspace.indicators)
+@device_version(posterior.indicators)
 def indicators(labels: DeviceArray, k: int) -> DeviceArray:
     place = labels.placement
     return labels.wrap(place.float64(_is_label(place, labels.values, k)))
 
 
-@device_version(logspace.log_normalize)
+@device_version(posterior.log_normalize)
 def log_normalize(log_joint: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     log_posterior, evidence = _normalized(log_joint.placement, log_joint.values)
     return log_joint.wrap(log_posterior), log_joint.wrap(evidence)
 
 
-@device_version(logspace.first_largest)
+@device_version(posterior.first_largest)
 def first_largest(rows: DeviceArray) -> DeviceArray:
     return rows.wrap(rows.placement.xp.argmax(rows.values, axis=1))
 
@@ -53,7 +51,7 @@ class RowInputs(NamedTuple):
     held_out: Any
 
 
-@device_version(logspace.assess)
+@device_version(posterior.assess)
 def assess(
     log_joint: DeviceArray,
     labels: Any,
@@ -86,7 +84,7 @@ def assessed(
     *,
     weights: bool = True,
 ) -> tuple[Any, Any]:
-    """Objective, training scores and held-out scores, (9,), and class weights (n, k) or None; see `logspace.assess`."""
+    """Objective, training scores and held-out scores, (9,), and class weights (n, k) or None; see `posterior.assess`."""
     xp, (labels, weight, held_out) = place.xp, rows
     log_posterior, _ = _normalized(place, log_joint)
     is_true = _is_label(place, labels, log_joint.shape[1])
@@ -107,7 +105,7 @@ def assessed(
     return sums, next_weights * weight[:, None]
 
 
-@device_version(logspace.scores)
+@device_version(posterior.scores)
 def posterior_scores(log_posterior: DeviceArray, onehot: Any, weight: Any) -> Mapping[str, float]:
     place, xp, is_true = log_posterior.placement, log_posterior.placement.xp, log_posterior.raw(onehot) != 0
     found = log_posterior.values
@@ -120,10 +118,10 @@ def posterior_scores(log_posterior: DeviceArray, onehot: Any, weight: Any) -> Ma
     return Scores(*sums.tolist())._asdict()
 
 
-@device_version(logspace.without_negligible)
+@device_version(posterior.without_negligible)
 def without_negligible(weights: DeviceArray) -> DeviceArray:
     kept = weights.copy()
-    kept[abs(weights) <= logspace.NEGLIGIBLE] = 0.0
+    kept[abs(weights) <= posterior.NEGLIGIBLE] = 0.0
     return kept
 
 
@@ -156,7 +154,7 @@ def _weighted_sums(place: Placement, weight: Any, values: Any, is_labeled: Any) 
 # product with a table is the sum of the table's entries, and whose transposed product with weights are weighted counts.
 
 
-class Indicators:
+class LevelIndicators:
     """Indicators of the cells of codes (n, d), range by range of rows."""
 
     def __init__(self, codes: DeviceArray, first: Array) -> None:
@@ -179,20 +177,18 @@ class Indicators:
 
 @device_version(level_counts.look_up)
 def look_up(codes: DeviceArray, table: Any, first: Array) -> DeviceArray:
-    indicators, values = Indicators(codes, first), codes.raw(table).T
+    indicators, values = LevelIndicators(codes, first), codes.raw(table).T
     return codes.wrap(codes.placement.xp.concat([indicators.of(r) @ values for r in indicators.ranges()]))
 
 
 @device_version(level_counts.weighted_counts)
 def weighted_counts(codes: DeviceArray, weights: Any, first: Array) -> DeviceArray:
-    indicators, values = Indicators(codes, first), codes.raw(weights)
-    total = codes.placement.zeros((values.shape[1], indicators.cells))
-    for rows in indicators.ranges():
-        total = total + values[rows, :].T @ indicators.of(rows)
-    return codes.wrap(total)
+    indicators, values = LevelIndicators(codes, first), codes.raw(weights)
+    cells = indicators.cells
+    return codes.wrap(sums_over_rows(codes.placement, values, cells, 10 * cells, indicators.of))
 
 
-@device_version(fused.fused_pass)
+@device_version(posterior.fused_pass)
 def fused_pass(
     codes: DeviceArray,
     table: Any,
@@ -205,7 +201,7 @@ def fused_pass(
     decided: float,
 ) -> FusedSums:
     """Both products of a range of rows with the same indicators."""
-    place, indicators, values = codes.placement, Indicators(codes, first), codes.raw(table).T
+    place, indicators, values = codes.placement, LevelIndicators(codes, first), codes.raw(table).T
     xp, k = place.xp, values.shape[1]
     log_prior, *of_rows = (codes.raw(array) for array in (log_prior, labels, weight, held_out))
     sums, totals, classes = place.zeros((9,)), place.zeros((k, indicators.cells)), place.zeros((k,))
@@ -246,11 +242,10 @@ def scores(x: DeviceArray, table: Any) -> DeviceArray:
 
 @device_version(event_counts.totals)
 def totals(x: DeviceArray, weights: Any) -> DeviceArray:
-    place, values = x.placement, x.raw(weights)
-    total = place.zeros((values.shape[1], x.shape[1]))
-    for rows in row_ranges(x.shape[0], 8 * x.shape[1]):
-        total = total + values[rows, :].T @ place.float64(x.values[rows, :])
-    return x.wrap(total)
+    place, d = x.placement, x.shape[1]
+    return x.wrap(
+        sums_over_rows(place, x.raw(weights), d, 8 * d, lambda rows: place.float64(x.values[rows, :]))
+    )
 
 
 @device_version(event_counts.log_multinomial_coefficients)
@@ -280,10 +275,10 @@ def fortran_order(table: DeviceArray) -> DeviceArray:
 
 @device_version(level_counts.flag_counts)
 def flag_counts(x: DeviceArray, weights: Any) -> tuple[DeviceArray, DeviceArray]:
-    place, values = x.placement, x.raw(weights)
-    zeros = place.zeros((values.shape[1], x.shape[1]))
-    for rows in row_ranges(x.shape[0], 16 * x.shape[1]):
-        zeros = zeros + values[rows, :].T @ (1.0 - place.float64(x.values[rows, :]))
+    place, d = x.placement, x.shape[1]
+    zeros = sums_over_rows(
+        place, x.raw(weights), d, 16 * d, lambda rows: 1.0 - place.float64(x.values[rows, :])
+    )
     return x.wrap(zeros), totals(x, weights)
 
 

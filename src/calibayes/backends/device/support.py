@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibayes import families
 from calibayes.backends.device.input import ADVICE
 from calibayes.core.protocols import Family, Rule
-from calibayes.families import (
-    Bernoulli,
-    Categorical,
-    Complement,
-    Diagonal,
-    Full,
-    Gaussian,
-    Multinomial,
-    Spherical,
-    Tied,
-    TiedDiagonal,
-    TiedSpherical,
-)
-from calibayes.families.covariances import WeightedTied
+from calibayes.families import covariances
 
-FAMILIES = (Bernoulli, Categorical, Complement, Gaussian, Multinomial)
-SHAPES = (Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical, WeightedTied)
+FAMILIES = (
+    families.Bernoulli,
+    families.Categorical,
+    families.Complement,
+    families.Gaussian,
+    families.Multinomial,
+)
+SHAPES = (
+    families.Diagonal,
+    families.Full,
+    families.Spherical,
+    families.Tied,
+    families.TiedDiagonal,
+    families.TiedSpherical,
+    covariances.WeightedTied,
+)
 
 
 def require_device_support(

@@ -57,13 +57,13 @@ class Graph:
         """A constant tensor; equal ones are stored once."""
         array = np.asarray(values)
         if array.dtype.kind in "OU":
-            return self._stored(array.astype(object))
+            return self._store(array.astype(object))
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.stored:
-            self.stored[key] = self._stored(array)
+            self.stored[key] = self._store(array)
         return self.stored[key]
 
-    def _stored(self, array: Array) -> str:
+    def _store(self, array: Array) -> str:
         name = self.free_name(f"constant_{len(self.initializers)}")
         self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
         return name
@@ -265,7 +265,8 @@ def feeds(model: Any, X: Any) -> dict[str, Array]:
     >>> {name: array[:, 0].tolist() for name, array in feeds(exported, X).items()}
     {'size': [1.0, 2.0, 5.0, 7.0], 'color': ['red', 'red', '', 'blue']}
     """
-    table, marker = _table(X), _marker(model)
+    table = _table(X)
+    marker = {entry.key: entry.value for entry in model.metadata_props}.get(MISSING_MARKER, "")
     first = model.graph.input[0]
     width = first.type.tensor_type.shape.dim[1].dim_value
     if width > 1 or (first.name == MATRIX and MATRIX not in table.names):
@@ -285,12 +286,6 @@ def _table(X: Any) -> Table:
         return read_frame(X)
     dense = X.toarray() if hasattr(X, "toarray") else X
     return read_array(object_array(dense) if isinstance(dense, list) else np.asarray(dense))
-
-
-def _marker(model: Any) -> str:
-    """The text that stands for a missing value, from the metadata of the model."""
-    notes: dict[str, str] = {entry.key: entry.value for entry in model.metadata_props}
-    return notes.get(MISSING_MARKER, "")
 
 
 def _column(table: Table, value: Any, marker: str) -> Array:

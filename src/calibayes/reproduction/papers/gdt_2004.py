@@ -2,25 +2,207 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from calibayes.estimators.discriminant_analysis import (
-    GenerativeLogisticRegression,
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
-from calibayes.estimators.trade_off import TradeOffCV
-from calibayes.families import Gaussian, Spherical
+import numpy as np
+
+import calibayes as cb
+from calibayes import families
+from calibayes.core.protocols import Array
 from calibayes.learn import NoGain
-from calibayes.model.binding import every
-from calibayes.reproduction.experiment import Paper
-from calibayes.reproduction.figures import SimulationFigure
-from calibayes.reproduction.procedures import DataEntry
-from calibayes.reproduction.simulations import TwoGaussians, UniformChain
-from calibayes.reproduction.trial_tables import TrialData, TrialTable
+from calibayes.reproduction import result_tables as tables
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.procedures import Cleaning, DataEntry
+from calibayes.reproduction.simulations import (
+    SimulatedTrials,
+    Simulation,
+    SubsampleTrials,
+    TwoGaussians,
+    UniformChain,
+)
 from calibayes.rules import GDT
+
+BLOCK = 10
+"""Number of trials, or of runs of a simulation, in a task."""
+QUICK_TRIALS = 4
+CROSS_VALIDATED = "CV"
+"""Label of the rows in which lam is chosen by cross-validation; they are not in the paper."""
+
+
+@dataclass(frozen=True)
+class TrialData:
+    """A data set with its number of training rows and its costs of decisions."""
+
+    entry: DataEntry
+    training_rows: int
+    costs: tuple[tuple[float, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class TrialTable(Experiment):
+    """Test errors of models at several values of lam (rows) on data sets (columns).
+
+    Parameters
+    ----------
+    models : name -> pairs of label and estimator
+    rows : tuple of str
+        Labels of the published rows of a model.
+    spread : row label -> tolerated difference from the published mean
+    trials : int
+    directions : int
+        Number of directions to which the columns are reduced.
+    """
+
+    data: tuple[TrialData, ...]
+    models: Mapping[str, tuple[tuple[str, Any], ...]]
+    rows: tuple[str, ...]
+    spread: Callable[[str], float]
+    trials: int
+    directions: int
+
+    def tasks(self, settings: Settings) -> list[SubsampleTrials]:
+        return [
+            task
+            for data in self._selected(settings)
+            for model in self.models
+            for task in self._blocks(data, model, settings)
+        ]
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        by_column = {
+            (data.entry.label, model): [
+                results[task_key(task)]["loss"] for task in self._blocks(data, model, settings)
+            ]
+            for data in self._selected(settings)
+            for model in self.models
+        }
+        labels = list(dict.fromkeys(label for label, _ in by_column))
+        rows = [
+            self._row(model, label, labels, by_column)
+            for model in self.models
+            for label in (*self.rows, CROSS_VALIDATED)
+        ]
+        missing = [data.entry.label for data in self.data if data.entry.label not in labels]
+        trials = f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials."
+        return self.report_of(rows, trials, f"Data sets not run: {', '.join(missing)}." if missing else "")
+
+    def _selected(self, settings: Settings) -> list[TrialData]:
+        return [data for data in self.data if settings.includes(data.entry.name)]
+
+    def _blocks(self, data: TrialData, model: str, settings: Settings) -> list[SubsampleTrials]:
+        models, rows, blocks = (
+            self.models[model],
+            data.training_rows,
+            settings.blocks(self.trials, QUICK_TRIALS, BLOCK),
+        )
+        return [
+            SubsampleTrials(data.entry, Cleaning(), models, rows, self.directions, block, data.costs)
+            for block in blocks
+        ]
+
+    def _row(
+        self,
+        model: str,
+        label: str,
+        columns: list[str],
+        by_column: Mapping[tuple[str, str], list[dict[str, Any]]],
+    ) -> tables.TableRow:
+        name = f"{model} {label}"
+        published = self.published().get(name, {})
+        pairs = {
+            column: tables.NumberPair(
+                float(np.mean(np.concatenate([losses[label] for losses in by_column[column, model]]))),
+                published.get(column),
+                self.spread(name),
+            )
+            for column in columns
+        }
+        return tables.TableRow(name, pairs)
+
+
+# -- Figure of log loss against lam on simulated data (Figure 1) ----------------------------------------------
+
+QUICK_RUNS = 5
+
+
+@dataclass(frozen=True)
+class SimulationFigure(Experiment):
+    """Median log loss over many runs; a panel for each simulation and number of training rows."""
+
+    simulations: tuple[tuple[str, Simulation], ...]
+    model: Any
+    lams: tuple[float, ...]
+    training_rows: tuple[int, ...]
+    test_rows: int
+    runs: int
+    notes: tuple[str, ...] = ()
+
+    def tasks(self, settings: Settings) -> list[SimulatedTrials]:
+        if settings.datasets is not None:  # simulations use no data set
+            return []
+        return [
+            task
+            for _, simulation in self.simulations
+            for rows in self.training_rows
+            for task in self._blocks(simulation, rows, settings)
+        ]
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        medians = {
+            (label, rows): self._medians(results, simulation, rows, settings)
+            for label, simulation in self.simulations
+            for rows in self.training_rows
+        }
+        table_rows = [
+            tables.TableRow(f"{label}, {rows} rows", self._pairs(values))
+            for (label, rows), values in medians.items()
+        ]
+        runs = settings.repetitions(self.runs, QUICK_RUNS)
+        notes = (*self.notes, f"Medians of {runs} runs with test samples of {self.test_rows} rows.")
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", self._numbers(medians))
+        return self.report_of(table_rows, *notes, figures=(figure,))
+
+    def _blocks(self, simulation: Simulation, rows: int, settings: Settings) -> list[SimulatedTrials]:
+        models = tuple((str(lam), _at_lam(self.model, lam)) for lam in self.lams)
+        return [
+            SimulatedTrials(simulation, models, rows, self.test_rows, block)
+            for block in settings.blocks(self.runs, QUICK_RUNS, BLOCK)
+        ]
+
+    def _medians(self, results: Results, simulation: Simulation, rows: int, settings: Settings) -> Array:
+        losses_by_block = [
+            results[task_key(task)]["loss"] for task in self._blocks(simulation, rows, settings)
+        ]
+        return np.array(
+            [np.median(np.concatenate([losses[str(lam)] for losses in losses_by_block])) for lam in self.lams]
+        )
+
+    def _pairs(self, values: Array) -> dict[str, tables.NumberPair]:
+        pairs = {
+            f"lam {lam:g}": tables.NumberPair(float(value), unit=0.0, digits=4)
+            for lam, value in zip(self.lams, values, strict=True)
+        }
+        best = self.lams[int(np.argmin(values))]
+        return {**pairs, "best lam": tables.NumberPair(best, unit=0.0, digits=2)}
+
+    def _numbers(self, medians: Mapping[tuple[str, int], Array]) -> tables.CurveNumbers:
+        curves = {
+            f"{label}, {rows} rows": {"": (self.lams, values.tolist())}
+            for (label, rows), values in medians.items()
+        }
+        return tables.CurveNumbers(
+            curves, x="lam (1: generative, 0: discriminative)", y="log loss", columns=len(self.training_rows)
+        )
+
+
+def _at_lam(model: Any, lam: float, **changes: Any) -> Any:
+    """A copy of a model that is trained by GDT at this trade-off."""
+    return type(model)(**{**model.get_params(deep=False), **changes, "rule": GDT(lam=lam)})
+
+
+# -- The table and the figure of the paper -------------------------------------------------------------------
 
 NAME = "gdt-2004"
 
@@ -33,10 +215,12 @@ DATA = (
 )
 
 MODELS: dict[str, Any] = {
-    "LDA": LinearDiscriminantAnalysis(),
-    "QDA": QuadraticDiscriminantAnalysis(),
-    "Balls1": GenerativeClassifier(families=[("columns", Gaussian(Spherical(), prior="auto"), every)]),
-    "Balls2": MixtureDiscriminantAnalysis(n_components=2, covariance="spherical", random_state=0),
+    "LDA": cb.LinearDiscriminantAnalysis(),
+    "QDA": cb.QuadraticDiscriminantAnalysis(),
+    "Balls1": cb.GenerativeClassifier(
+        families=[("columns", families.Gaussian(families.Spherical(), prior="auto"), cb.every)]
+    ),
+    "Balls2": cb.MixtureDiscriminantAnalysis(n_components=2, covariance="spherical", random_state=0),
 }
 
 LAMS = {"GEN": 1.0, "GDT0.75": 0.75, "GDT0.5": 0.5, "GDT0.25": 0.25, "DISC": 0.0}
@@ -47,9 +231,8 @@ TO_THE_OPTIMUM: dict[str, Any] = {"stop": NoGain(tolerance=1e-6), "max_iter": 40
 
 def _models_along_lam(model: Any) -> tuple[tuple[str, Any], ...]:
     """The model at each lam, and with lam chosen by cross-validation on the training rows."""
-    settings = model.get_params(deep=False) | TO_THE_OPTIMUM
-    fixed = [(label, type(model)(**(settings | {"rule": GDT(lam=lam)}))) for label, lam in LAMS.items()]
-    return (*fixed, ("CV", TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")))
+    fixed = [(label, _at_lam(model, lam, **TO_THE_OPTIMUM)) for label, lam in LAMS.items()]
+    return (*fixed, ("CV", cb.TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")))
 
 
 def _spread(row: str) -> float:
@@ -64,7 +247,7 @@ SIMULATIONS = SimulationFigure(
     "figure-1",
     "Figure 1: log loss against lam, medians",
     (("two Gaussians", TwoGaussians()), ("uniform chain", UniformChain())),
-    model=GenerativeLogisticRegression(**TO_THE_OPTIMUM),
+    model=cb.GenerativeLogisticRegression(**TO_THE_OPTIMUM),
     lams=(1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.0),
     training_rows=(50, 100, 200),
     test_rows=100_000,

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+import calibayes as cb
 from calibayes.core.protocols import Array
-from calibayes.estimators.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from calibayes.estimators.naive_bayes import GaussianNB
-from calibayes.estimators.tabular import NaiveBayes
 from calibayes.plots import plot_boundaries
 from calibayes.plots.figures import new_figure
-from calibayes.reproduction.experiment import Paper, Results, Settings, task_key
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
 from calibayes.reproduction.procedures import fit_clone
-from calibayes.reproduction.result_tables import Figure, NumberPair, Report, TableRow
+from calibayes.reproduction.result_tables import ExperimentReport, Figure, NumberPair, TableRow
 from calibayes.reproduction.simulations import TwoGaussianClasses, WorkedExample
 
 NAME = "generative-models-notes"
@@ -29,10 +23,10 @@ DISTRIBUTION = TwoGaussianClasses(
     covariances=(((1.0, 0.6), (0.6, 1.0)), ((1.5, -0.7), (-0.7, 0.8))),
 )
 MODELS = (
-    ("LDA", LinearDiscriminantAnalysis(rule="ml")),
-    ("QDA", QuadraticDiscriminantAnalysis(rule="ml")),
-    ("naive Bayes, Gaussian", GaussianNB(rule="ml", var_smoothing=0.0)),
-    ("naive Bayes, 5 levels a column", NaiveBayes(rule="ml", discretize="kmeans", n_bins=5)),
+    ("LDA", cb.LinearDiscriminantAnalysis(rule="ml")),
+    ("QDA", cb.QuadraticDiscriminantAnalysis(rule="ml")),
+    ("naive Bayes, Gaussian", cb.GaussianNB(rule="ml", var_smoothing=0.0)),
+    ("naive Bayes, 5 levels a column", cb.NaiveBayes(rule="ml", discretize="kmeans", n_bins=5)),
 )
 COSTS = ((0.0, 1.0), (5.0, 0.0))
 """Cost of each decision (column) for each true class (row)."""
@@ -40,41 +34,26 @@ COSTS = ((0.0, 1.0), (5.0, 0.0))
 EXAMPLE = WorkedExample(DISTRIBUTION, MODELS, COSTS, training_rows=400, test_rows=100_000)
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Experiment):
     """Table of errors and costs, and figure of the decision boundaries."""
-
-    name: str = "example"
 
     def tasks(self, settings: Settings) -> list[WorkedExample]:
         return [EXAMPLE] if settings.datasets is None else []
 
-    def report(self, results: Results, settings: Settings) -> Report:
+    def report(self, results: Results, settings: Settings) -> ExperimentReport:
         scores_by_model = results[task_key(EXAMPLE)]["scores"]
         columns = ("error", "cost, most probable class", "cost, lowest expected cost")
-        rows = [
-            TableRow(
-                label,
-                {
-                    name: NumberPair(value, unit=0.0, digits=4)
-                    for name, value in zip(columns, scores, strict=True)
-                },
-            )
-            for label, scores in scores_by_model.items()
-        ]
-        figure = Figure(f"{NAME}-{self.name}", draw_boundaries, is_on_site=True)
-        return Report(
-            NAME,
-            self.name,
-            "Errors of LDA, QDA, naive Bayes and the Bayes rule, and decisions with unequal costs",
-            tuple(rows),
-            (
-                "Two Gaussian classes with known parameters; 400 training rows, errors and costs on 100,000 test rows. "
-                + "Deciding for the first class if the second is true costs 5, the opposite error 1. Decisions are for "
-                + "the most probable class, or for the one with the lowest expected cost under the same posterior.",
-            ),
-            figures=(figure,),
+        rows = []
+        for label, scores in scores_by_model.items():
+            pairs = [NumberPair(value, unit=0.0, digits=4) for value in scores]
+            rows.append(TableRow(label, dict(zip(columns, pairs, strict=True))))
+        note = (
+            "Two Gaussian classes with known parameters; 400 training rows, errors and costs on 100,000 test rows. "
+            "Deciding for the first class if the second is true costs 5, the opposite error 1. Decisions are for "
+            "the most probable class, or for the one with the lowest expected cost under the same posterior."
         )
+        figure = Figure(f"{NAME}-{self.name}", draw_boundaries, is_on_site=True)
+        return self.report_of(rows, note, figures=(figure,))
 
 
 def draw_boundaries() -> Any:
@@ -106,6 +85,9 @@ def _log_odds(posterior: Any, threshold: float = 0.0) -> Any:
     return score
 
 
+TITLE = "Errors of LDA, QDA, naive Bayes and the Bayes rule, and decisions with unequal costs"
 PAPER = Paper(
-    NAME, "Agarwal, lecture notes on generative probabilistic models for classification", (Example(),)
+    NAME,
+    "Agarwal, lecture notes on generative probabilistic models for classification",
+    (Example(NAME, "example", TITLE),),
 )

@@ -2,36 +2,282 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from calibayes.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
-from calibayes.estimators.tabular import NaiveBayes
-from calibayes.estimators.trade_off import TradeOffCV
+import numpy as np
+
+import calibayes as cb
+from calibayes.core.protocols import Array
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
-from calibayes.model.recipe import TrainingOptions
-from calibayes.reproduction.experiment import Experiment, Paper
-from calibayes.reproduction.procedures import DataEntry
-from calibayes.reproduction.split_tables import SplitStudy, SplitTable, WinCountTable
+from calibayes.plots import plot_ranks
+from calibayes.ranks import average_ranks, rank_summary
+from calibayes.reproduction import result_tables as tables
+from calibayes.reproduction.claims import count_better_equal_worse, reach
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.procedures import Cleaning, DataEntry, HeldOutSplit, data_entries
 from calibayes.rules import DFE, GD, RC
+
+# -- Models on the same random splits of the same data sets, and means over the splits (rc-generative-2025)
+
+PARTS = ("training", "test")
+"""Parts of a split."""
+QUICK_SPLITS = 2
+
+
+@dataclass(frozen=True)
+class SplitStudy:
+    """Data sets, models and splits that several tables share.
+
+    Parameters
+    ----------
+    entries : tuple of DataEntry
+    models : name -> estimator
+    standardize : bool
+        Whether columns are standardized by the training rows.
+    splits : int
+        Number of random splits.
+    """
+
+    paper: str
+    entries: tuple[DataEntry, ...]
+    models: Mapping[str, Any]
+    standardize: bool
+    splits: int
+
+    def entries_to_run(self, settings: Settings) -> list[DataEntry]:
+        """The data sets that the settings select."""
+        sizes = {label: row["rows"] for label, row in tables.published_table(self.paper, "2").items()}
+        return settings.select(self.entries, sizes)
+
+    def tasks(self, settings: Settings, models: Sequence[str]) -> list[HeldOutSplit]:
+        """The tasks of these models on all selected data sets."""
+        return [
+            task
+            for entry in self.entries_to_run(settings)
+            for model in models
+            for task in self._model_tasks(entry, model, settings)
+        ]
+
+    def model_results(
+        self, results: Results, entry: DataEntry, model: str, settings: Settings
+    ) -> list[dict[str, Any]]:
+        """Results of one model on one data set, one for each split."""
+        return [results[task_key(task)] for task in self._model_tasks(entry, model, settings)]
+
+    def errors(self, results: Results, models: Sequence[str], part: str, settings: Settings) -> Array:
+        """Mean errors of these models over the splits, (data sets, models)."""
+        return np.array(
+            [
+                [mean(self.model_results(results, entry, model, settings), part) for model in models]
+                for entry in self.entries_to_run(settings)
+            ]
+        )
+
+    def _model_tasks(self, entry: DataEntry, model: str, settings: Settings) -> list[HeldOutSplit]:
+        count = settings.repetitions(self.splits, QUICK_SPLITS)
+        return [
+            HeldOutSplit(entry, Cleaning(), self.models[model], split, self.standardize)
+            for split in range(count)
+        ]
+
+
+def mean(results: Sequence[Mapping[str, Any]], name: str) -> float:
+    """Mean of an entry over the splits; NaN if a fit failed."""
+    return float(np.mean([result.get(name, np.nan) for result in results]))
+
+
+def mean_reach(calibrated: Sequence[Mapping[str, Any]], rival: Sequence[Mapping[str, Any]]) -> float | None:
+    """Mean over the splits of the first iteration, from 1, with a soft error not above the rival's lowest.
+
+    None if there is no such iteration in some split.
+    """
+    curves = zip(calibrated, rival, strict=True)
+    iterations = [reach(ours["soft_error"], min(theirs["soft_error"])) for ours, theirs in curves]
+    return None if None in iterations else float(np.mean([number for number in iterations if number]))
+
+
+# -- Table of training and test errors over random splits (rc-generative-2025, Tables 3, 5, 7, 9, 11) --------
+
+STOPPED_AT_START = 2.5
+"""Mean iterations, the start included, below which calibration stopped after its first update."""
+SINGULAR = "a covariance is singular: ours uses a prior for that class"
+SKIPS_INVALID = "the published RC stops at its start; ours skips invalid statistics and continues"
+
+
+@dataclass(frozen=True)
+class SplitTable(Experiment):
+    """Errors of the methods of the paper and of further methods, with rank tests.
+
+    Parameters
+    ----------
+    study : SplitStudy
+    methods : column -> name of a model
+        Methods of the paper; the column "reach" compares RC with the last one.
+    further : column -> name of a model
+        Methods that are not in the paper; only their test errors are shown.
+    counted : tuple of str
+        Methods with a column of iterations.
+    reason : str
+        Why numbers may differ from the published ones.
+    """
+
+    study: SplitStudy
+    methods: Mapping[str, str]
+    further: Mapping[str, str]
+    counted: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    reason: str = ""
+
+    def tasks(self, settings: Settings) -> list[HeldOutSplit]:
+        return self.study.tasks(settings, [*self.methods.values(), *self.further.values()])
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        rows = [self._row(entry, results, settings) for entry in self.study.entries_to_run(settings)]
+        rows.append(self._rank_row(results, settings))
+        tests, figures = self._rank_tests(results, settings)
+        return self.report_of(rows, *self.notes, *tests, reason=self.reason, figures=figures)
+
+    def _row(self, entry: DataEntry, results: Results, settings: Settings) -> tables.TableRow:
+        published = self.published()[entry.label]
+        by_method = {
+            method: self.study.model_results(results, entry, model, settings)
+            for method, model in {**self.methods, **self.further}.items()
+        }
+        pairs: dict[str, tables.NumberPair] = {}
+        for method in self.methods:
+            for part in PARTS:
+                name = f"{method} {part}"
+                pairs[name] = _percent(mean(by_method[method], part), published, name)
+            if method in self.counted:
+                name = f"{method} iter"
+                pairs[name] = _iterations(mean(by_method[method], "iter"), published, name)
+        failures = [result["failed"] for runs in by_method.values() for result in runs if "failed" in result]
+        if not failures:
+            iterations = mean_reach(by_method["RC"], by_method[list(self.methods)[-1]])
+            pairs["reach"] = _iterations(iterations, published, "reach")
+        pairs |= {
+            f"{method} test": _percent(mean(by_method[method], "test"), {}, "") for method in self.further
+        }
+        return tables.TableRow(entry.label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
+
+    def _rank_row(self, results: Results, settings: Settings) -> tables.TableRow:
+        """Average ranks over the data sets of this run; the published ones are over all data sets of the paper."""
+        published = self.published().get("average", {})
+        pairs = {}
+        for part in PARTS:
+            errors = self.study.errors(results, list(self.methods.values()), part, settings)
+            for method, rank in zip(self.methods, average_ranks(np.round(errors, 12)), strict=True):
+                name = f"{method} {part}"
+                pairs[name] = tables.NumberPair(
+                    float(rank), published.get(name), spread=float("inf"), digits=2, unit=0.0
+                )
+        return tables.TableRow("average rank", pairs)
+
+    def _rank_tests(
+        self, results: Results, settings: Settings
+    ) -> tuple[list[str], tuple[tables.Figure, ...]]:
+        """Friedman's and Wilcoxon's tests of the test errors of all methods: a sentence and a figure."""
+        models = {**self.methods, **self.further}
+        if len(models) < 3 or len(self.study.entries_to_run(settings)) < 3:
+            return [], ()
+        errors = self.study.errors(results, list(models.values()), "test", settings)
+        summary = rank_summary(np.round(errors, 12), list(models))
+        rc_tests = [
+            f"{b if a == 'RC' else a} p = {p:.3f}"
+            for (a, b), p in zip(summary.pairs, summary.pair_p, strict=True)
+            if "RC" in (a, b)
+        ]
+        sentence = (
+            f"Test errors on {summary.rows} data sets: Friedman test p = {summary.friedman_p:.4f}; "
+            f"Wilcoxon tests with Holm's correction of RC against {', '.join(rc_tests)}; "
+            f"critical difference of average ranks {summary.critical_difference:.2f}."
+        )
+        figure = tables.Figure(f"{self.paper}-{self.name}-ranks", lambda: plot_ranks(summary).figure)
+        return [sentence], (figure,)
+
+
+def _percent(error: float, published: Mapping[str, float], name: str) -> tables.NumberPair:
+    return tables.NumberPair(
+        100 * error,
+        published.get(name),
+        spread=published.get(f"{name} ±", 0.0),
+        digits=0,
+        unit=0.01,
+        extra_digits=1,
+        truncated=True,
+    )
+
+
+def _iterations(ours: float | None, published: Mapping[str, float], name: str) -> tables.NumberPair:
+    return tables.NumberPair(ours, published.get(name), spread=1.0, digits=1, unit=0.0)
+
+
+def _reasons(by_method: Mapping[str, Any], iterations: tables.NumberPair, failures: list[str]) -> list[str]:
+    """The first failure, else known causes: a singular covariance, or a published calibration that stopped early."""
+    if failures:
+        return failures[:1]
+    notes = {note for runs in by_method.values() for result in runs for note in result["notes"]}
+    singular = any("singular" in note for note in notes)
+    continues = iterations.differs and (
+        (iterations.published or 0.0) < STOPPED_AT_START < (iterations.ours or 0.0)
+    )
+    return [SINGULAR] * singular + [SKIPS_INVALID] * continues
+
+
+# -- Table of how often one method is better than, equal to, worse than others (rc-generative-2025, Tables 4, 6, ... 12)
+
+
+@dataclass(frozen=True)
+class WinCountTable(Experiment):
+    """Number of data sets on which calibration has a lower, equal or higher mean error than its rivals.
+
+    Parameters
+    ----------
+    study : SplitStudy
+    calibrated : name of a model
+    rivals : column -> name of a model
+    """
+
+    study: SplitStudy
+    calibrated: str
+    rivals: Mapping[str, str]
+
+    def tasks(self, settings: Settings) -> list[HeldOutSplit]:
+        return self.study.tasks(settings, [self.calibrated, *self.rivals.values()])
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        count = len(self.study.entries_to_run(settings))
+        rows = [self._row(part, results, settings) for part in PARTS]
+        note = f"Ours: {count} data sets; published: {len(tables.published_table(self.paper, '2'))}."
+        return self.report_of(rows, note)
+
+    def _row(self, part: str, results: Results, settings: Settings) -> tables.TableRow:
+        published = self.published()[part]
+        pairs = {}
+        for rival, model in self.rivals.items():
+            errors = self.study.errors(results, [self.calibrated, model], part, settings).round(12)
+            names = (f"better than {rival}", f"equal to {rival}", f"worse than {rival}")
+            for name, count in zip(names, count_better_equal_worse(map(tuple, errors.tolist())), strict=True):
+                pairs[name] = tables.NumberPair(
+                    count, published.get(name), spread=float("inf"), digits=0, unit=0.0
+                )
+        return tables.TableRow(part, pairs)
+
 
 NAME = "rc-generative-2025"
 
-ENTRIES = (
-    DataEntry("iris", "iris"),
-    DataEntry("sonar", "sonar"),
-    DataEntry("climate-model", "climate model", rows=360),
-    DataEntry("indian-liver", "indian liver"),
-    DataEntry("vehicle", "vehicle"),
-    DataEntry("german-numer", "german numer"),
-    DataEntry("splice", "splice"),
-    DataEntry("qsar", "qsar"),
-    DataEntry("svmguide3", "svmguid3"),
-    DataEntry("redwine", "redwine"),
-    DataEntry("optdigits", "optdigits"),
-    DataEntry("satellite", "satellite"),
-    DataEntry("pulsar", "pulsar"),
-    DataEntry("magic", "magic"),
-    DataEntry("adult", "adult", missing_is_level=True),
+ENTRIES = data_entries(
+    [
+        *("iris", "sonar", "climate-model", "indian-liver", "vehicle", "german-numer", "splice", "qsar"),
+        *("svmguide3", "redwine", "optdigits", "satellite", "pulsar", "magic", "adult"),
+    ],
+    {
+        "climate-model": {"rows": 360},
+        "svmguide3": {"label": "svmguid3"},
+        "adult": {"missing_is_level": True},
+    },
 )
 """All data sets of the paper except the five of 512 ResNet features, which are not public."""
 
@@ -47,26 +293,29 @@ CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "p
 CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
 NAIVE_BAYES = {
-    "ML": NaiveBayes(rule="ml", **LIKELIHOOD),
-    "ML RC": NaiveBayes(rule=CALIBRATION, **LIKELIHOOD, **STOPPED),
-    "ML GD": NaiveBayes(rule=DESCENT, **LIKELIHOOD, **STOPPED),
-    "ML DFE": NaiveBayes(rule=REINFORCEMENT, **LIKELIHOOD, **STOPPED),
-    "MAP": NaiveBayes(rule="ml", **POSTERIOR),
-    "MAP RC": NaiveBayes(rule=CALIBRATION, **POSTERIOR, **STOPPED),
-    "MAP GD": NaiveBayes(rule=DESCENT, **POSTERIOR, **STOPPED),
+    "ML": cb.NaiveBayes(rule="ml", **LIKELIHOOD),
+    "ML RC": cb.NaiveBayes(rule=CALIBRATION, **LIKELIHOOD, **STOPPED),
+    "ML GD": cb.NaiveBayes(rule=DESCENT, **LIKELIHOOD, **STOPPED),
+    "ML DFE": cb.NaiveBayes(rule=REINFORCEMENT, **LIKELIHOOD, **STOPPED),
+    "MAP": cb.NaiveBayes(rule="ml", **POSTERIOR),
+    "MAP RC": cb.NaiveBayes(rule=CALIBRATION, **POSTERIOR, **STOPPED),
+    "MAP GD": cb.NaiveBayes(rule=DESCENT, **POSTERIOR, **STOPPED),
 }
 QUADRATIC = {
-    "ML": QuadraticDiscriminantAnalysis(rule="ml"),
-    "ML RC": QuadraticDiscriminantAnalysis(rule=CALIBRATION, **STOPPED),
-    "ML GD": QuadraticDiscriminantAnalysis(rule=DESCENT, **STOPPED),
-    "MAP": QuadraticDiscriminantAnalysis(rule="ml", **CONJUGATE),
-    "MAP RC": QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
-    "MAP GD": QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
-    "validated RC": QuadraticDiscriminantAnalysis(
-        rule=CALIBRATION, training=TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
+    "ML": cb.QuadraticDiscriminantAnalysis(rule="ml"),
+    "ML RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **STOPPED),
+    "ML GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **STOPPED),
+    "MAP": cb.QuadraticDiscriminantAnalysis(rule="ml", **CONJUGATE),
+    "MAP RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
+    "MAP GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
+    "validated RC": cb.QuadraticDiscriminantAnalysis(
+        rule=CALIBRATION, training=cb.TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
     ),
-    "GDT": TradeOffCV(
-        estimator=QuadraticDiscriminantAnalysis(max_iter=30), lams=(1.0, 0.5, 0.1), cv=3, scoring="log_loss"
+    "GDT": cb.TradeOffCV(
+        estimator=cb.QuadraticDiscriminantAnalysis(max_iter=30),
+        lams=(1.0, 0.5, 0.1),
+        cv=3,
+        scoring="log_loss",
     ),
 }
 
@@ -96,15 +345,21 @@ def _methods(start: str) -> dict[str, str]:
 
 
 def _table(
-    name: str, title: str, study: SplitStudy, methods: dict[str, str], *notes: str, **more: Any
+    name: str,
+    title: str,
+    study: SplitStudy,
+    methods: dict[str, str],
+    *notes: str,
+    further: Sequence[str] = (),
 ) -> SplitTable:
     counted = tuple(method for method in methods if method in ("RC", "GD", "DFE"))
-    further = more.get("further", {})
-    return SplitTable(name, title, study, methods, further, counted, notes, OTHER_SPLITS)
+    remedies = dict(zip(further, further, strict=True))
+    return SplitTable(NAME, name, title, study, methods, remedies, counted, notes, OTHER_SPLITS)
 
 
 def _counts(name: str, study: SplitStudy, start: str, rivals: dict[str, str]) -> WinCountTable:
     return WinCountTable(
+        NAME,
         name,
         f"Number of data sets on which RC is better than, equal to, worse than {' and '.join(rivals)}",
         study,
@@ -123,7 +378,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _methods("ML"),
         HELD_OUT,
         OVERFITS,
-        further={"MAP": "MAP", "MAP RC": "MAP RC", "validated RC": "validated RC", "GDT": "GDT"},
+        further=("MAP", "MAP RC", "validated RC", "GDT"),
     ),
     _counts("6", NUMERIC, "ML", {"ML": "ML", "GD": "ML GD"}),
     _table("7", "Naive Bayes, MAP", BINNED, _methods("MAP"), HELD_OUT, CONTINUES),

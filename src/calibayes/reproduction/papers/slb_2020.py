@@ -2,22 +2,269 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from calibayes.estimators.log_density import LogUnivariateClassifier, SparseLogBivariateClassifier
-from calibayes.estimators.tabular import KernelNB
-from calibayes.estimators.tree_augmented import TreeAugmentedNB
-from calibayes.reproduction.claims import Claim, best, better, no_worse
-from calibayes.reproduction.experiment import Paper
-from calibayes.reproduction.procedures import DataEntry
-from calibayes.reproduction.simulations import Forests, KernelDensityBayes, Networks
-from calibayes.reproduction.slb_tables import FoldTable, NetworkTable
+import calibayes as cb
+from calibayes.reproduction import result_tables as tables
+from calibayes.reproduction import simulations
+from calibayes.reproduction.claims import (
+    Claim,
+    best,
+    better,
+    can_be_significant,
+    no_worse,
+    not_significantly_worse,
+)
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry
+
+PERCENT = 0.01
+CLOSE = 2.5
+"""Tolerated difference in percentage points; errors of a single seed vary by two to six between splits."""
+
+
+@dataclass(frozen=True)
+class FoldTable(Experiment):
+    """Balanced errors of models (columns) on data sets (rows); all models use the same folds.
+
+    Parameters
+    ----------
+    models : column -> estimator
+    seeds : int
+        Number of seeds of the folds.
+    published_name : str
+        Number of the published table.
+    reasons : label -> why the row differs from the published one
+    reason : str
+        The same for rows without a reason of their own.
+    claims : tuple of Claim
+        Claims of the paper to check.
+    """
+
+    entries: tuple[DataEntry, ...]
+    models: Mapping[str, Any]
+    published_name: str = "4"
+    seeds: int = 3
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def tasks(self, settings: Settings) -> list[BalancedFolds]:
+        return [
+            task
+            for entry in self._entries(settings)
+            for tasks in self._tasks(entry, settings).values()
+            for task in tasks
+        ]
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        errors_by_row = {
+            entry.label: {
+                name: [error for task in tasks for error in results[task_key(task)].get("balanced", [])]
+                for name, tasks in self._tasks(entry, settings).items()
+            }
+            for entry in self._entries(settings)
+        }
+        published = tables.published_table(self.paper, self.published_name)
+        rows = [
+            tables.TableRow(label, _error_pairs(errors, published[label], CLOSE), self.reasons.get(label, ""))
+            for label, errors in errors_by_row.items()
+        ]
+        complete = {label: errors for label, errors in errors_by_row.items() if all(errors.values())}
+        tests = "two-sided signed-rank tests over all folds of all seeds, Bonferroni"
+        significance = _significance(complete, self.models, tests, "on", "data sets", self.claims)
+        figure = tables.Figure.of(
+            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="balanced error")
+        )
+        return self.report_of(
+            (*rows, *([_mean_row(rows)] if rows else [])),
+            *self.notes,
+            self._agreement(rows),
+            *significance,
+            reason=self.reason,
+            figures=(figure,) if rows else (),
+        )
+
+    def _entries(self, settings: Settings) -> list[DataEntry]:
+        published = tables.published_table(self.paper, self.published_name)
+        sizes = {label: row["rows"] for label, row in published.items()}
+        return settings.select(self.entries, sizes)
+
+    def _tasks(self, entry: DataEntry, settings: Settings) -> dict[str, list[BalancedFolds]]:
+        seeds = range(settings.repetitions(self.seeds, 1))
+        return {
+            name: [BalancedFolds(entry, Cleaning(), model, seed) for seed in seeds]
+            for name, model in self.models.items()
+        }
+
+    def _agreement(self, rows: Sequence[tables.TableRow]) -> str:
+        counts = []
+        for name in self.models:
+            pairs = [row.pairs[name] for row in rows if row.pairs[name].compared]
+            if pairs:
+                counts.append(f"{name} on {sum(not pair.differs for pair in pairs)} of {len(pairs)}")
+        return (
+            f"Within {CLOSE} percentage points of the published error: {'; '.join(counts)}." if counts else ""
+        )
+
+
+def _error_pairs(
+    errors: Mapping[str, Sequence[float]], published: Mapping[str, float], spread: float
+) -> dict[str, tables.NumberPair]:
+    """Mean errors in percent, those in bold that are the lowest or do not differ significantly from it."""
+    testable = can_be_significant(min(map(len, errors.values())), len(errors))
+    best = not_significantly_worse(errors) if testable else []
+    return {
+        name: tables.NumberPair(
+            float(np.mean(values)) / PERCENT if values else None,
+            published.get(name),
+            spread=spread,
+            digits=1,
+            unit=PERCENT,
+            bold=name in best,
+        )
+        for name, values in errors.items()
+    }
+
+
+def _significance(
+    errors_by_row: Mapping[str, Mapping[str, Sequence[float]]],
+    models: Iterable[str],
+    tests: str,
+    where: str,
+    rows: str,
+    claims: Sequence[Claim],
+) -> list[str]:
+    """On how many rows each model is printed in bold, and how often the claims of the paper hold."""
+    best = [not_significantly_worse(errors) for errors in errors_by_row.values()]
+    counts = "; ".join(f"{name} {sum(name in names for names in best)}" for name in models)
+    bold = (
+        f"Bold: lowest mean error, or not significantly different from it ({tests}). "
+        f"Bold {where} how many of {len(best)} {rows}: {counts}."
+    )
+    return [bold, *(claim.check(errors_by_row) for claim in claims)]
+
+
+def _mean_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
+    """Means over the data sets."""
+
+    def mean(name: str, side: str) -> float | None:
+        values = [getattr(row.pairs[name], side) for row in rows]
+        return None if any(value is None for value in values) else float(np.mean(values))
+
+    pairs = {
+        name: tables.NumberPair(
+            mean(name, "ours"), mean(name, "published"), spread=float("inf"), digits=1, unit=0.0
+        )
+        for name in rows[0].pairs
+    }
+    return tables.TableRow("mean", pairs)
+
+
+# -- Table of errors of several models on simulated networks (slb-2020, Tables 1 to 3) -----------------------
+
+BLOCK = 5
+"""Number of trials in a task."""
+QUICK_TRIALS = 2
+SHARES = {"balanced": 0.5, "imbalanced": 0.75}
+"""Share of the first class among the training rows."""
+
+
+@dataclass(frozen=True)
+class NetworkTable(Experiment):
+    """Errors of models (columns) for each combination of graphs, class balance and number of training rows (rows).
+
+    Parameters
+    ----------
+    samplers : label -> sampler of graphs
+    models : column -> estimator
+    training_rows : tuple of int
+        Numbers of training rows; a quick run uses only the first.
+    spread : float
+        Tolerated difference in percentage points.
+    reason : str
+        Why numbers may differ from the published ones.
+    claims : tuple of Claim
+        Claims of the paper to check.
+    """
+
+    samplers: Mapping[str, simulations.GraphSampler]
+    models: Mapping[str, Any]
+    training_rows: tuple[int, ...] = (200, 400, 600, 800, 1000)
+    trials: int = 100
+    spread: float = 3.0
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def tasks(self, settings: Settings) -> list[simulations.NetworkTrials]:
+        if settings.datasets is not None:  # simulations use no data set
+            return []
+        return [task for label in self._conditions(settings) for task in self._blocks(*label, settings)]
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        if not self.tasks(settings):
+            return self.report_of(())
+        errors_by_row = {
+            " ".join(map(str, label)): self._errors(
+                [results[task_key(task)] for task in self._blocks(*label, settings)]
+            )
+            for label in self._conditions(settings)
+        }
+        published = self.published()
+        rows = [
+            tables.TableRow(label, _error_pairs(errors, published[label], self.spread))
+            for label, errors in errors_by_row.items()
+        ]
+        trials = settings.repetitions(self.trials, QUICK_TRIALS)
+        notes = (
+            *self.notes,
+            f"{trials} trials of each condition (the paper: {self.trials}).",
+            *self._significance(errors_by_row, trials),
+        )
+        figure = tables.Figure.of(
+            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="error", columns=5)
+        )
+        return self.report_of(rows, *notes, reason=self.reason, figures=(figure,))
+
+    def _significance(
+        self, errors_by_row: Mapping[str, Mapping[str, Sequence[float]]], trials: int
+    ) -> list[str]:
+        if can_be_significant(trials, len(self.models)):
+            tests = "two-sided signed-rank tests, Bonferroni"
+            return _significance(errors_by_row, self.models, tests, "in", "conditions", self.claims)
+        return [
+            "With so few trials no difference can be significant: nothing is bold, and no claim is checked."
+        ]
+
+    def _conditions(self, settings: Settings) -> list[tuple[str, str, int]]:
+        sizes = self.training_rows[:1] if settings.quick else self.training_rows
+        return [(sampler, balance, rows) for sampler in self.samplers for balance in SHARES for rows in sizes]
+
+    def _blocks(
+        self, sampler: str, balance: str, rows: int, settings: Settings
+    ) -> list[simulations.NetworkTrials]:
+        models = tuple(self.models.items())
+        return [
+            simulations.NetworkTrials(self.samplers[sampler], models, rows, SHARES[balance], block)
+            for block in settings.blocks(self.trials, QUICK_TRIALS, BLOCK)
+        ]
+
+    def _errors(self, results: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+        return {
+            name: [error for result in results for error in result["error"][name]] for name in self.models
+        }
+
 
 NAME = "slb-2020"
 
@@ -39,24 +286,20 @@ LARGER = (
     DataEntry("pulsar", "pulsar"),
 )
 
-PAPER_PARAMETERS: dict[str, Any] = SparseLogBivariateClassifier.paper().get_params(deep=False)
-UNIVARIATE: dict[str, Any] = {
-    name: value
-    for name, value in PAPER_PARAMETERS.items()
-    if name in LogUnivariateClassifier().get_params(deep=False)
-}
+PAPER_PARAMETERS: dict[str, Any] = cb.SparseLogBivariateClassifier.paper().get_params(deep=False)
+UNIVARIATE = {name: PAPER_PARAMETERS[name] for name in cb.LogUnivariateClassifier().get_params(deep=False)}
 
 RIVALS: dict[str, Any] = {
-    "TAN": KernelDensityBayes(trees=True),
-    "NB": KernelDensityBayes(),
+    "TAN": simulations.KernelDensityBayes(trees=True),
+    "NB": simulations.KernelDensityBayes(),
     "RF": RandomForestClassifier(50, random_state=0),
     "SVM": make_pipeline(StandardScaler(), SVC(C=1.0, gamma="auto")),
     "5NN": make_pipeline(StandardScaler(), KNeighborsClassifier(5)),
 }
 """Classifiers with the defaults of the R packages of the paper; NB and TAN use the class prior and densities of SLB."""
 MODELS: dict[str, Any] = {
-    "SLB": SparseLogBivariateClassifier.paper(),
-    "LU": LogUnivariateClassifier(**UNIVARIATE),
+    "SLB": cb.SparseLogBivariateClassifier.paper(),
+    "LU": cb.LogUnivariateClassifier(**UNIVARIATE),
     **RIVALS,
 }
 
@@ -98,13 +341,13 @@ TABLE_4_BALANCED = FoldTable(
     "Settings of the paper and default settings, both with balanced class weights: balanced error in percent",
     SMALL,
     {
-        "SLB, paper": SparseLogBivariateClassifier.paper(class_weight="balanced"),
-        "SLB, default": SparseLogBivariateClassifier(class_weight="balanced"),
-        "SLB, default, hinge": SparseLogBivariateClassifier(class_weight="balanced", loss="hinge"),
-        "LU, default": LogUnivariateClassifier(class_weight="balanced"),
+        "SLB, paper": cb.SparseLogBivariateClassifier.paper(class_weight="balanced"),
+        "SLB, default": cb.SparseLogBivariateClassifier(class_weight="balanced"),
+        "SLB, default, hinge": cb.SparseLogBivariateClassifier(class_weight="balanced", loss="hinge"),
+        "LU, default": cb.LogUnivariateClassifier(class_weight="balanced"),
         "SVM, weighted": make_pipeline(StandardScaler(), SVC(class_weight="balanced")),
-        "KernelNB, RC": KernelNB(class_weight="balanced"),
-        "TreeAugmentedNB, RC": TreeAugmentedNB(class_weight="balanced"),
+        "KernelNB, RC": cb.KernelNB(class_weight="balanced"),
+        "TreeAugmentedNB, RC": cb.TreeAugmentedNB(class_weight="balanced"),
     },
     notes=(
         "Some default settings (floor, normal scores, raw columns) were chosen on these data sets and folds, so errors of "
@@ -119,13 +362,13 @@ TABLE_4_BALANCED = FoldTable(
     ),
 )
 
-ALL_PAIRS = {"SLB-": SparseLogBivariateClassifier.paper(selection=None)}
+ALL_PAIRS = {"SLB-": cb.SparseLogBivariateClassifier.paper(selection=None)}
 
 TABLE_1 = NetworkTable(
     NAME,
     "1",
     "Forests: error in percent",
-    {"normal": Forests(), "complex": Forests(complex=True)},
+    {"normal": simulations.Forests(), "complex": simulations.Forests(complex=True)},
     MODELS,
     reason="the paper does not state how graphs are drawn; its complex distribution as printed preserves the dependence "
     "and cannot give the published errors",
@@ -139,7 +382,7 @@ TABLE_2 = NetworkTable(
     "2",
     "Networks with three parents: error in percent",
     {
-        f"{marginals} {common}": Networks(complex=marginals == "complex", shared=share)
+        f"{marginals} {common}": simulations.Networks(complex=marginals == "complex", shared=share)
         for marginals in ("normal", "complex")
         for common, share in (("none", 0.0), ("third", 1 / 3))
     },
@@ -155,16 +398,22 @@ TABLE_3 = NetworkTable(
     NAME,
     "3",
     "Networks: dependence by HSIC and by Pearson's correlation, error in percent",
-    {"normal": Networks(), "complex": Networks(complex=True)},
+    {"normal": simulations.Networks(), "complex": simulations.Networks(complex=True)},
     {
-        "SLB (HSIC)": SparseLogBivariateClassifier.paper(),
-        "SLB (Pearson)": SparseLogBivariateClassifier.paper(measure="pearson"),
+        "SLB (HSIC)": cb.SparseLogBivariateClassifier.paper(),
+        "SLB (Pearson)": cb.SparseLogBivariateClassifier.paper(measure="pearson"),
     },
     reason="the paper does not state how graphs are drawn",
     claims=(
-        Claim("HSIC is better than Pearson's correlation", "2 of 20", better("SLB (HSIC)", "SLB (Pearson)")),
         Claim(
-            "HSIC is no worse than Pearson's correlation", "20 of 20", no_worse("SLB (HSIC)", "SLB (Pearson)")
+            "HSIC is better than Pearson's correlation",
+            "2 of 20",
+            better("SLB (HSIC)", "SLB (Pearson)"),
+        ),
+        Claim(
+            "HSIC is no worse than Pearson's correlation",
+            "20 of 20",
+            no_worse("SLB (HSIC)", "SLB (Pearson)"),
         ),
     ),
 )

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from calibayes import GaussianNB, NaiveBayes
-from calibayes.analysis.fairness import best_points, points_of
-from calibayes.analysis.grouped_rows import wilson_interval
+from calibayes.analysis.fairness import best_points, points_of, wilson_interval
 from calibayes.datasets import load_penguins
 from calibayes.trust import UncertainRatesWarning, fair_thresholds
 

@@ -10,7 +10,8 @@ from sklearn.model_selection import KFold
 
 import calibayes as cb
 from calibayes.analysis import held_out
-from calibayes.model.remembered import TRAINING
+from calibayes.model import remembered
+from calibayes.model.remembered import HELD_OUT, TRAINING
 
 MODELS = {
     "calibrated": cb.NaiveBayes(),
@@ -74,7 +75,7 @@ def test_copies_pickles_and_files_hold_no_training_rows(name, tmp_path):
         cb.load(calibayes_file),
     ):
         assert TRAINING not in vars(made)
-        if held_out.HELD_OUT not in vars(made):
+        if HELD_OUT not in vars(made):
             with pytest.raises(ValueError, match="refers to no training rows"):
                 _ = made.held_out_
 
@@ -121,9 +122,9 @@ def test_another_model_has_no_record_of_the_first():
     model = cb.GaussianNB(rule="ml").fit(numbers, y)
     assert model.held_out_ is not None
     changed = [model.forget(numbers[:5], y[:5]), model.merge(cb.GaussianNB(rule="ml").fit(numbers, y))]
-    assert all(held_out.HELD_OUT not in vars(other) and TRAINING not in vars(other) for other in changed)
-    assert not {TRAINING, held_out.HELD_OUT} & set(vars(model.partial_fit(numbers, y)))
-    assert held_out.HELD_OUT not in vars(model.fit(numbers, y))
+    assert all(HELD_OUT not in vars(other) and TRAINING not in vars(other) for other in changed)
+    assert not {TRAINING, HELD_OUT} & set(vars(model.partial_fit(numbers, y)))
+    assert HELD_OUT not in vars(model.fit(numbers, y))
 
 
 def test_members_of_an_ensemble_remember_nothing():
@@ -133,7 +134,7 @@ def test_members_of_an_ensemble_remember_nothing():
 
 def test_many_rows_are_held_out_in_one_part(monkeypatch):
     monkeypatch.setattr(held_out, "MANY_ROWS", 60)
-    monkeypatch.setattr(held_out, "HELD_OUT_ROWS", 12)
+    monkeypatch.setattr(remembered, "HELD_OUT_ROWS", 12)
     record = fitted("calibrated").held_out_
     assert len(record.rows) == 12
     assert record.how == "12 of 90 rows held out"

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
-from calibayes.analysis.prediction_sets import ProbabilityScore, conformal_quantile, thresholds
-from calibayes.model.classifier import Classifier
+from calibayes.analysis.prediction_sets import conformal_quantile, probability_score, thresholds
+from calibayes.model.decisions import Decisions
 from calibayes.trust import AdaptiveScore, HeldOut
 from tests.contract.test_scikit_learn import ESTIMATORS
 
@@ -93,30 +93,30 @@ class TestQuantile:
     def test_by_class(self):
         """Class 0 has three rows, class 1 one, and class 2 none."""
         held_out = record([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.6, 0.2, 0.2], [0.7, 0.2, 0.1]], [0, 0, 0, 1])
-        odds = np.exp(thresholds(held_out, ProbabilityScore(), 0.5, by_class=True))
+        odds = np.exp(thresholds(held_out, probability_score, 0.5, by_class=True))
         assert_allclose(odds, [0.4 / 0.6, 0.8 / 0.2, np.inf])
-        assert_allclose(np.exp(thresholds(held_out, ProbabilityScore(), 0.5, by_class=False)), np.ones(3))
-        few = thresholds(held_out, ProbabilityScore(), 0.8, by_class=True)
+        assert_allclose(np.exp(thresholds(held_out, probability_score, 0.5, by_class=False)), np.ones(3))
+        few = thresholds(held_out, probability_score, 0.8, by_class=True)
         assert_array_equal(few, np.full(3, np.inf))
 
     def test_by_class_with_weights(self):
         held_out = record([[0.8, 0.2], [0.5, 0.5], [0.6, 0.4], [0.7, 0.3]], [0, 0, 0, 1], [1, 4, 1, 2])
-        odds = np.exp(thresholds(held_out, ProbabilityScore(), 0.5, by_class=True))
+        odds = np.exp(thresholds(held_out, probability_score, 0.5, by_class=True))
         assert_allclose(odds, [1.0, 0.7 / 0.3])
 
 
 class TestScores:
     def test_the_probability_score_has_the_order_of_one_minus_p(self):
         posterior = np.random.default_rng(0).dirichlet(np.ones(4), 200)
-        scores = ProbabilityScore()(np.log(posterior))
+        scores = probability_score(np.log(posterior))
         assert_allclose(scores, np.log((1 - posterior) / posterior), rtol=1e-9, atol=1e-9)
 
     def test_probabilities_that_round_to_one_are_told_apart(self):
         log_posterior = np.array([[0.0, -50.0], [0.0, -80.0]])
-        assert_allclose(ProbabilityScore()(log_posterior), [[-50.0, 50.0], [-80.0, 80.0]])
+        assert_allclose(probability_score(log_posterior), [[-50.0, 50.0], [-80.0, 80.0]])
 
     def test_one_class(self):
-        assert (ProbabilityScore()(np.zeros((3, 1))) == -np.inf).all()
+        assert (probability_score(np.zeros((3, 1))) == -np.inf).all()
 
     def test_adaptive_by_hand(self):
         posterior = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])

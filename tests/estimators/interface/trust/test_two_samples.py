@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from calibayes.analysis.two_samples import (
-    Counts,
+    SampleCounts,
     equal_means,
     holm,
     homogeneity,
@@ -19,7 +19,7 @@ CLASSES = np.array([[0.5, 0.3, 0.1, 0.1, 0.0], [0.1, 0.1, 0.3, 0.4, 0.1]])
 
 
 def drawn(rng, old, new, shares=(0.5, 0.5), cells=CLASSES, *, ordered=True):
-    return Counts(
+    return SampleCounts(
         np.stack([rng.multinomial(old // 2, row) for row in CLASSES]),
         rng.multinomial(new, np.array(shares) @ cells),
         ordered,
@@ -52,7 +52,7 @@ def test_another_distribution_within_a_class_fits_no_mixture(ordered):
 
 
 def test_the_chi_square_of_levels_is_that_of_scipy():
-    counts = Counts(np.array([[40, 30, 20, 25]]), np.array([20, 40, 10, 30]), False)
+    counts = SampleCounts(np.array([[40, 30, 20, 25]]), np.array([20, 40, 10, 30]), False)
     both = counts.both.sum()
     found = stats.chi2_contingency(np.vstack([counts.old, counts.new]))
     assert homogeneity(counts) == pytest.approx(stats.chi2.sf(found.statistic * (both - 1) / both, 3))
@@ -61,22 +61,22 @@ def test_the_chi_square_of_levels_is_that_of_scipy():
 def test_rank_statistic_and_superiority_are_those_of_scipy():
     rng = np.random.default_rng(1)
     old, new = rng.integers(0, 6, 80), rng.integers(1, 7, 50)
-    counts = Counts(np.bincount(old, minlength=8)[None], np.bincount(new, minlength=8), True)
+    counts = SampleCounts(np.bincount(old, minlength=8)[None], np.bincount(new, minlength=8), True)
     found = stats.mannwhitneyu(new, old, use_continuity=False, method="asymptotic")
     assert superiority(counts) == pytest.approx(found.statistic / (80 * 50))
     assert homogeneity(counts) <= 2 * found.pvalue * (1 + 1e-9)
 
 
 def test_small_cells_are_merged_without_losing_rows():
-    counts = Counts(np.array([[100, 1, 0, 2, 90, 1]]), np.array([90, 0, 1, 1, 100, 0]), False)
+    counts = SampleCounts(np.array([[100, 1, 0, 2, 90, 1]]), np.array([90, 0, 1, 1, 100, 0]), False)
     small = merged(counts)
     assert len(small.new) == 2
     assert (small.old.sum(), small.new.sum()) == (counts.old.sum(), counts.new.sum())
 
 
 def test_nothing_is_found_without_rows_or_with_one_cell():
-    assert homogeneity(Counts(np.array([[5, 0]]), np.array([7, 0]), True)) == 1
-    assert mixture_fit(Counts(np.array([[5, 0]]), np.array([7, 0]), True), np.ones((1, 1))) == 1
+    assert homogeneity(SampleCounts(np.array([[5, 0]]), np.array([7, 0]), True)) == 1
+    assert mixture_fit(SampleCounts(np.array([[5, 0]]), np.array([7, 0]), True), np.ones((1, 1))) == 1
 
 
 def test_equal_means():

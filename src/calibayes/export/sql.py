@@ -1,17 +1,24 @@
-"""Expressions as syntax trees of sqlglot, which quotes all names and values when it writes them as text."""
+"""Fitted classifiers as one SELECT statement."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import singledispatchmethod
+from itertools import chain
 from typing import Any
 
-from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect, Dialects
-
 from calibayes.export import expressions as ex
+from calibayes.export.model_expressions import model_expressions
+
+try:
+    from sqlglot import ErrorLevel, exp
+    from sqlglot.dialects.dialect import Dialect, Dialects
+except ImportError as error:
+    raise ImportError("SQL is written by sqlglot: pip install 'calibayes[sql]'") from error
+
+__all__ = ["dialects", "to_sql"]
 
 # -- Differences between databases: double-precision literals, comparison of text, dates and durations, inner queries
 
@@ -107,35 +114,6 @@ def microseconds(
     return MICROSECONDS[dialect](column)
 
 
-def list_entry(entries: list[Any], code: Any) -> exp.Expression:
-    """The entry of a list at a code; NULL if the code is NULL."""
-    position = exp.Add(
-        this=exp.Cast(this=code, to=exp.DataType.build("BIGINT")), expression=exp.Literal.number("1")
-    )
-    return _anonymous("LIST_EXTRACT", exp.Array(expressions=entries), position)
-
-
-def enumeration_code(column: exp.Expression, levels: list[str]) -> exp.Expression:
-    """The position of a text among levels; NULL for other texts and for NULL."""
-    kind = exp.DataType(
-        this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(level) for level in levels]
-    )
-    return _anonymous("ENUM_CODE", exp.TryCast(this=column, to=kind))
-
-
-def text(column: exp.Expression, dialect: str) -> exp.Expression:
-    """A column as text, which is compared by code points in the dialects of `COLLATIONS`."""
-    cast = exp.Cast(this=column, to=exp.DataType.build("TEXT"))
-    if dialect not in COLLATIONS:
-        return cast
-    return exp.Collate(this=cast, expression=exp.to_identifier(COLLATIONS[dialect], quoted=True))
-
-
-def in_zone(column: exp.Expression, zone: str) -> exp.Expression:
-    """A timestamp with a time zone as the date and time of a clock in a time zone."""
-    return exp.AtTimeZone(this=column, zone=exp.Literal.string(zone))
-
-
 # -- Expressions as syntax trees of sqlglot, which quotes all names and values when it writes them as text ---
 
 TABLE = "data"
@@ -217,7 +195,8 @@ class Renderer:
     @computed.register
     def _(self, node: ex.TimeColumn) -> Any:
         column = _column(node.name)
-        local = column if node.zone is None else in_zone(column, node.zone)
+        zone = None if node.zone is None else exp.Literal.string(node.zone)
+        local = column if zone is None else exp.AtTimeZone(this=column, zone=zone)
         return self._double(microseconds(local, node.name, self.dialect))
 
     @computed.register
@@ -226,14 +205,20 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.TextColumn) -> Any:
-        return text(_column(node.name), self.dialect)
+        """The cells as text that is compared by its code points, where the dialect has a collation for it."""
+        cast = exp.Cast(this=_column(node.name), to=exp.DataType.build("TEXT"))
+        if self.dialect not in COLLATIONS:
+            return cast
+        return exp.Collate(this=cast, expression=exp.to_identifier(COLLATIONS[self.dialect], quoted=True))
 
     @computed.register
     def _(self, node: ex.TextCode) -> Any:
         levels = sorted((level, float(code)) for code, level in enumerate(node.levels))
         other = exp.Null() if node.other is None else self.number(node.other)
         if self.dialect in ENUMERATIONS and len(levels) > FEW:
-            known = self._double(enumeration_code(self.of(node.column), list(node.levels)))
+            names = list(map(exp.Literal.string, node.levels))
+            kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=names)
+            known = self._double(_anonymous("ENUM_CODE", exp.TryCast(this=self.of(node.column), to=kind)))
             code = known if node.other is None else exp.Coalesce(this=known, expressions=[other])
         else:
             code = self._text_code(node.column, levels, other)
@@ -299,7 +284,7 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.Filled) -> Any:
-        if isinstance(node.value, ex.Entry):
+        if isinstance(node.value, ex.TableEntry):
             return self._entry(node.value, self.of(node.default))
         return exp.Coalesce(this=self.of(node.value), expressions=[self.of(node.default)])
 
@@ -308,7 +293,7 @@ class Renderer:
         return case([(self.of(node.condition), self.of(node.then))], self.of(node.otherwise))
 
     @computed.register
-    def _(self, node: ex.Bin) -> Any:
+    def _(self, node: ex.BinCode) -> Any:
         leaves = [self.number(float(code)) for code in range(len(node.edges) + 1)]
         return self._unless_missing(node.value, self._leaf_at(node.value, leaves, node.edges), exp.Null())
 
@@ -326,20 +311,23 @@ class Renderer:
         return self._unless_missing(node.value, code_at, exp.Null())
 
     @computed.register
-    def _(self, node: ex.Entry) -> Any:
+    def _(self, node: ex.TableEntry) -> Any:
         return self._entry(node, exp.Null())
 
-    def _entry(self, node: ex.Entry, default: Any) -> Any:
+    def _entry(self, node: ex.TableEntry, default: Any) -> Any:
         """The entry of a table, or a default if the code or the entry is missing."""
         if self.dialect in LISTS and len(node.table) > FEW:
-            entry = list_entry([self.number(value) for value in node.table], self.of(node.code))
+            entries = exp.Array(expressions=[self.number(value) for value in node.table])
+            code = exp.Cast(this=self.of(node.code), to=exp.DataType.build("BIGINT"))
+            position = exp.Add(this=code, expression=exp.Literal.number("1"))  # lists begin at 1
+            entry = _anonymous("LIST_EXTRACT", entries, position)
             return entry if isinstance(default, exp.Null) else exp.Coalesce(this=entry, expressions=[default])
         # Neighboring codes of the same entry are one leaf.
         starts = [
             i for i, value in enumerate(node.table) if i == 0 or not _are_same(value, node.table[i - 1])
         ]
-        entries = [node.table[i] for i in starts]
-        leaves = [default.copy() if math.isnan(value) else self.number(value) for value in entries]
+        values = [node.table[i] for i in starts]
+        leaves = [default.copy() if math.isnan(value) else self.number(value) for value in values]
         entry = self._leaf_at(node.code, leaves, [i - 0.5 for i in starts[1:]])
         return self._unless_missing(node.code, entry, default)
 
@@ -369,18 +357,16 @@ class Renderer:
     @computed.register
     def _(self, node: ex.IsBeyond) -> Any:
         """-x < -limit instead of x > limit: in databases that order NaN above all numbers, the latter is true for NaN."""
-        sides = [
-            self._double(_column(node.column.name)),
-            exp.Neg(this=self._double(_column(node.column.name))),
-        ]
+        column, same = (self._double(_column(node.column.name)) for _ in range(2))
+        sides = (column, exp.Neg(this=same))
         return balanced(exp.Or, [_compared("<", side, self.number(-ex.LARGEST_NUMBER)) for side in sides])
 
     @computed.register
-    def _(self, node: ex.AllOf) -> Any:
+    def _(self, node: ex.AllTrue) -> Any:
         return balanced(exp.And, [self.of(condition) for condition in node.conditions])
 
     @computed.register
-    def _(self, node: ex.AnyOf) -> Any:
+    def _(self, node: ex.AnyTrue) -> Any:
         return balanced(exp.Or, [self.of(condition) for condition in node.conditions])
 
 
@@ -417,3 +403,185 @@ def _operand(value: Any) -> Any:
 
 def _compared(operator: str, left: Any, right: Any) -> Any:
     return COMPARISONS[operator](this=_operand(left), expression=_operand(right))
+
+
+# -- Statements: one SELECT, with an inner query for each layer of values that are computed once --------------
+
+MOST_COLUMNS = {"postgres": 1600, "sqlite": 2000}
+"""Largest number of columns of an inner query, where a dialect has a limit that models reach."""
+
+
+def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> str:
+    """One SELECT statement that computes `predict_proba` for the rows of a table in a database.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of this package.
+    table : str or sequence of str
+        Name of the table; a dot separates a schema from a table. Names that contain dots are given as a sequence, such as
+        ``("my.schema", "table")``. Names are quoted, so that they are case-sensitive in databases that distinguish the case of
+        quoted names.
+    dialect : str, default="duckdb"
+        One of the dialects of sqlglot, such as "duckdb", "postgres" or "bigquery".
+
+    Returns
+    -------
+    str
+        The statement. Its columns are ``p_<class>``, in the order of ``classes_``, its rows in the order of the table.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be written as SQL.
+    ValueError
+        If there is no such dialect, or ``table`` is not a name.
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB
+    >>> from calibayes.export.sql import to_sql
+    >>> model = GaussianNB().fit([[1.0], [2.0], [5.0], [7.0]], ["no", "no", "yes", "yes"])
+    >>> to_sql(model, "visits").rstrip().endswith('"p_yes" FROM "layer_4"')
+    True
+    """
+    dialect = checked_dialect(dialect)
+    source = _table(table)
+    expressions = model_expressions(model)
+    outputs = dict(zip(output_names(expressions.classes), expressions.probabilities, strict=True))
+    statement = select_statement(outputs, source, dialect)
+    text: str = statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+    return text
+
+
+def _table(table: str | Sequence[str]) -> Any:
+    """The table as an SQL expression. Raises ValueError if ``table`` is not a name."""
+    parts: Any = table.split(".") if isinstance(table, str) else table
+    if (
+        not isinstance(parts, list | tuple)
+        or not 1 <= len(parts) <= 3
+        or not all(isinstance(part, str) and part for part in parts)
+    ):
+        raise ValueError(
+            f"table must be a name such as 'visits' or 'schema.visits', or a sequence of up to three names, got {table!r}"
+        )
+    names = [_quoted(part) for part in parts]
+    places = dict(zip(("this", "db", "catalog"), reversed(names), strict=False))
+    return exp.Table(**places, alias=exp.TableAlias(this=_quoted(TABLE)))
+
+
+def output_names(classes: Sequence[str]) -> list[str]:
+    """``p_<class>`` of each class; a number is added to a name that differs from an earlier one by case only."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for name in (f"p_{label}" for label in classes):
+        number, unique = 2, name
+        while unique.casefold() in taken:
+            number, unique = number + 1, f"{name}_{number}"
+        taken.add(unique.casefold())
+        names.append(unique)
+    return names
+
+
+def select_statement(outputs: Mapping[str, ex.Expression], source: Any, dialect: str) -> Any:
+    """The outputs as columns of one SELECT over a table; each layer of values computed once is an inner query."""
+    layers, names = _named_layers(list(outputs.values()))
+    last_use = _last_uses([*layers, list(outputs.values())], names)
+    prefix = _layer_prefix(source.name)
+    sources = [source, *(exp.Table(this=_quoted(f"{prefix}{depth}")) for depth in range(len(layers)))]
+    inner: dict[str, Any] = {}
+    stored: dict[str, ex.Node] = {}
+    for depth, layer in enumerate(layers):
+        carried = {name: node for name, node in stored.items() if last_use[name] > depth}
+        stored = {**carried, **{names[node]: node for node in layer}}
+        _refuse_many(len(stored), dialect)
+        renderer = Renderer(dialect, names if depth else {})
+        columns = [(name, renderer.of(node)) for name, node in carried.items()]
+        columns += [(names[node], renderer.as_number(_value(node))) for node in layer]
+        inner[f"{prefix}{depth}"] = _select(columns, sources[depth])
+    renderer = Renderer(dialect, names)
+    columns = [(name, renderer.of(value)) for name, value in outputs.items()]
+    return _with_inner(_select(columns, sources[-1]), inner, dialect)
+
+
+def _layer_prefix(table: str) -> str:
+    """The beginning of the names of inner queries. The table's name begins differently: a query must not read itself."""
+    prefix = "layer_"
+    while table.casefold().startswith(prefix):
+        prefix = f"inner_{prefix}"
+    return prefix
+
+
+def _with_inner(select: Any, inner: Mapping[str, Any], dialect: str) -> Any:
+    """A query with common table expressions, whose columns the database must compute once."""
+    for name, query in inner.items():
+        fenced = query.offset(0, copy=False) if dialect in FENCED else query
+        alias = exp.TableAlias(this=_quoted(name))
+        select = select.with_(alias, as_=fenced, materialized=dialect in MATERIALIZED or None, copy=False)
+    return select
+
+
+def _value(node: ex.Node) -> ex.Node:
+    return node.value if isinstance(node, ex.Once) else node
+
+
+def _named_layers(outputs: Sequence[ex.Expression]) -> tuple[list[list[ex.Node]], dict[ex.Node, str]]:
+    """The nodes that are columns of inner queries, layer by layer, and the name of the column of each node.
+
+    Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell. There are no layers
+    if the outputs are constant.
+    """
+    first, *others = ex.once_in_order(outputs) or [[]]
+    later = [once.value for layer in others for once in layer]
+    alone = [once.value for once in first if ex.is_read_from_table(once.value)]
+    cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in ex.cells_within(node)}
+    computed = [once for once in first if not ex.is_read_from_table(once.value)]
+    layers: list[list[ex.Node]] = [[*cells.values(), *computed], *([*layer] for layer in others)]
+    names: dict[ex.Node, str] = {node: f"v{i}" for i, node in enumerate(chain.from_iterable(layers))}
+    for node in (*alone, *later, *outputs):
+        names |= {cell: names[cells[_cell_key(cell)]] for cell in ex.cells_within(node)}
+    names |= {once: names[once.value] for once in first if ex.is_read_from_table(once.value)}
+    return (layers if names else []), names
+
+
+def _cell_key(node: ex.Node) -> Any:
+    """A key that is equal for nodes of the same value of the same cell."""
+    if isinstance(node, ex.TextCode):
+        return node
+    column: Any = (
+        node.value
+        if isinstance(node, ex.IsMissing)
+        else node.column
+        if isinstance(node, ex.IsBeyond)
+        else node
+    )
+    return type(node), type(column), tuple(getattr(column, field.name) for field in fields(column))
+
+
+def _last_uses(layers: Sequence[Sequence[ex.Node]], names: Mapping[ex.Node, str]) -> dict[str, int]:
+    """Column -> the last layer that reads it; the outputs are the last of the layers."""
+    uses = dict.fromkeys(names.values(), 0)
+    for depth, layer in enumerate(layers):
+        for node in layer:
+            direct = [*ex.once_within(node), *ex.cells_within(_value(node))]
+            direct += [node] if depth == len(layers) - 1 and isinstance(node, ex.Once) else []
+            uses |= {names[part]: depth for part in direct if part in names}
+    return uses
+
+
+def _refuse_many(count: int, dialect: str) -> None:
+    most = MOST_COLUMNS.get(dialect, count)
+    if count > most:
+        raise TypeError(
+            f"the statement would need an inner query of {count} columns, but {dialect} allows at most {most}: export a model "
+            "of fewer columns, classes or levels"
+        )
+
+
+def _select(columns: Sequence[tuple[str, Any]], source: Any) -> Any:
+    named = [exp.Alias(this=value, alias=_quoted(name)) for name, value in columns]
+    return exp.Select(expressions=named).from_(source, copy=False)
+
+
+def _quoted(name: str) -> Any:
+    return exp.to_identifier(name, quoted=True)

@@ -10,23 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing
-from calibayes.core.protocols import Array
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES, FittedEnsemble
 from calibayes.estimators.joint_kernel import JointKernelClassifier
-from calibayes.export.columns import TableColumn, table_columns
-from calibayes.export.encoders import byte_columns, encoded, is_incomplete, leaves
-from calibayes.export.expressions import (
-    Condition,
-    Constant,
-    Expression,
-    Function,
-    ModelExpressions,
-    Once,
-    normalized,
-    softmax,
-    stored,
-    total,
-)
+from calibayes.export import expressions as ex
+from calibayes.export.encoders import encode_columns, leaves, table_columns
 from calibayes.export.family_densities import log_densities, sums_of_entries
 from calibayes.families.model import PRIOR
 from calibayes.model.fitted import Fitted
@@ -41,7 +28,7 @@ LEAST_SCORE = -1e300
 """The score of a class of probability 0."""
 
 
-def model_expressions(model: Any) -> ModelExpressions:
+def model_expressions(model: Any) -> ex.ModelExpressions:
     """The probabilities of a fitted classifier of this package.
 
     Raises
@@ -56,7 +43,7 @@ def model_expressions(model: Any) -> ModelExpressions:
     >>> import numpy as np
     >>> from calibayes import GaussianNB
     >>> from calibayes.export.evaluate import evaluate
-    >>> from calibayes.export.model import model_expressions
+    >>> from calibayes.export.model_expressions import model_expressions
     >>> X, y = np.array([[1.0], [2.0], [5.0], [7.0]]), [0, 0, 1, 1]
     >>> model = GaussianNB().fit(X, y)
     >>> probabilities = model_expressions(model).probabilities
@@ -65,7 +52,7 @@ def model_expressions(model: Any) -> ModelExpressions:
     """
     check_is_fitted(model)
     try:
-        return ModelExpressions(tuple(map(str, model.classes_)), probabilities(_fitted_state(model)))
+        return ex.ModelExpressions(tuple(map(str, model.classes_)), probabilities(_fitted_state(model)))
     except TypeError as error:
         raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
 
@@ -76,64 +63,59 @@ def _fitted_state(model: Any) -> Any:
 
 
 @singledispatch
-def probabilities(fitted: Any) -> tuple[Expression, ...]:
+def probabilities(fitted: Any) -> tuple[ex.Expression, ...]:
     """p(class | x) of each class from the fitted state of a model. Raises TypeError if there is no such expression."""
     raise TypeError(f"it is no generative model of families over columns. {ADVICE}")
 
 
 @probabilities.register
-def _(fitted: JointKernelClassifier) -> tuple[Expression, ...]:
+def _(fitted: JointKernelClassifier) -> tuple[ex.Expression, ...]:
     raise TypeError(f"its densities are sums over the training rows, which it keeps. {ADVICE}")
 
 
 @probabilities.register
-def _(fitted: Fitted) -> tuple[Expression, ...]:
+def _(fitted: Fitted) -> tuple[ex.Expression, ...]:
     scores, refused = class_scores(fitted)
     divided = [score / fitted.temperature for score in scores] if fitted.temperature != 1.0 else scores
-    return softmax(divided, refused)
+    return ex.softmax(divided, refused)
 
 
 @probabilities.register
-def _(fitted: FittedEnsemble) -> tuple[Expression, ...]:
+def _(fitted: FittedEnsemble) -> tuple[ex.Expression, ...]:
     members = [_member(name, model, fitted.weights[name]) for name, model in fitted.models.items()]
     frequencies = fitted.weights[FREQUENCIES] * fitted.class_frequencies
     pairs = zip(zip(*members, strict=True) if members else [()] * len(frequencies), frequencies, strict=True)
-    averages = [total(list(parts), float(constant)) for parts, constant in pairs]
+    averages = [ex.total(list(parts), float(constant)) for parts, constant in pairs]
     if fitted.grown is not None:
         averages = _with_trees(averages, fitted)
     if fitted.priors is None:
         return tuple(averages)
     shifted = [
-        Once(p * float(np.exp(change))) for p, change in zip(averages, fitted.prior_shift, strict=True)
+        ex.Once(p * float(np.exp(change))) for p, change in zip(averages, fitted.prior_shift, strict=True)
     ]
-    return normalized(shifted)
+    return ex.normalize(shifted)
 
 
-def _with_trees(averages: Sequence[Expression], fitted: FittedEnsemble) -> list[Expression]:
+def _with_trees(averages: Sequence[ex.Expression], fitted: FittedEnsemble) -> list[ex.Expression]:
     """The weighted average of the members' average and of the posteriors of the trees (see `GrownTrees`)."""
     grown: Any = fitted.grown
-    conversion: Any = _any_conversion(fitted)
+    member = next(iter(fitted.models.values()))
+    conversion = getattr(member, "estimator_", member).conversion_  # of the one table of all members
     table = table_columns(conversion, conversion.types)
-    columns, conditions = byte_columns(grown.bytes, table, encoded)
-    refused = [stored(conditions)] if conditions else []
-    members = [Once(p) for p in averages]
-    starts = [Once(Function("log", p + LEAST_PROBABILITY) * grown.share) for p in members]
+    columns, conditions = encode_columns(grown.bytes, table)
+    refused = [ex.store(conditions)] if conditions else []
+    members = [ex.Once(p) for p in averages]
+    starts = [ex.Once(ex.Function("log", p + LEAST_PROBABILITY) * grown.share) for p in members]
     parts = [[p * (1.0 - grown.weight)] for p in members]
     for forest, log_factor in zip(grown.forests, grown.log_factors, strict=True):
         scores = sums_of_entries(log_factor, forest.leaves, leaves(forest, columns))
-        posterior = softmax([a + b for a, b in zip(starts, scores, strict=True)], refused)
+        posterior = ex.softmax([a + b for a, b in zip(starts, scores, strict=True)], refused)
         for terms, p in zip(parts, posterior, strict=True):
             terms.append(p * (grown.weight / len(grown.forests)))
-    return [total(terms) for terms in parts]
+    return [ex.total(terms) for terms in parts]
 
 
-def _any_conversion(fitted: FittedEnsemble) -> Any:
-    """How the columns of the table are converted: the same for all members."""
-    model = next(iter(fitted.models.values()))
-    return getattr(model, "estimator_", model).conversion_
-
-
-def _member(name: str, model: Any, weight: float) -> list[Expression]:
+def _member(name: str, model: Any, weight: float) -> list[ex.Expression]:
     """The weighted probabilities of a member of an average."""
     try:
         return [p * weight for p in probabilities(_fitted_state(model))]
@@ -141,32 +123,21 @@ def _member(name: str, model: Any, weight: float) -> list[Expression]:
         raise TypeError(f"its member {name!r} ({type(model).__name__}) is no expression: {error}") from error
 
 
-def class_scores(fitted: Fitted) -> tuple[list[Expression], list[Condition]]:
+def class_scores(fitted: Fitted) -> tuple[list[ex.Expression], list[ex.Condition]]:
     """log p(x, class) of each class, up to a common term, and conditions under which `predict_proba` raises an error."""
     parameters, binding = fitted.learned(), fitted.binding
     table = table_columns(binding.conversion, binding.types)
-    by_class: list[list[Expression]] = [[] for _ in fitted.classes]
-    refused: list[Condition] = []
+    by_class: list[list[ex.Expression]] = [[] for _ in fitted.classes]
+    refused: list[ex.Condition] = []
     for name, family in fitted.model.families.items():
-        columns, conditions = _family_columns(family, binding.encoders[name], table)
-        refused += [stored(conditions)] if conditions else []
+        columns, conditions = encode_columns(binding.encoders[name], table)
+        if not isinstance(family, AllowsMissing):
+            conditions = [*conditions, ex.AnyTrue(tuple(map(ex.IsMissing, columns)))]
+        refused += [ex.store(conditions)] if conditions else []
         for terms, term in zip(by_class, log_densities(family, parameters[name], columns), strict=True):
             terms.append(term)
-    return _with_prior(by_class, parameters[PRIOR]["log_probability"]), refused
-
-
-def _family_columns(
-    family: Any, encoder: Any, table: Sequence[TableColumn]
-) -> tuple[list[Expression], list[Condition]]:
-    """The encoded columns of a family; rows with missing values are refused if it does not support them."""
-    columns, refused = encoded(encoder, table)
-    if not isinstance(family, AllowsMissing):
-        refused = [*refused, is_incomplete(columns)]
-    return columns, refused
-
-
-def _with_prior(by_class: Sequence[Sequence[Expression]], log_prior: Array) -> list[Expression]:
-    return [
-        total(terms, prior) if np.isfinite(prior) else Constant(LEAST_SCORE)
-        for terms, prior in zip(by_class, log_prior.tolist(), strict=True)
+    pairs = zip(by_class, parameters[PRIOR]["log_probability"].tolist(), strict=True)
+    with_prior = [
+        ex.total(terms, prior) if np.isfinite(prior) else ex.Constant(LEAST_SCORE) for terms, prior in pairs
     ]
+    return with_prior, refused
