@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Trees
+from calibayes.core.protocols import AdaptsFamilies, Family, ModelArrays, Rule
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR, ClassPrior
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
@@ -90,7 +90,7 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     )
 
 
-def _start(fitted: Fitted, recipe: Recipe) -> Trees:
+def _start(fitted: Fitted, recipe: Recipe) -> ModelArrays:
     """The statistics to start from. Raises ValueError if the rule cannot train the model from them."""
     recipe.options.refuse_checkpoint("calibrate")
     if recipe.options.validation_fraction is not None:
@@ -120,7 +120,7 @@ def require_trainable(rule: Rule, families: Mapping[str, Family]) -> None:
             )
 
 
-def _require_all_classes(prior: ClassPrior, statistics: Trees) -> None:
+def _require_all_classes(prior: ClassPrior, statistics: ModelArrays) -> None:
     """Raises ValueError if a class has no rows, or a probability of 0: calibration could not raise it."""
     strict = replace(prior, allows_zero=False)
     strict.bind(prior.layout).prepare(statistics[PRIOR])

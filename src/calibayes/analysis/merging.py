@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
-from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.core.protocols import Array, Engine, ModelArrays
 from calibayes.encoders.encoder import ImputesTraining
 from calibayes.families.model import PRIOR, Product
 from calibayes.learn import data_sums
@@ -54,7 +54,7 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
-    total: Trees = add(
+    total: ModelArrays = add(
         recoded(left.model.families, _centered(left, model), moved_left, layouts),
         recoded(right.model.families, _centered(right, model), moved_right, layouts),
     )
@@ -125,14 +125,14 @@ def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> No
         raise ValueError(f"rows of this model cannot be forgotten: {reason}; fit again without the rows")
 
 
-def _centered(fitted: Fitted, model: Product) -> Trees:
+def _centered(fitted: Fitted, model: Product) -> ModelArrays:
     """Data statistics about the centers of another model."""
     return fitted.model.moved(fitted.data_statistics, model)
 
 
-def difference(fitted: Fitted, removed: Trees) -> Trees:
+def difference(fitted: Fitted, removed: ModelArrays) -> ModelArrays:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
-    left: Trees = map_leaves(
+    left: ModelArrays = map_leaves(
         _without_rounding, subtract(fitted.data_statistics, removed), fitted.data_statistics
     )
     statistics = fitted.model.statistics_of(left)

@@ -26,7 +26,7 @@ from calibayes.core.abilities import (
     VerifiableStructure,
 )
 from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
+from calibayes.core.protocols import Array, Arrays, Family, Layout, ModelArrays
 from calibayes.core.verify import (
     require,
     require_arrays,
@@ -57,15 +57,15 @@ class VerifiedParts(ABC):
         classes = {part.layout.classes for part in self.parts.values()}
         require(len(classes) == 1, "the class prior and the families have different classes")
 
-    def verify_parameters(self, parameters: Trees) -> None:
+    def verify_parameters(self, parameters: ModelArrays) -> None:
         for part, arrays in self._with_arrays("parameters", parameters):
             part.verify_parameters(arrays)
 
-    def verify_statistics(self, statistics: Trees) -> None:
+    def verify_statistics(self, statistics: ModelArrays) -> None:
         for part, arrays in self._with_arrays("statistics", statistics):
             part.verify_statistics(arrays)
 
-    def verify_structure_statistics(self, structure_statistics: Trees) -> None:
+    def verify_structure_statistics(self, structure_statistics: ModelArrays) -> None:
         """Of the sums over the data: structure statistics, or statistics for families without a structure."""
         for part, arrays in self._with_arrays("data_statistics", structure_statistics):
             if isinstance(part, VerifiableStructure):
@@ -73,7 +73,7 @@ class VerifiedParts(ABC):
             else:
                 part.verify_statistics(arrays)
 
-    def _with_arrays(self, name: str, arrays: Trees) -> Iterator[tuple[Verifiable, Arrays]]:
+    def _with_arrays(self, name: str, arrays: ModelArrays) -> Iterator[tuple[Verifiable, Arrays]]:
         """Each part with its arrays. Raises ValueError if there are arrays of other parts."""
         require_names(name, arrays, self.parts)
         return ((cast(Verifiable, part), arrays[key]) for key, part in self.parts.items())
@@ -233,7 +233,7 @@ class Product(VerifiedParts):
         families = {name: family.bind(layouts[name]) for name, family in self.families.items()}
         return Product(self.prior.bind(Layout(classes, ())), families, **_traits(families))
 
-    def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
+    def prepare(self, start: ModelArrays, pooled: ModelArrays | None = None) -> Product:
         """This model with default priors and structures fixed from the statistics of the data."""
         pooled = pooled or {}
         prior = self.prior.prepare(start[PRIOR])
@@ -257,7 +257,7 @@ class Product(VerifiedParts):
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
-    def recentered(self, statistics: Trees) -> Product:
+    def recentered(self, statistics: ModelArrays) -> Product:
         """This model with sums about the means of far classes (see `Recentering`); itself if no family needs them."""
         families = {
             name: f.recentered(statistics[name]) if isinstance(f, Recentering) else f
@@ -266,7 +266,7 @@ class Product(VerifiedParts):
         is_same = all(family is self.families[name] for name, family in families.items())
         return self if is_same else replace(self, families=families)
 
-    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+    def gains(self, statistics: ModelArrays, *, more_to_come: bool = False) -> bool:
         """Whether a family's sums about other points show variances."""
         return any(
             f.gains(statistics[name], more_to_come=more_to_come)
@@ -283,7 +283,7 @@ class Product(VerifiedParts):
         }
         return replace(self, families={**self.families, **shared})
 
-    def moved(self, statistics: Trees, other: Product) -> Trees:
+    def moved(self, statistics: ModelArrays, other: Product) -> ModelArrays:
         """Statistics of this model, with moments about the points of another one of the same families."""
         moved = {
             name: f.move(statistics[name], cast(Movable, other.families[name]).centers)
@@ -300,14 +300,14 @@ class Product(VerifiedParts):
         )
         return {"statistics": self.structure_statistics(block, weights), "hidden": int(has_hidden)}
 
-    def structure_statistics(self, block: Block, weights: Array) -> Trees:
+    def structure_statistics(self, block: Block, weights: Array) -> ModelArrays:
         sums = {
             name: getattr(f, "structure_statistics", f.statistics)(block.columns[name], weights)
             for name, f in self.families.items()
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def statistics_of(self, structure_statistics: Trees) -> Trees:
+    def statistics_of(self, structure_statistics: ModelArrays) -> ModelArrays:
         structured = {
             name: f.statistics_of(structure_statistics[name])
             for name, f in self.families.items()
@@ -315,7 +315,7 @@ class Product(VerifiedParts):
         }
         return {**structure_statistics, **structured}
 
-    def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
+    def statistics(self, block: Block, weights: Array, parameters: ModelArrays | None = None) -> ModelArrays:
         parameters = parameters or {}
         sums = {
             name: family.statistics(block.columns[name], weights, parameters.get(name))
@@ -323,7 +323,7 @@ class Product(VerifiedParts):
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
+    def keep_valid(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """Valid statistics of every family; a class that a family freezes keeps its class count too."""
         checked = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
         frozen_classes = reduce(or_, [family.frozen_classes for family in checked.values()])
@@ -333,11 +333,11 @@ class Product(VerifiedParts):
 
     # -- parameters ----------------------------------------------------------------------------------------------
 
-    def parameters(self, statistics: Trees) -> Trees:
+    def parameters(self, statistics: ModelArrays) -> ModelArrays:
         families = {name: family.parameters(statistics[name]) for name, family in self.families.items()}
         return {PRIOR: self.prior.parameters(statistics[PRIOR]), **families}
 
-    def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees:
+    def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays:
         free = self.prior.fixed is None
         steps = {
             name: cast(NaturalParameters, family).gradient_step(
@@ -351,7 +351,7 @@ class Product(VerifiedParts):
         )
         return {PRIOR: prior, **{name: step.parameters for name, step in steps.items()}}
 
-    def log_prior(self, parameters: Trees) -> float:
+    def log_prior(self, parameters: ModelArrays) -> float:
         penalized = [(name, f) for name, f in self.families.items() if isinstance(f, Penalized)]
         return self.prior.log_prior(parameters[PRIOR]) + sum(
             f.log_prior(parameters[name]) for name, f in penalized
@@ -359,18 +359,20 @@ class Product(VerifiedParts):
 
     # -- densities -----------------------------------------------------------------------------------------------
 
-    def log_joint(self, block: Block, parameters: Trees) -> Array:
+    def log_joint(self, block: Block, parameters: ModelArrays) -> Array:
         parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
         return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
-    def contrast(self, block: Block, parameters: Trees) -> Array:
+    def contrast(self, block: Block, parameters: ModelArrays) -> Array:
         parts = [
             getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
             for name, f in self.families.items()
         ]
         return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
-    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> PassResult:
+    def fused_pass(
+        self, block: Block, parameters: ModelArrays, generative: float, negligible: float
+    ) -> PassResult:
         """Assessment and statistics of a block in one call, if `has_fused_pass`."""
         name, family = next(iter(self.families.items()))
         inputs = PassInputs(

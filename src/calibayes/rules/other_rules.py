@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.abilities import CountStatistics, NaturalParameters
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.protocols import Array, Family, Model, Rule, State, StepControl, Trees
+from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl
 from calibayes.core.resolve import resolve
 from calibayes.kernels.posterior import log_normalize
 from calibayes.rules.update import (
@@ -59,22 +59,22 @@ class GD(Blend):
     def __post_init__(self) -> None:
         object.__setattr__(self, "control", step_control(self.step, Fixed(0.1)))
 
-    def begin(self, model: Model, statistics: Trees) -> State:
+    def begin(self, model: Model, statistics: ModelArrays) -> State:
         return self.state(model, model.parameters(statistics))
 
-    def state(self, model: Model, value: Trees) -> State:
+    def state(self, model: Model, value: ModelArrays) -> State:
         return State(value, value, None)
 
-    def absorb(self, model: Model, state: State, new: Trees) -> State:
+    def absorb(self, model: Model, state: State, new: ModelArrays) -> State:
         return state
 
     def advance(
-        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+        self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
         return self.state(model, _finite_step(model, state.value, direction, step / size)), 0
 
 
-def _finite_step(model: Model, parameters: Trees, direction: Trees, rate: float) -> Trees:
+def _finite_step(model: Model, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays:
     """Parameters after a gradient step. Raises FloatingPointError if one of them is not finite."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):

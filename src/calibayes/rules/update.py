@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.abilities import Conjugate, Penalized
 from calibayes.core.named_arrays import add, combine
-from calibayes.core.protocols import Array, Family, Model, State, StepControl, Trees
+from calibayes.core.protocols import Array, Family, Model, ModelArrays, State, StepControl
 from calibayes.kernels.posterior import log_normalize
 
 LONGEST = 1e6
@@ -134,17 +134,17 @@ class Update:
     def entry_weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot
 
-    def begin(self, model: Model, statistics: Trees) -> State:
+    def begin(self, model: Model, statistics: ModelArrays) -> State:
         return State(statistics, model.parameters(statistics), statistics)
 
-    def state(self, model: Model, value: Trees) -> State:
+    def state(self, model: Model, value: ModelArrays) -> State:
         return self.begin(model, value)
 
-    def absorb(self, model: Model, state: State, new: Trees) -> State:
+    def absorb(self, model: Model, state: State, new: ModelArrays) -> State:
         return self.begin(model, add(state.value, new))
 
     def advance(
-        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+        self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
         proposed = combine(1.0 - step * share * self.shrink, state.value, step, direction)
         statistics, frozen = model.keep_valid(state.value, proposed)
