@@ -29,6 +29,7 @@ from calibayes.families.bernoulli import Bernoulli
 from calibayes.families.categorical import Categorical
 from calibayes.families.class_centers import SoftThreshold
 from calibayes.families.covariances import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.families.density import ColumnDensity, Density
 from calibayes.families.gaussian import Gaussian, Inflated
 from calibayes.families.k_dependence import KDependence
 from calibayes.families.kernel_bandwidths import (
@@ -57,7 +58,9 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "ClassPrior",
+    "ColumnDensity",
     "Complement",
+    "Density",
     "Diagonal",
     "Dirichlet",
     "FixedWidth",

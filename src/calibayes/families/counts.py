@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.abilities import LeftOut
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.core.verify import require_arrays, require_finite
-from calibayes.families.model import UNBOUND
+from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Dirichlet
 from calibayes.kernels import event_counts, moments
 from calibayes.kernels.event_counts import is_sparse

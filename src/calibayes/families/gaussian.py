@@ -24,9 +24,9 @@ from calibayes.families.class_centers import (
     scatter,
 )
 from calibayes.families.covariances import Full, Plain
+from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian_left_out import leave_one_out
 from calibayes.families.gaussian_verification import VerifiedMoments
-from calibayes.families.model import UNBOUND
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
 from calibayes.kernels import moments
 

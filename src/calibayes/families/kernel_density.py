@@ -19,8 +19,8 @@ from calibayes.core.verify import (
     require_sums_of_one,
 )
 from calibayes.families.counts import floored, keep_nonnegative
+from calibayes.families.density import UNBOUND
 from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, check_bandwidth
-from calibayes.families.model import UNBOUND
 from calibayes.kernels import grids, level_counts
 from calibayes.kernels.grids import Corners
 from calibayes.kernels.level_counts import smooth, smoothing_matrices

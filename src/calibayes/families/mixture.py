@@ -28,8 +28,8 @@ from calibayes.core.verify import (
     require_sums_of_one,
 )
 from calibayes.families.covariances import Diagonal
+from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian import Gaussian
-from calibayes.families.model import UNBOUND
 from calibayes.kernels import cut_points
 from calibayes.kernels import posterior as components
 

@@ -35,6 +35,7 @@ from calibayes.core.verify import (
     require_names,
     require_probabilities,
 )
+from calibayes.families.density import UNBOUND
 from calibayes.kernels import moments
 from calibayes.kernels.posterior import log_project
 
@@ -81,8 +82,6 @@ class VerifiedParts(ABC):
 
 # -- The joint model p(x, class): a class prior and families over disjoint columns, independent given the class
 
-UNBOUND = Layout((), ())
-"""No classes and no columns: the layout of a class prior or family before `bind`."""
 PRIOR = "class_prior"
 """Name of the class prior among the families."""
 

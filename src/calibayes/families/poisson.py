@@ -10,7 +10,7 @@ from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.core.verify import require, require_arrays, require_close, require_finite
 from calibayes.families.counts import LEAST_SHARE, floored
-from calibayes.families.model import UNBOUND
+from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Gamma
 from calibayes.kernels import event_counts
 from calibayes.kernels.posterior import LARGEST_LOG
