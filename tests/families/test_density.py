@@ -179,7 +179,9 @@ def test_a_rule_that_needs_more_says_what(rule):
 def predicted(name, engine):
     case = CASES[name]
     columns = with_missing(case.columns)
-    model = classifier(type(case.family)(), engine=engine, rule="rc", max_iter=5, stop=None).fit(columns, LABELS)
+    model = classifier(type(case.family)(), engine=engine, rule="rc", max_iter=5, stop=None).fit(
+        columns, LABELS
+    )
     return model.predict_proba(columns)
 
 
@@ -195,7 +197,9 @@ def test_every_engine_computes_the_same(name):
 def test_a_weight_counts_as_copies_of_a_row():
     counts = generator(24).integers(0, 4, N)
     columns = with_missing(WAITS)
-    weighted = classifier(Exponential(), rule="rc", max_iter=5, stop=None).fit(columns, LABELS, sample_weight=counts)
+    weighted = classifier(Exponential(), rule="rc", max_iter=5, stop=None).fit(
+        columns, LABELS, sample_weight=counts
+    )
     repeated = classifier(Exponential(), rule="rc", max_iter=5, stop=None).fit(
         np.repeat(columns, counts, axis=0), np.repeat(LABELS, counts)
     )
@@ -257,13 +261,13 @@ def test_one_class_is_frozen_and_the_others_move():
 def test_an_error_names_class_column_and_parameter():
     zeros = np.where((LABELS == 1)[:, None] & [False, True], 0.0, WAITS)
     with pytest.raises(
-        ValueError, match=r"class '1', column 'x1': the parameter 'log_rate' is not finite of Exponential"
+        ValueError, match=r"class '1', column 'x1': parameter 'log_rate' of Exponential is not finite"
     ):
         classifier(Exponential()).fit(zeros, LABELS)
     missing = np.where((LABELS == 2)[:, None] & [True, False], np.nan, WAITS)
-    with pytest.raises(ValueError, match="class '2', column 'x0': the statistics"):
+    with pytest.raises(ValueError, match="class '2', column 'x0': the statistics of Exponential are not"):
         classifier(Exponential()).fit(missing, LABELS)
-    with pytest.raises(ValueError, match=r"all classes together: .*FullNormal"):
+    with pytest.raises(ValueError, match=r"all classes together: FullNormal has no parameters"):
         classifier(FullNormal()).fit(np.ones((N, 2)), LABELS)
 
 

@@ -67,14 +67,12 @@ class Density(ABC):
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family, unchanged. Raises ValueError, naming class and column, if it has no valid parameters."""
-        for name, invalid in self._invalid(start).items():
+        for problem, invalid in self._invalid(start).items():
             for c, *column in np.argwhere(invalid)[:1]:
                 place = f"class {self.layout.classes[c]!r}" if len(invalid) > 1 else "all classes together"
                 if invalid.shape[1:] == (len(self.layout.columns),):
                     place += f", column {self.layout.columns[column[0]]!r}"
-                raise ValueError(
-                    f"{place}: the {name} of {type(self).__name__}. Leave the column or the class out"
-                )
+                raise ValueError(f"{place}: {problem}. Leave the column or the class out")
         return self
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
@@ -94,13 +92,18 @@ class Density(ABC):
 
     def _invalid(self, statistics: Arrays) -> dict[str, Array]:
         """What is wrong -> where: invalid statistics, and each parameter where it is not finite."""
+        name = type(self).__name__
         try:
             with np.errstate(all="ignore"):
                 parameters = self.parameters(statistics)
         except np.linalg.LinAlgError as error:
-            return {f"parameters cannot be computed ({error})": np.ones((1,), dtype=bool)}
-        not_finite = {f"parameter {name!r} is not finite": ~np.isfinite(v) for name, v in parameters.items()}
-        return {"statistics are not those of rows": ~self.is_valid(statistics), **not_finite}
+            return {f"{name} has no parameters ({error})": np.ones(1, dtype=bool)}
+        return {
+            f"the statistics of {name} are not those of rows": ~self.is_valid(statistics),
+            **{
+                f"parameter {key!r} of {name} is not finite": ~np.isfinite(v) for key, v in parameters.items()
+            },
+        }
 
 
 class ColumnDensity(Density):
