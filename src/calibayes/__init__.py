@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibayes import families, learn, rules
 from calibayes._version import __version__
-from calibayes.encoders.clusters import FewRowsWarning
+from calibayes.encoders.numbers import FewRowsWarning
 from calibayes.estimators.count_models import ComplementNB, MultinomialNB, PoissonNB
 from calibayes.estimators.discriminant_analysis import (
     GenerativeLogisticRegression,

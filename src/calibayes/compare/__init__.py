@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import AdaptsFamilies, Array
 from calibayes.datasets import Dataset
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.numbers import Clusters
 from calibayes.ensemble.bayes import BayesClassifier
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.tabular import KernelNB, NaiveBayes

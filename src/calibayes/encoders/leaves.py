@@ -23,11 +23,10 @@ from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import FixedLayout, verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.kernels.byte_columns import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
+from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.threads import map_row_ranges
 from calibayes.kernels.tree_growth import (
     GrownForest,
     GrowthSettings,
@@ -37,6 +36,7 @@ from calibayes.kernels.tree_growth import (
     fold_of,
     grow_forests,
 )
+from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 

@@ -18,8 +18,8 @@ from calibayes.encoders.dense import Dense
 from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import one_thread, thread_count
 from calibayes.kernels import joint_density as joint_kernel
+from calibayes.kernels.dispatch import thread_limit
 from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, posteriors, relevance, steps_up_to
-from calibayes.kernels.threads import thread_limit
 from calibayes.model import parameters
 from calibayes.model.decisions import Decisions
 from calibayes.model.delegates import feature

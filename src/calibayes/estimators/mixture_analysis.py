@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.resolve import resolve
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.numbers import Clusters
 from calibayes.engines import chosen_engine
 from calibayes.estimators.discriminant_analysis import GaussianPreset
 from calibayes.families import (

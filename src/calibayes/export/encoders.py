@@ -9,16 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.bins import Bins
-from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.bins import Bins, Grid
+from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
 from calibayes.encoders.dense import FARTHEST, AsinhScaled, Dense, Indicators, MissingIndicator
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.grid import Grid
 from calibayes.encoders.leaves import Leaves, OrderedBytes
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.missing_as_level import MissingAsLevel
-from calibayes.encoders.numbers import Counts, Flags, Numbers
+from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.export.columns import TableColumn, in_microseconds
 from calibayes.export.expressions import (
     MISSING,

@@ -40,8 +40,7 @@ from calibayes.families.kernel_bandwidths import (
     SheatherJones,
     Silverman,
 )
-from calibayes.families.kernel_density import KernelDensity
-from calibayes.families.kernel_pair import KernelPair
+from calibayes.families.kernel_density import KernelDensity, KernelPair
 from calibayes.families.mixture import Mixture
 from calibayes.families.model import ClassPrior, Product
 from calibayes.families.multinomial import Complement, Multinomial

@@ -11,12 +11,11 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
-from calibayes.kernels.byte_columns import ByteColumns
-from calibayes.kernels.dispatch import as_int64, as_type, twin
-from calibayes.kernels.threads import map_row_ranges, most_threads
+from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, most_threads, twin
 from calibayes.kernels.tree_nodes import (
     UNBOUNDED,
     Bounds,
+    ByteColumns,
     Split,
     SplitOptions,
     best_split,

@@ -16,12 +16,12 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
-from calibayes.kernels.byte_columns import ByteColumns
+from calibayes.kernels.dispatch import map_items, map_row_ranges
 from calibayes.kernels.forests import MOST_LEAVES, Forest, Tree, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.threads import map_items, map_row_ranges
 from calibayes.kernels.tree_nodes import (
+    ByteColumns,
     LeafSums,
     SplitOptions,
     leaf_sums,

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibayes.core.block import Block
 from calibayes.core.protocols import Array, Engine, Model, ModelArrays, Rule, Source, State
+from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior import (
     NEGLIGIBLE,
     Assessment,
@@ -20,7 +21,6 @@ from calibayes.kernels.posterior import (
     scores,
     without_negligible,
 )
-from calibayes.kernels.threads import map_items
 from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep

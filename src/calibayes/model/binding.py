@@ -12,11 +12,10 @@ import numpy as np
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.core.verify import require, require_length, require_names, require_positions
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.bins import Grid
 from calibayes.encoders.encoder import Encoder, ImputesTraining
-from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Counts, Flags, Numbers
+from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.families.model import PRIOR
 from calibayes.kernels.event_counts import columns_where
 from calibayes.tables.conversion import ColumnConversion

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
-from calibayes.kernels.threads import most_threads
+from calibayes.kernels.dispatch import most_threads
 from calibayes.model.input import convert, set_names
 from calibayes.model.labels import check_total_weight, class_factors, read_weight, require_labels
 from calibayes.model.progress import ProgressReporter

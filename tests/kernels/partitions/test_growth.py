@@ -7,10 +7,8 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from calibayes.kernels import forests as tree
-from calibayes.kernels.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.dispatch import numpy_only
+from calibayes.kernels.dispatch import numpy_only, thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
-from calibayes.kernels.threads import thread_limit
 from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
     Fold,
@@ -20,6 +18,7 @@ from calibayes.kernels.tree_growth import (
     forest_scores,
     grow_forests,
 )
+from calibayes.kernels.tree_nodes import ByteColumns, byte_columns
 from tests.seeds import generator
 
 
