@@ -29,9 +29,9 @@ from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.posterior import log_normalize
 from calibayes.kernels.tree_growth import (
     GrownForest,
+    GrowthRows,
     GrowthSettings,
     Report,
-    Sample,
     by_first_row,
     fold_of,
     grow_forests,
@@ -229,7 +229,7 @@ class Leaves(FixedLayout):
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
         order = by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
-        sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        sample = GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
@@ -303,7 +303,7 @@ class Leaves(FixedLayout):
 
 
 def _grown(
-    sample: Sample, settings: GrowthSettings, direction: Array, report: Report
+    sample: GrowthRows, settings: GrowthSettings, direction: Array, report: Report
 ) -> tuple[GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
     place = places_in_class(sample.labels)

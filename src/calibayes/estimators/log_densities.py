@@ -30,9 +30,9 @@ from calibayes.dependence import (
     Dependence,
     Measure,
     MutualInformation,
+    PairSelection,
     Pearson,
     Permuted,
-    Selection,
     SignificantPairs,
     Spearman,
     TopFraction,
@@ -444,7 +444,7 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         return [np.zeros(0, dtype=np.int64)], None
 
 
-SELECTIONS: dict[str | None, Callable[[], Selection]] = {
+SELECTIONS: dict[str | None, Callable[[], PairSelection]] = {
     "cv": BestFraction,
     "significant": SignificantPairs,
     None: TopFraction,

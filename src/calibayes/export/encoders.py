@@ -31,7 +31,7 @@ from calibayes.export.expressions import (
     Once,
     Where,
 )
-from calibayes.kernels.forests import Forest, Tree
+from calibayes.kernels.forests import Forest, TreeNodes
 
 # -- Decision trees over columns of bytes: the leaf of a row in each tree, by nested comparisons -------------
 
@@ -61,7 +61,7 @@ def leaves(forest: Forest, columns: Sequence[Expression]) -> list[Expression]:
     return [Once(_leaf(tree, 0, columns)) for tree in forest.trees()]
 
 
-def _leaf(tree: Tree, node: int, columns: Sequence[Expression]) -> Expression:
+def _leaf(tree: TreeNodes, node: int, columns: Sequence[Expression]) -> Expression:
     """The leaf of a row in the subtree of a node. A comparison with a missing byte is false: "otherwise" is its branch."""
     left, right = (int(child) for child in tree.children[node])
     if tree.column[node] < 0:

@@ -44,7 +44,7 @@ from calibayes.families import (
 )
 from calibayes.families.counts import EventCounts
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
-from calibayes.kernels.networks import TreeTables
+from calibayes.kernels.networks import TreeProbabilities
 
 # -- The generic function of which each exported family registers an implementation --------------------------
 
@@ -355,11 +355,11 @@ def _(family: KDependence, parameters: Arrays, columns: Sequence[Expression]) ->
         )
     parents = tuple(next(iter(of_column), -1) for of_column in tables.parents)
     return tree_densities(
-        TreeTables(parents, tables.order, tables.split(parameters["log_probability"])), columns
+        TreeProbabilities(parents, tables.order, tables.split(parameters["log_probability"])), columns
     )
 
 
-def tree_densities(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
+def tree_densities(tree: TreeProbabilities, columns: Sequence[Expression]) -> list[Expression]:
     """log p(known cells | class) of the classes that share a tree."""
     cells = _cells(tree, columns)
     return [
@@ -368,7 +368,7 @@ def tree_densities(tree: TreeTables, columns: Sequence[Expression]) -> list[Expr
     ]
 
 
-def _cells(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
+def _cells(tree: TreeProbabilities, columns: Sequence[Expression]) -> list[Expression]:
     """The cell of each column in its table; missing where the column or its parent is."""
     return [
         columns[j] if parent < 0 else Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
@@ -380,7 +380,7 @@ def _cells(tree: TreeTables, columns: Sequence[Expression]) -> list[Expression]:
 class ClassDensity:
     """The log density of one class."""
 
-    tree: TreeTables
+    tree: TreeProbabilities
     tables: Sequence[Array]
     """log p(level | parent's level) of each column, (parent's levels or 1, levels)."""
     columns: Sequence[Expression]

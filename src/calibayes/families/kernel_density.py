@@ -28,7 +28,7 @@ from calibayes.kernels.level_counts import smooth, smoothing_matrices
 # -- Base of kernel densities: counts on cells, smoothed over neighboring cells, with a prior from pooled counts
 #
 # The entries of binned columns are codes of cells (`Codes`), those of gridded columns positions between the points of a
-# grid (`Positions`).
+# grid (`GridPositions`).
 
 PRIOR_ROWS = 3.0
 POOLED_PSEUDO_COUNT = 0.5
@@ -66,7 +66,7 @@ class CellEncoding(Protocol):
 
 def cell_encoding(layout: Layout) -> CellEncoding:
     """The encoding of a layout's columns."""
-    return Positions(layout.levels, layout.ordered) if layout.gridded else Codes(layout.levels)
+    return GridPositions(layout.levels, layout.ordered) if layout.gridded else Codes(layout.levels)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Positions:
+class GridPositions:
     """Each entry is a position on its column's grid, NaN where missing; the density is linear between points."""
 
     levels: tuple[int, ...]

@@ -31,7 +31,7 @@ MANY_CELLS = 2**22
 """Rows times columns from which on threads share the work on a tree."""
 
 
-class Tree(NamedTuple):
+class TreeNodes(NamedTuple):
     """Nodes of a tree, the root first; children come after their parents."""
 
     column: Array
@@ -47,7 +47,7 @@ class Tree(NamedTuple):
 class GrownTree(NamedTuple):
     """A tree, and what its growth found."""
 
-    tree: Tree
+    tree: TreeNodes
     codes: Array
     """Number of the leaf of each row that it was grown on, -1 for other rows, (n,) int32."""
     bounds: Array
@@ -127,7 +127,7 @@ def native_grow_tree(
     words, first = columns.in_memory()
     numbers = as_type(rows, np.int32), as_int64(packed)
     nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, *arrays)
-    tree = Tree(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
+    tree = TreeNodes(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
     return GrownTree(tree, codes, bounds[: (nodes + 1) // 2].copy())
 
 
@@ -148,7 +148,7 @@ def grow_tree(
     return GrownTree(_tree(growth.nodes, [leaf.node for leaf in leaves]), codes, bounds)
 
 
-def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree:
+def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> TreeNodes:
     column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
     most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
     for place, node in enumerate(nodes):
@@ -158,7 +158,7 @@ def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree
             children[place] = both
     for number, place in enumerate(leaves):
         children[place] = number
-    return Tree(column, most, missing_left, children)
+    return TreeNodes(column, most, missing_left, children)
 
 
 # -- Many trees in one set of arrays, and the leaves of rows in all of them ----------------------------------
@@ -166,7 +166,7 @@ def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree
 MOST_LEAVES = 127
 """Largest number of leaves of a tree: codes of leaves are signed bytes."""
 
-ONE_LEAF = Tree(
+ONE_LEAF = TreeNodes(
     np.full(1, -1, np.int32), np.zeros(1, np.uint8), np.zeros(1, np.bool_), np.zeros((1, 2), np.int32)
 )
 """A tree that is not split."""
@@ -174,7 +174,7 @@ ONE_LEAF = Tree(
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees one after another; nodes as in `Tree`, with children numbered within their tree.
+    """Trees one after another; nodes as in `TreeNodes`, with children numbered within their tree.
 
     Attributes
     ----------
@@ -218,14 +218,14 @@ class Forest:
         """Number of leaves of each tree."""
         return tuple(((np.diff(self.first) + 1) // 2).tolist())
 
-    def trees(self) -> Iterator[Tree]:
+    def trees(self) -> Iterator[TreeNodes]:
         """The trees, one by one."""
         for begin, end in pairwise(self.first):
             parts = (self.column, self.most, self.missing_left, self.children)
-            yield Tree(*(array[begin:end] for array in parts))
+            yield TreeNodes(*(array[begin:end] for array in parts))
 
 
-def _verify_tree(tree: Tree) -> None:
+def _verify_tree(tree: TreeNodes) -> None:
     """Raise ValueError unless this is one tree: every node but the root has one parent, before it."""
     nodes, is_leaf = len(tree.column), tree.column < 0
     children = tree.children[~is_leaf]
@@ -238,10 +238,10 @@ def _verify_tree(tree: Tree) -> None:
     require(len(numbers) <= MOST_LEAVES, f"a tree has more than {MOST_LEAVES} leaves")
 
 
-def forest_of(trees: Sequence[Tree]) -> Forest:
+def forest_of(trees: Sequence[TreeNodes]) -> Forest:
     """Trees as a forest."""
     sizes = [len(tree.column) for tree in trees]
-    none = Tree(*(array[:0] for array in ONE_LEAF))
+    none = TreeNodes(*(array[:0] for array in ONE_LEAF))
     column, most, missing_left, children = (np.concatenate(parts) for parts in zip(none, *trees, strict=True))
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Forest(column, most, missing_left, children, first)
@@ -299,7 +299,7 @@ def path_terms(columns: ByteColumns, forest: Forest, values: Array, mass: Array)
     return terms, constant
 
 
-def _leaf_terms(tree: Tree, values: Array, mass: Array, d: int) -> tuple[Array, Array]:
+def _leaf_terms(tree: TreeNodes, values: Array, mass: Array, d: int) -> tuple[Array, Array]:
     """The terms of each leaf, (leaves, k, d), and the value of the root, (k,)."""
     node_values, is_leaf = _node_values(tree, values, mass), tree.column < 0
     terms = np.zeros((len(tree.column), len(values), d))
@@ -310,7 +310,7 @@ def _leaf_terms(tree: Tree, values: Array, mass: Array, d: int) -> tuple[Array, 
     return terms[is_leaf], node_values[0]
 
 
-def _node_values(tree: Tree, values: Array, mass: Array) -> Array:
+def _node_values(tree: TreeNodes, values: Array, mass: Array) -> Array:
     """Average of the values of the leaves of each node, (nodes, k)."""
     total, weight = np.zeros((len(tree.column), len(values))), np.zeros(len(tree.column))
     share = np.maximum(mass, np.finfo(np.float64).tiny)

@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
 from calibayes.kernels.dispatch import map_items, map_row_ranges
-from calibayes.kernels.forests import MOST_LEAVES, Forest, Tree, forest_of, grow_tree, leaf_codes
+from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.posterior import log_normalize
 from calibayes.kernels.tree_nodes import (
@@ -92,7 +92,7 @@ def full_steps(sums: LeafSums, prior: float) -> Array:
     return np.asarray(np.clip(sums.residual / (sums.variance + prior), -LARGEST_STEP, LARGEST_STEP))
 
 
-class Sample(NamedTuple):
+class GrowthRows(NamedTuple):
     """Rows with labels, and the log scores (n, k) that growth begins with."""
 
     columns: ByteColumns
@@ -100,9 +100,11 @@ class Sample(NamedTuple):
     weight: Array
     log_scores: Array
 
-    def only(self, rows: Array) -> Sample:
+    def only(self, rows: Array) -> GrowthRows:
         """The rows where ``rows`` is true."""
-        return Sample(self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows])
+        return GrowthRows(
+            self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows]
+        )
 
 
 def by_first_row(labels: Array, k: int) -> Array:
@@ -113,16 +115,16 @@ def by_first_row(labels: Array, k: int) -> Array:
     return np.argsort(position, kind="stable")
 
 
-class Fold(NamedTuple):
+class GrowthFold(NamedTuple):
     """Rows to grow trees on, and rows that tell how many."""
 
-    training: Sample
-    held_out: Sample
+    training: GrowthRows
+    held_out: GrowthRows
 
 
-def fold_of(sample: Sample, held_out: Array) -> Fold:
+def fold_of(sample: GrowthRows, held_out: Array) -> GrowthFold:
     """The fold that holds out the rows where ``held_out`` (n,) is true."""
-    return Fold(sample.only(~held_out), sample.only(held_out))
+    return GrowthFold(sample.only(~held_out), sample.only(held_out))
 
 
 class GrownForest(NamedTuple):
@@ -149,10 +151,10 @@ class GrownForests(NamedTuple):
 class Growth:
     """Trees while they are grown on the rows of a fold."""
 
-    fold: Fold
+    fold: GrowthFold
     settings: GrowthSettings
     direction: Array
-    trees: list[Tree] = field(default_factory=list)
+    trees: list[TreeNodes] = field(default_factory=list)
     log_factors: list[Array] = field(default_factory=list)
     """Of each tree, (leaves, k)."""
     masses: list[Array] = field(default_factory=list)
@@ -227,7 +229,7 @@ Report = Callable[[int, float], bool]
 
 
 def grow_forests(
-    folds: Sequence[Fold],
+    folds: Sequence[GrowthFold],
     settings: GrowthSettings,
     direction: Array | None = None,
     report: Report = lambda rounds, loss: False,
