@@ -14,10 +14,9 @@ from typing import Any, Protocol, TypeVar, cast
 from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.analysis.calibrate import require_trainable
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Rule, Source
+from calibayes.core.protocols import Block, Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
 from calibayes.model.input import training_rows

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.grouped_rows import group_labels
 from calibayes.analysis.merging import difference
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, ModelArrays, Rule, State
+from calibayes.core.protocols import Array, Block, ModelArrays, Rule, State
 from calibayes.engines import computing
 from calibayes.families import Product
 from calibayes.families.model import PRIOR

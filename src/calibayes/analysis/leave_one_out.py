@@ -12,10 +12,9 @@ from sklearn.base import clone
 
 from calibayes.analysis.held_out import LabeledTable
 from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import subtract
 from calibayes.core.notices import discarded_warnings
-from calibayes.core.protocols import Array, ModelArrays
+from calibayes.core.protocols import Array, Block, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import chosen_engine, one_thread
 from calibayes.families import Product

@@ -16,14 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from calibayes.core.verify import require, require_finite, require_length
-
-if TYPE_CHECKING:
-    from calibayes.core.block import Block
 
 Array: TypeAlias = Any
 """An array of NumPy or of another library with the array API."""
@@ -337,3 +334,78 @@ class Engine(Protocol):
 
     def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
+
+
+# -- A block of encoded rows: columns by family, labels and weights ------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    columns : mapping
+        Name of a family -> its columns, (n, d), in the encoding that the family reads.
+    labels : (n,) integers
+        Class codes; -1 is a row without a label.
+    weight : (n,) floats
+        Weight of each row in the statistics; 0 for a held-out row.
+    held_out : (n,) floats
+        Weight of each row in the validation metrics; 0 for a training row.
+    first : int
+        Position of the first row in the table: random starts are drawn by row, so that they do not depend on the blocks.
+    """
+
+    columns: Mapping[str, Array]
+    labels: Array
+    weight: Array
+    held_out: Array
+    first: int = 0
+
+    def onehot(self, k: int) -> Array:
+        """Labels as indicators, (n, k); a row without a label is all zero."""
+        return np.asarray(self.labels[:, None] == np.arange(k), dtype=np.float64)
+
+
+# -- Short names for objects, accepted wherever a person would type one --------------------------------------
+
+
+def resolve(
+    parameter: str,
+    given: Any,
+    names: Mapping[Any, Callable[[], Any]],
+    *,
+    ability: str,
+    example: str,
+) -> Any:
+    """The object that a short name means, or the object itself.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, for the error message.
+    given : str, None or object
+    names : mapping
+        Short name -> function that makes the object.
+    ability : str
+        An attribute that every such object has.
+    example : str
+        An object that could be given instead of a name, for the error message.
+
+    Raises
+    ------
+    ValueError
+        If ``given`` is an unknown name, a class instead of an object, or lacks the attribute.
+
+    Examples
+    --------
+    >>> resolve("size", "small", {"small": lambda: 1 + 0j}, ability="real", example="1j")
+    (1+0j)
+    """
+    if isinstance(given, str | None) and given in names:
+        return names[given]()
+    if isinstance(given, str | type | None) or not hasattr(given, ability):
+        known = ", ".join(repr(name) for name in names)
+        raise ValueError(f"{parameter} must be one of {known} or an object such as {example}, got {given!r}")
+    return given

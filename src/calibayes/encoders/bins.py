@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
 from calibayes.kernels import cut_points

@@ -11,15 +11,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families.class_centers import Regularizer, Shape
 from calibayes.families.covariances import (
     FixedCovariance,
     Plain,
+    Regularizer,
     TowardsIdentity,
     TowardsSphere,
     WeightedTied,
@@ -63,7 +62,7 @@ class GaussianPreset(GenerativeEstimator):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
-    shape: ClassVar[Shape]
+    shape: ClassVar[Full]
     allows_lost_classes = True
     runs_on_device = True
 
@@ -110,7 +109,7 @@ class LinearDecision:
 
     fitted_: Any
     parameters_: Any
-    shape: ClassVar[Shape]
+    shape: ClassVar[Full]
 
     def _linear_scores(self) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) of log p(class | x), up to a term that all classes share."""
@@ -290,7 +289,7 @@ class LinearDiscriminantAnalysis(
     covariance_estimator: Any = field(default=None, kw_only=False)
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = Tied()
+    shape: ClassVar[Full] = Tied()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
@@ -436,7 +435,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     covariance_estimator: Any = None
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = Full()
+    shape: ClassVar[Full] = Full()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
@@ -522,7 +521,7 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     priors: Array | ClassPrior | None = None
     encoder: str | Encoder | None = None
 
-    shape: ClassVar[Shape] = TiedDiagonal()
+    shape: ClassVar[Full] = TiedDiagonal()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)

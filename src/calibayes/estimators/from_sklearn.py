@@ -24,8 +24,8 @@ from calibayes.estimators.discriminant_analysis import (
 )
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from calibayes.families import Gaussian, Product
-from calibayes.families.class_centers import Shape, as_matrix, expand
-from calibayes.families.covariances import FixedCovariance, WeightedTied
+from calibayes.families.class_centers import as_matrix, expand
+from calibayes.families.covariances import FixedCovariance, Full, WeightedTied
 from calibayes.families.model import PRIOR
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.fitted import NOT_SUMS, Fitted, begin
@@ -234,7 +234,7 @@ def linear(source: Any, rows: Any = None) -> LinearDiscriminantAnalysis:
     used = _used_covariance(source)
     is_fixed = needs_rows(model.shrinkage, model.covariance_estimator)
     is_average = model.priors is not None and model.solver != "svd" and not is_fixed
-    shape: Shape = WeightedTied(tuple(_floats(source.priors_).tolist())) if is_average else model.shape
+    shape: Full = WeightedTied(tuple(_floats(source.priors_).tolist())) if is_average else model.shape
     # The covariances of the classes are not known. Those of their average are the same.
     shared = np.repeat(used[None], len(source.classes_), axis=0)
     fixed = FixedCovariance(used[None]) if is_fixed else None
@@ -273,7 +273,7 @@ def quadratic(source: Any, rows: Any = None) -> QuadraticDiscriminantAnalysis:
 def _fitted(
     source: Any,
     model: Any,
-    shape: Shape,
+    shape: Full,
     covariances: Array,
     rows: Any,
     fixed: FixedCovariance | None,

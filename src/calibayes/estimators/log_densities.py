@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings, warn
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import (
     require,
     require_array,

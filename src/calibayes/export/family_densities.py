@@ -42,7 +42,7 @@ from calibayes.families import (
     Poisson,
     Tree,
 )
-from calibayes.families.counts import EventCounts
+from calibayes.families.events import EventCounts
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
 from calibayes.kernels.networks import TreeProbabilities
 

@@ -25,8 +25,7 @@ from calibayes.core.abilities import (
     Verifiable,
     VerifiableStructure,
 )
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Arrays, Family, Layout, ModelArrays
+from calibayes.core.protocols import Array, Arrays, Block, Family, Layout, ModelArrays
 from calibayes.core.verify import (
     require,
     require_arrays,

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.fingerprint import fingerprint
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.protocols import Array, Engine, Model, ModelArrays, Source
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Source
 from calibayes.core.verify import require, require_array
 from calibayes.kernels.event_counts import is_sparse
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Engine, Model, ModelArrays, Rule, Source, State
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
 from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior import (
     NEGLIGIBLE,

@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import combine
-from calibayes.core.protocols import Array, Model, ModelArrays, Rule, State
+from calibayes.core.protocols import Array, Block, Model, ModelArrays, Rule, State
 from calibayes.learn.checkpoint import PointSnapshot, RunSnapshot, verify_like
 
 ROUNDING = 1e-12

@@ -9,9 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
-from calibayes.core.protocols import Array, Engine, Model, ModelArrays, Rule, Source, State
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
 from calibayes.kernels.dispatch import hosted
 from calibayes.kernels.posterior import indicators, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints

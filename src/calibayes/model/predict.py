@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Engine, ModelArrays
+from calibayes.core.protocols import Array, Block, Engine, ModelArrays
 from calibayes.families import Product
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.decision import most_probable, tempered

@@ -12,8 +12,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.core.abilities import Recodable
-from calibayes.core.block import Block
-from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, ModelArrays, Rule, Source
+from calibayes.core.protocols import (
+    AdaptsFamilies,
+    Array,
+    Block,
+    Engine,
+    Family,
+    Layout,
+    ModelArrays,
+    Rule,
+    Source,
+)
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start

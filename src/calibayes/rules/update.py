@@ -11,8 +11,7 @@ import numpy as np
 
 from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized
 from calibayes.core.named_arrays import add, combine, map_leaves
-from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl, resolve
 from calibayes.kernels.posterior import log_normalize
 
 LONGEST = 1e6

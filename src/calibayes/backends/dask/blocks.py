@@ -11,8 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from calibayes.backends.dask.collections import OnWorkers, Unhashed
-from calibayes.core.block import Block
-from calibayes.core.protocols import Source
+from calibayes.core.protocols import Block, Source
 from calibayes.kernels.dispatch import as_aligned
 from calibayes.kernels.event_counts import is_sparse
 

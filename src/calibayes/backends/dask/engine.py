@@ -23,9 +23,8 @@ from uuid import uuid4
 
 from calibayes.backends.dask.blocks import Blocks, Graph, aligned, blocks_of, cancelled, layered
 from calibayes.backends.dask.collections import Unhashed, client_of, is_in_task, unwrapped
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import total
-from calibayes.core.protocols import Source
+from calibayes.core.protocols import Block, Source
 from calibayes.engines.local import Serial, one_thread
 
 # -- Waiting for tasks of a Dask cluster that prefer some workers, whichever workers are lost meanwhile ------
