@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    require,
-    require_ascending,
-    require_columns,
-    require_length,
-    require_positions,
-)
 from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
@@ -77,16 +71,18 @@ class ByColumnType:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require(self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}")
+        verify.require_columns("indices", self.indices)
+        verify.require(
+            self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}"
+        )
         for name in ("parts", "places"):
-            require_length(name, getattr(self, name), len(self.sides))
+            verify.require_length(name, getattr(self, name), len(self.sides))
         together = sorted(place for places in self.places for place in places)
-        require(
+        verify.require(
             together == list(range(len(self.indices))), "places must contain each column of the encoder once"
         )
         for part, places in zip(self.parts, self.places, strict=True):
-            require(len(places) > 0, "a part of the encoder has no columns")
+            verify.require(len(places) > 0, "a part of the encoder has no columns")
             verify_nested(part, tuple(self.indices[place] for place in places), is_codes=True)
 
     def by_side(self, names: tuple[str, str]) -> Iterator[tuple[str, Encoder, tuple[int, ...]]]:
@@ -226,12 +222,12 @@ class MissingAsLevel:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require_length("has_missing", self.has_missing, len(self.indices))
-        require_positions("inner_places", self.inner_places, len(self.indices))
-        require_ascending("inner_places", np.array(self.inner_places))
+        verify.require_columns("indices", self.indices)
+        verify.require_length("has_missing", self.has_missing, len(self.indices))
+        verify.require_positions("inner_places", self.inner_places, len(self.indices))
+        verify.require_ascending("inner_places", np.array(self.inner_places))
         all_missing = set(range(len(self.indices))) - set(self.inner_places)
-        require(
+        verify.require(
             all(self.has_missing[place] for place in all_missing),
             "a column without levels must have a code for missing values",
         )

@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_columns,
-    require_finite,
-    require_length,
-    require_number,
-)
 from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.kernels import gaussian_density
@@ -45,9 +38,9 @@ class AsinhScaled:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_finite("median", self.median, (None,))
-        require_finite("scale", self.scale, self.median.shape)
-        require(bool((self.scale > 0).all()), "scale must be positive")
+        verify.require_finite("median", self.median, (None,))
+        verify.require_finite("scale", self.scale, self.median.shape)
+        verify.require(bool((self.scale > 0).all()), "scale must be positive")
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         scaled = numeric_matrix(table, columns).astype(np.float64)
@@ -75,8 +68,8 @@ class Indicators:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_length("the columns of levels", self.levels.indices, 1)
-        require(self.levels.layout()["levels"][0] > 0, "a column has no levels")
+        verify.require_length("the columns of levels", self.levels.indices, 1)
+        verify.require(self.levels.layout()["levels"][0] > 0, "a column has no levels")
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
         codes = self.levels.encode(table)
@@ -117,17 +110,19 @@ def verified_sources(parts: Sequence[tuple[tuple[int, ...], Part]], indices: Seq
     sources: list[int] = []
     known = set(indices)
     for columns, part in parts:
-        require(
+        verify.require(
             len(columns) > 0 and known.issuperset(columns),
             "a part has no columns, or others than the encoder",
         )
-        require_columns("the columns of a part", columns)
+        verify.require_columns("the columns of a part", columns)
         if isinstance(part, AsinhScaled):
-            require_length("median", part.median, len(columns))
+            verify.require_length("median", part.median, len(columns))
         elif isinstance(part, Indicators):
-            require(part.levels.indices == columns, "indicators are fitted to another column")
+            verify.require(part.levels.indices == columns, "indicators are fitted to another column")
         else:
-            require(isinstance(part, MissingIndicator), f"{type(part).__name__} is no encoding of columns")
+            verify.require(
+                isinstance(part, MissingIndicator), f"{type(part).__name__} is no encoding of columns"
+            )
         sources += [columns[place] for place, _ in part.named_columns([""] * len(columns))]
     return sources
 
@@ -243,28 +238,29 @@ class Dense(FixedLayout):
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
+        verify.require_columns("indices", self.indices)
         if not self.indices:
             arrays = (self.varying, self.indicated, self.mean, self.deviation, self.precision)
             is_empty = not (self.parts or self.names or self.sources) and all(a is None for a in arrays)
-            require(is_empty, "an encoder that is not fitted has fitted fields")
+            verify.require(is_empty, "an encoder that is not fitted has fitted fields")
             return
         sources = np.array(verified_sources(self.parts, self.indices))
-        require_array("varying", self.varying, sources.shape, "b")
-        require_array("indicated", self.indicated, sources.shape, "b")
-        require(
+        verify.require_array("varying", self.varying, sources.shape, "b")
+        verify.require_array("indicated", self.indicated, sources.shape, "b")
+        verify.require(
             bool(np.array_equal(self.indicated, np.isin(sources, indicated_columns(self.parts)))),
             "indicated are not the columns with an indicator of missing values",
         )
         d = int(self.varying.sum())
-        require(d > 0, "varying must contain at least one column")
-        require_length("names", self.names, d)
+        verify.require(d > 0, "varying must contain at least one column")
+        verify.require_length("names", self.names, d)
         place_of = {j: place for place, j in enumerate(self.indices)}
         expected = tuple(place_of[j] for j in sources[self.varying].tolist())
-        require(self.sources == expected, "sources are not the columns of the parts")
-        require_finite("mean", self.mean, (d,))
-        require(
-            bool((require_finite("deviation", self.deviation, (d,)) > 0).all()), "deviation must be positive"
+        verify.require(self.sources == expected, "sources are not the columns of the parts")
+        verify.require_finite("mean", self.mean, (d,))
+        verify.require(
+            bool((verify.require_finite("deviation", self.deviation, (d,)) > 0).all()),
+            "deviation must be positive",
         )
         if self.precision is not None:
             _verify_precision(self.precision, d)
@@ -310,8 +306,10 @@ class Dense(FixedLayout):
 
 def _verify_precision(precision: Any, d: int) -> None:
     """Raise ValueError unless a matrix (d, d) is symmetric and positive definite."""
-    require_finite("precision", precision, (d, d))
-    require(bool(np.allclose(precision, precision.T, rtol=1e-6, atol=1e-6)), "precision is not symmetric")
+    verify.require_finite("precision", precision, (d, d))
+    verify.require(
+        bool(np.allclose(precision, precision.T, rtol=1e-6, atol=1e-6)), "precision is not symmetric"
+    )
     try:
         np.linalg.cholesky(precision)
     except np.linalg.LinAlgError as error:
@@ -465,15 +463,17 @@ class PrincipalComponents(FixedLayout):
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
+        verify.require_columns("indices", self.indices)
         inner = verify_nested(self.inner, self.indices, is_codes=False)
         d, count = len(inner.get("columns", self.indices)), np.size(self.variances)
-        require_finite("variances", self.variances, (count,))
-        require(bool((self.variances > 0).all()), "variances must be positive")
-        require(count <= self.most and (count > 0) == (d > 0), f"there are {count} components of {d} columns")
-        require_finite("mean", self.mean, (d,))
-        require_finite("directions", self.directions, (d, count))
-        require_number("noise", self.noise, np.finfo(np.float64).tiny)
+        verify.require_finite("variances", self.variances, (count,))
+        verify.require(bool((self.variances > 0).all()), "variances must be positive")
+        verify.require(
+            count <= self.most and (count > 0) == (d > 0), f"there are {count} components of {d} columns"
+        )
+        verify.require_finite("mean", self.mean, (d,))
+        verify.require_finite("directions", self.directions, (d, count))
+        verify.require_number("noise", self.noise, np.finfo(np.float64).tiny)
 
     def for_new_rows(self) -> PrincipalComponents:
         inner = self.inner

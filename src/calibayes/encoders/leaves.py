@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_ascending,
-    require_columns,
-    require_finite,
-    require_length,
-    require_positions,
-)
 from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import FixedLayout, verify_nested
@@ -87,16 +79,16 @@ class OrderedBytes:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require_positions("places", self.places, len(self.indices))
-        require_ascending("places", np.array(self.places))
-        require_length("orders", self.orders, len(self.places))
+        verify.require_columns("indices", self.indices)
+        verify.require_positions("places", self.places, len(self.indices))
+        verify.require_ascending("places", np.array(self.places))
+        verify.require_length("orders", self.orders, len(self.places))
         if not self.places:
             return
         layout = verify_nested(self.inner, tuple(self.indices[p] for p in self.places), is_codes=True)
         for order, levels in zip(self.orders, layout["levels"], strict=True):
-            require_array("orders", order, (levels,), "u")
-            require(order.dtype == np.uint8, "orders must be bytes")
+            verify.require_array("orders", order, (levels,), "u")
+            verify.require(order.dtype == np.uint8, "orders must be bytes")
 
     @property
     def sizes(self) -> Array:
@@ -250,16 +242,18 @@ class Leaves(FixedLayout):
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require(self.forest.count >= 1, "there must be a tree")
-        require(self.bytes.indices == self.indices, "the bytes are those of other columns")
-        require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
-        k = len(require_finite("log_start", self.log_start, (None,)))
-        require(k >= 2, "log_start has fewer than two classes")
-        require_finite("log_factor", self.log_factor, (k, sum(self.forest.leaves)))
-        require(len(require_array("losses", self.losses, (None,))) >= 1, "losses are empty")
+        verify.require_columns("indices", self.indices)
+        verify.require(self.forest.count >= 1, "there must be a tree")
+        verify.require(self.bytes.indices == self.indices, "the bytes are those of other columns")
+        verify.require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
+        k = len(verify.require_finite("log_start", self.log_start, (None,)))
+        verify.require(k >= 2, "log_start has fewer than two classes")
+        verify.require_finite("log_factor", self.log_factor, (k, sum(self.forest.leaves)))
+        verify.require(len(verify.require_array("losses", self.losses, (None,))) >= 1, "losses are empty")
         for position, sign in self.monotone:
-            require(position >= 0 and sign in (-1, 1), "monotone must be pairs of a column and 1 or -1")
+            verify.require(
+                position >= 0 and sign in (-1, 1), "monotone must be pairs of a column and 1 or -1"
+            )
 
     def encode(self, table: Table) -> Array:
         return leaf_codes(self.bytes.encode(table), self.forest)

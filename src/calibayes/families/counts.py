@@ -8,15 +8,9 @@ from typing import Self
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut, PassInputs, PassResult
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Dirichlet
 from calibayes.kernels import event_counts, level_counts, moments
@@ -83,7 +77,7 @@ class PseudoCounts:
     def verify(self) -> None:
         self.layout.verify()
         if self.layout.classes and np.ndim(self.alpha):
-            require_finite("alpha", np.asarray(self.alpha), (len(self.layout.columns),), 0.0, "fiu")
+            verify.require_finite("alpha", np.asarray(self.alpha), (len(self.layout.columns),), 0.0, "fiu")
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)
@@ -182,13 +176,13 @@ class Bernoulli(PseudoCounts):
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("parameters", parameters, {"log_one": shape, "log_zero": shape})
-        one, zero = (probabilities_of(name, parameters[name]) for name in ("log_one", "log_zero"))
-        require_sums_of_one("log_one and log_zero", one + zero)
+        verify.require_arrays("parameters", parameters, {"log_one": shape, "log_zero": shape})
+        one, zero = (verify.probabilities_of(name, parameters[name]) for name in ("log_one", "log_zero"))
+        verify.require_sums_of_one("log_one and log_zero", one + zero)
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("statistics", statistics, {"zeros": shape, "ones": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"zeros": shape, "ones": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         return keep_nonnegative(current, proposed)
@@ -296,17 +290,17 @@ class Categorical(PseudoCounts):
 
     def verify(self) -> None:
         super().verify()
-        require_length("levels", self.layout.levels, len(self.layout.columns))
+        verify.require_length("levels", self.layout.levels, len(self.layout.columns))
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), self.layout.cells
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", level_counts.sums_by_column(probability, self._first))
+        verify.require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = verify.probabilities_of("log_probability", parameters["log_probability"])
+        verify.require_sums_of_one("log_probability", level_counts.sums_by_column(probability, self._first))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), self.layout.cells
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         return keep_nonnegative(current, proposed)

@@ -7,17 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    TOLERANCE,
-    probabilities_of,
-    require,
-    require_arrays,
-    require_close,
-    require_finite,
-    require_sums_of_one,
-)
 from calibayes.families.counts import LEAST_SHARE, PseudoCounts, floored
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Gamma
@@ -106,18 +98,18 @@ class Poisson:
         self.layout.verify()
         if np.ndim(self.pseudo_rows) or self.layout.classes:
             shape = (len(self.layout.columns),) if np.ndim(self.pseudo_rows) else ()
-            require_finite("pseudo_rows", self.pseudo_rows, shape, least=0.0)
+            verify.require_finite("pseudo_rows", self.pseudo_rows, shape, least=0.0)
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("parameters", parameters, {"rate": shape, "log_rate": shape})
+        verify.require_arrays("parameters", parameters, {"rate": shape, "log_rate": shape})
         rate, log_rate = parameters["rate"], parameters["log_rate"]
-        require(bool((rate > 0).all()), "rate contains numbers that are not positive")
-        require_close("log_rate", log_rate, np.log(rate), 1.0 + np.abs(log_rate))
+        verify.require(bool((rate > 0).all()), "rate contains numbers that are not positive")
+        verify.require_close("log_rate", log_rate, np.log(rate), 1.0 + np.abs(log_rate))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("statistics", statistics, {"count": shape, "sum": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": shape, "sum": shape}, least=0.0)
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         event_scores = event_counts.scores(event_counts.filled(columns), parameters["log_rate"])
@@ -210,7 +202,7 @@ class EventCounts(PseudoCounts):
 
     def verify_statistics(self, statistics: Arrays) -> None:
         k, d = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("statistics", statistics, {"count": (k, d), "rows": (k,)}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": (k, d), "rows": (k,)}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An event count that would be negative, or a row count that would not be positive, keeps its value."""
@@ -279,10 +271,10 @@ class Multinomial(EventCounts):
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("parameters", parameters, {"log_probability": shape, "length": (1,)})
-        require_finite("length", parameters["length"], (1,), least=0.0)
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", probability.sum(axis=1))
+        verify.require_arrays("parameters", parameters, {"log_probability": shape, "length": (1,)})
+        verify.require_finite("length", parameters["length"], (1,), least=0.0)
+        probability = verify.probabilities_of("log_probability", parameters["log_probability"])
+        verify.require_sums_of_one("log_probability", probability.sum(axis=1))
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         coefficient = event_counts.log_multinomial_coefficients(columns)
@@ -378,11 +370,13 @@ class Complement(EventCounts):
 
     def verify_parameters(self, parameters: Arrays) -> None:
         k, d = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("parameters", parameters, {"weight": (k, d)}, least=-TOLERANCE)
+        verify.require_arrays("parameters", parameters, {"weight": (k, d)}, least=-verify.TOLERANCE)
         if not self.norm:
-            require_sums_of_one("weight", probabilities_of("weight", -parameters["weight"]).sum(axis=1))
+            verify.require_sums_of_one(
+                "weight", verify.probabilities_of("weight", -parameters["weight"]).sum(axis=1)
+            )
         elif d > 1:
-            require_sums_of_one("weight", parameters["weight"].sum(axis=1))
+            verify.require_sums_of_one("weight", parameters["weight"].sum(axis=1))
 
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["weight"])

@@ -10,14 +10,8 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
 from calibayes.families.counts import floored, keep_nonnegative
 from calibayes.families.density import UNBOUND
 from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, check_bandwidth
@@ -193,21 +187,21 @@ class SmoothedCounts(ABC):
     def verify(self) -> None:
         self.layout.verify()
         k, d = len(self.layout.classes), len(self.layout.columns)
-        require_length("levels", self.layout.levels, d)
+        verify.require_length("levels", self.layout.levels, d)
         if k and (self.bandwidths.size or self.pooled.size):  # prepared
-            require_finite("bandwidths", self.bandwidths, (k, d), least=0.0)
-            require_finite("pooled", self.pooled, self._table_shape, least=0.0)
-            require_sums_of_one("pooled", self._totals(self.pooled))
+            verify.require_finite("bandwidths", self.bandwidths, (k, d), least=0.0)
+            verify.require_finite("pooled", self.pooled, self._table_shape, least=0.0)
+            verify.require_sums_of_one("pooled", self._totals(self.pooled))
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = (len(self.layout.classes), *self._table_shape)
-        require_arrays("parameters", parameters, {"log_density": shape})
-        probability = probabilities_of("log_density", self._log_probability(parameters))
-        require_sums_of_one("log_density", self._totals(probability))
+        verify.require_arrays("parameters", parameters, {"log_density": shape})
+        probability = verify.probabilities_of("log_density", self._log_probability(parameters))
+        verify.require_sums_of_one("log_density", self._totals(probability))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = (len(self.layout.classes), *self._table_shape)
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the bandwidths and the pooled prior fixed from the counts of the data."""
@@ -432,7 +426,7 @@ class KernelPair(SmoothedCounts):
 
     def verify(self) -> None:
         super().verify()
-        require_length("columns", self.layout.columns, 2 if self.layout.classes else 0)
+        verify.require_length("columns", self.layout.columns, 2 if self.layout.classes else 0)
 
     def _margins(self, count: Array) -> list[Array]:
         return [count.sum(axis=2), count.sum(axis=1)]

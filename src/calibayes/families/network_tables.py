@@ -12,16 +12,9 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
 from calibayes.families.counts import keep_nonnegative
 from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.pair_tables import (
@@ -112,14 +105,16 @@ def ancestral_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
 def verify_parent_sets(parents: ParentSets, levels: Sequence[int], most: int, max_cells: int) -> None:
     """Raises ValueError unless these are at most ``most`` parents of each column, without cycles."""
     d = len(levels)
-    require_length("parents", parents, d)
+    verify.require_length("parents", parents, d)
     for j, of_column in enumerate(parents):
-        require(len(set(of_column)) == len(of_column) <= most, f"parents of a column are not at most {most}")
-        require(
+        verify.require(
+            len(set(of_column)) == len(of_column) <= most, f"parents of a column are not at most {most}"
+        )
+        verify.require(
             all(0 <= parent < d for parent in of_column), f"parents contains a column outside of {d} columns"
         )
         cells = prod(levels[i] for i in (*of_column, j))
-        require(not of_column or cells <= max_cells, f"a table has more than {max_cells} cells")
+        verify.require(not of_column or cells <= max_cells, f"a table has more than {max_cells} cells")
     ancestral_order(parents)
 
 
@@ -218,13 +213,13 @@ class ConditionalProbabilities(PairCounts, ABC):
     def verify(self) -> None:
         super().verify()
         layout, k = self.layout, len(self.layout.classes)
-        require_length("levels", layout.levels, len(layout.columns))
+        verify.require_length("levels", layout.levels, len(layout.columns))
         prepared = (self.structure, self.prepared_pseudo_counts, self.widths)
         if not k or all(part is None for part in prepared):
             return
         self.verify_structure()
         shape = k, self.tables.cell_count
-        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, shape, 0.0)
+        verify.require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, shape, 0.0)
         verify_widths(self.widths, layout)
 
     @abstractmethod
@@ -233,13 +228,13 @@ class ConditionalProbabilities(PairCounts, ABC):
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), self.tables.cell_count
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", self.tables.distribution_sums(probability))
+        verify.require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = verify.probabilities_of("log_probability", parameters["log_probability"])
+        verify.require_sums_of_one("log_probability", self.tables.distribution_sums(probability))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), self.tables.cell_count
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
