@@ -235,6 +235,7 @@ class MissingAsLevel:
             verify_nested(self.inner, tuple(self.indices[p] for p in self.inner_places), is_codes=True)
 
     def with_missing_unknown(self) -> MissingAsLevel:
+        """The same encoder with missing values as unknown (code -1), for rows whose missing values are to be imputed."""
         return replace(self, missing_is_coded=False)
 
     @property

@@ -483,6 +483,7 @@ class PrincipalComponents(FixedLayout):
         return self._components(self.inner.encode(table) - self.mean)
 
     def encode_known(self, table: Table, known: Array) -> Array:
+        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
         sources = self.inner.sources if isinstance(self.inner, Derived) else range(len(self.indices))
         centered = self.inner.encode(table) - self.mean
         rows = np.where(known[:, None, np.array(sources)], centered, np.nan)

@@ -275,6 +275,11 @@ class Leaves(FixedLayout):
         return self, None, None
 
     def path_terms(self, table: Table, values: Array, mass: Array) -> tuple[Array, Array]:
+        """What each column contributes, on the paths of the rows, to the sum of their leaves' values, (n, k, d).
+
+        ``values`` (k, leaves) are averaged over the leaves of a node by ``mass`` (leaves,). Also returns the value of no
+        column, (k,).
+        """
         return path_terms(self.bytes.encode(table), self.forest, values, mass)
 
     def start_probabilities(self, mass: Array) -> tuple[Array, Array]:

@@ -21,6 +21,23 @@ from calibayes.tables.table import Table, numeric_columns, numeric_matrix
 from calibayes.tables.text import counted
 
 
+class PlainNumbers(DataIndependent):
+    """Base of encoders of numbers, also in sparse tables, that learn nothing from the columns."""
+
+    sparse: ClassVar[bool] = True
+
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
+        summary.check_numbers(indices)
+        fitted: Self = replace(self, indices=tuple(indices))  # type: ignore[type-var]
+        return fitted
+
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        return list(encoded.T)
+
+    def layout(self) -> Mapping[str, Any]:
+        return {}
+
+
 @dataclass(frozen=True)
 class Numbers(DataIndependent):
     """Numbers unchanged (NaN where missing), with a center about which moments are summed and a variance per column.
@@ -57,7 +74,7 @@ class Numbers(DataIndependent):
 
 
 @dataclass(frozen=True)
-class Flags(DataIndependent):
+class Flags(PlainNumbers):
     """1 for numbers above a threshold, else 0, NaN where missing; without a threshold all values must be 0 or 1.
 
     Examples
@@ -72,15 +89,9 @@ class Flags(DataIndependent):
     threshold: float | None = 0.0
     indices: tuple[int, ...] = ()
 
-    sparse: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"a threshold must be finite, got {self.threshold}")
-
-    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Flags:
-        summary.check_numbers(indices)
-        return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices, booleans=True)
@@ -92,15 +103,9 @@ class Flags(DataIndependent):
             raise ValueError(f"column {name!r} has values other than 0 and 1: give a threshold (binarize)")
         return columns.astype(np.float64)
 
-    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        return list(encoded.T)
-
-    def layout(self) -> Mapping[str, Any]:
-        return {}
-
 
 @dataclass(frozen=True)
-class Counts(DataIndependent):
+class Counts(PlainNumbers):
     """Counts: numbers that are not negative, unchanged. Raises ValueError if one is negative.
 
     ``reader`` is what reads them, for the error message.
@@ -108,12 +113,6 @@ class Counts(DataIndependent):
 
     indices: tuple[int, ...] = ()
     reader: str = "a model of counts"
-
-    sparse: ClassVar[bool] = True
-
-    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Counts:
-        summary.check_numbers(indices)
-        return replace(self, indices=tuple(indices))
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices, booleans=True)
@@ -127,12 +126,6 @@ class Counts(DataIndependent):
                 f"column {table.names[self.indices[negative[0]]]!r} cannot hold counts"
             )
         return columns
-
-    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        return list(encoded.T)
-
-    def layout(self) -> Mapping[str, Any]:
-        return {}
 
 
 def _above(columns: Array, threshold: float) -> Array:

@@ -85,6 +85,12 @@ class PseudoCounts:
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         return self
 
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        return keep_nonnegative(current, proposed)
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"])
+
     def exact(self) -> Self:
         return self
 
@@ -183,9 +189,6 @@ class Bernoulli(PseudoCounts):
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
         verify.require_arrays("statistics", statistics, {"zeros": shape, "ones": shape}, least=0.0)
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
 
     def cells(self, statistics: Arrays) -> Array:
         return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
@@ -301,12 +304,6 @@ class Categorical(PseudoCounts):
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), self.layout.cells
         verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True

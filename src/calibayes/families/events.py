@@ -219,9 +219,6 @@ class EventCounts(PseudoCounts):
         dense = event_counts.as_dense(columns, len(self.layout.classes))
         return np.asarray(dense[:, None, :] * self.event_weights(parameters))
 
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
-
 
 def nonzero_cells(columns: Array) -> tuple[Array, Array, Array]:
     """Row, column and value of each cell that is not 0, of a dense or sparse table."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts import keep_nonnegative
+from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
 from calibayes.families.pair_tables import (
     ConditionalTables,
@@ -273,12 +272,6 @@ class ConditionalProbabilities(PairCounts, ABC):
         if structure_statistics is None:
             return [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
         return self.column_counts(structure_statistics)
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
