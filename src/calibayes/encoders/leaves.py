@@ -15,19 +15,11 @@ from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import FixedLayout, verify_nested
 from calibayes.encoders.levels import Levels
+from calibayes.kernels import tree_growth
 from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.tree_growth import (
-    GrownForest,
-    GrowthRows,
-    GrowthSettings,
-    Report,
-    by_first_row,
-    fold_of,
-    grow_forests,
-)
 from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -192,7 +184,7 @@ class Leaves(FixedLayout):
     1.0
     """
 
-    settings: GrowthSettings = field(default_factory=GrowthSettings)
+    settings: tree_growth.GrowthSettings = field(default_factory=tree_growth.GrowthSettings)
     monotone: tuple[tuple[int, int], ...] = ()
     indices: tuple[int, ...] = ()
     bytes: OrderedBytes = field(default_factory=OrderedBytes)
@@ -207,7 +199,11 @@ class Leaves(FixedLayout):
     data_dependence = "trees are grown on the training rows"
 
     def fit(
-        self, summary: TableSummary, indices: Sequence[int], report: Report = _silent, unit: float = 1.0
+        self,
+        summary: TableSummary,
+        indices: Sequence[int],
+        report: tree_growth.Report = _silent,
+        unit: float = 1.0,
     ) -> Leaves:
         """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
         codes, weight = summary.codes, summary.weight / unit
@@ -219,9 +215,9 @@ class Leaves(FixedLayout):
         if len(mass) < 2:
             raise ValueError("Leaves needs rows of two classes")
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
-        order = by_first_row(codes[labeled], len(log_start))
+        order = tree_growth.by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
-        sample = GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        sample = tree_growth.GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
@@ -302,19 +298,26 @@ class Leaves(FixedLayout):
 
 
 def _grown(
-    sample: GrowthRows, settings: GrowthSettings, direction: Array, report: Report
-) -> tuple[GrownForest, Array]:
+    sample: tree_growth.GrowthRows,
+    settings: tree_growth.GrowthSettings,
+    direction: Array,
+    report: tree_growth.Report,
+) -> tuple[tree_growth.GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
     place = places_in_class(sample.labels)
     if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
-        folds = [fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
-        losses = grow_forests(folds, settings, direction, report).losses
+        folds = [tree_growth.fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
+        losses = tree_growth.grow_forests(folds, settings, direction, report).losses
         settings, held_out = replace(settings, trees=_best_round(losses)), np.zeros(len(place), dtype=bool)
-        return grow_forests([fold_of(sample, held_out)], settings, direction).forests[0], losses
+        return tree_growth.grow_forests([tree_growth.fold_of(sample, held_out)], settings, direction).forests[
+            0
+        ], losses
     held_out = place % HELD_OUT == HELD_OUT // 2 - 1
     if not sample.weight[held_out].any():
         settings = replace(settings, trees=min(settings.trees, settings.patience))
-    (grown,), losses = grow_forests([fold_of(sample, held_out)], settings, direction, report)
+    (grown,), losses = tree_growth.grow_forests(
+        [tree_growth.fold_of(sample, held_out)], settings, direction, report
+    )
     return grown, losses
 
 

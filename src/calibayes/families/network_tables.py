@@ -15,14 +15,8 @@ import numpy as np
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.families import pair_tables
 from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
-from calibayes.families.pair_tables import (
-    ConditionalTables,
-    bandwidths_in_cells,
-    shares,
-    smoothing_matrices,
-    verify_widths,
-)
 from calibayes.families.tree_structures import PairCounts
 
 ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -30,7 +24,7 @@ ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class NetworkTables(ConditionalTables):
+class NetworkTables(pair_tables.ConditionalTables):
     """The tables of a network: level c given levels a and b of the parents is cell (a * levels of b + b) * levels + c."""
 
     parents: ParentSets
@@ -84,7 +78,7 @@ def network_pseudo_counts(
         if not parents:
             return even
         fewer = parents[:-1]
-        distribution = shares(count_of((*fewer, j)) + pseudo_counts(j, fewer))
+        distribution = pair_tables.shares(count_of((*fewer, j)) + pseudo_counts(j, fewer))
         return even + back_off * distribution[..., None, :]
 
     k = len(count_of((0,)))
@@ -204,7 +198,9 @@ class ConditionalProbabilities(PairCounts, ABC):
         return replace(
             structured,
             prepared_pseudo_counts=structured.count_prior(start),
-            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts, self.table_columns),
+            widths=pair_tables.bandwidths_in_cells(
+                self.bandwidth, self.layout, column_counts, self.table_columns
+            ),
         )
 
     # -- verification --------------------------------------------------------------------------------------------
@@ -219,7 +215,7 @@ class ConditionalProbabilities(PairCounts, ABC):
         self.verify_structure()
         shape = k, self.tables.cell_count
         verify.require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, shape, 0.0)
-        verify_widths(self.widths, layout)
+        pair_tables.verify_widths(self.widths, layout)
 
     @abstractmethod
     def verify_structure(self) -> None:
@@ -256,7 +252,7 @@ class ConditionalProbabilities(PairCounts, ABC):
         """The smoothing matrix of each column, (k, levels, levels); None without smoothing."""
         widths = np.zeros((len(self.layout.classes), len(self.layout.columns)))
         given = widths if self.widths is None else self.widths
-        return smoothing_matrices(self.layout.levels, given, self.layout.ordered)
+        return pair_tables.smoothing_matrices(self.layout.levels, given, self.layout.ordered)
 
     @abstractmethod
     def count_prior(self, structure_statistics: Arrays | None) -> Array:

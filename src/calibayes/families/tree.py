@@ -10,31 +10,15 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.core.verify import require
+from calibayes.families import pair_tables, tree_structures
 from calibayes.families.covariances import Full
 from calibayes.families.network_tables import ConditionalProbabilities
-from calibayes.families.pair_tables import (
-    ClassTree,
-    ClassTrees,
-    TreeInference,
-    TreeTables,
-    pseudo_counts,
-    smooth,
-    smoothing_matrices,
-)
-from calibayes.families.tree_structures import (
-    Candidates,
-    OneTree,
-    Parents,
-    Search,
-    topological_order,
-    verify_parents,
-)
 from calibayes.kernels import level_counts
 from calibayes.kernels.level_pairs import PairInformation, pair_table
 
 
 @dataclass(frozen=True)
-class Tree(TreeInference, ConditionalProbabilities):
+class Tree(pair_tables.TreeInference, ConditionalProbabilities):
     """The probability of each level of a column given the class and the level of the column's parent.
 
     `prepare` learns the structure from the counts of all pairs of columns; training does not change it. A pair of cells
@@ -65,8 +49,8 @@ class Tree(TreeInference, ConditionalProbabilities):
     1.0
     """
 
-    search: Search = field(default_factory=OneTree)
-    parents: tuple[Parents, ...] | None = field(default=None, repr=False, compare=False)
+    search: tree_structures.Search = field(default_factory=tree_structures.OneTree)
+    parents: tuple[tree_structures.Parents, ...] | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parent of each column, class by class."""
 
     def bind(self, layout: Layout) -> Self:
@@ -75,25 +59,26 @@ class Tree(TreeInference, ConditionalProbabilities):
     # -- structure -----------------------------------------------------------------------------------------------
 
     @property
-    def structure(self) -> tuple[Parents, ...] | None:
+    def structure(self) -> tuple[tree_structures.Parents, ...] | None:
         """The parent of each column, class by class."""
         return self.parents
 
     @cached_property
-    def class_trees(self) -> tuple[ClassTree, ...]:
+    def class_trees(self) -> tuple[pair_tables.ClassTree, ...]:
         """The distinct trees and the classes of each; a tree without edges before `prepare`."""
         k, d = len(self.layout.classes), len(self.layout.columns)
         parents = self.parents or ((-1,) * d,) * k
         return tuple(
-            ClassTree(
-                np.array([c for c in range(k) if parents[c] == tree]), TreeTables(tree, self.layout.levels)
+            pair_tables.ClassTree(
+                np.array([c for c in range(k) if parents[c] == tree]),
+                pair_tables.TreeTables(tree, self.layout.levels),
             )
             for tree in dict.fromkeys(parents)
         )
 
     @cached_property
-    def tables(self) -> ClassTrees:
-        return ClassTrees(self.class_trees)
+    def tables(self) -> pair_tables.ClassTrees:
+        return pair_tables.ClassTrees(self.class_trees)
 
     def with_structure(self, structure_statistics: Arrays) -> Self:
         return replace(self, parents=self.search.parents(self.candidates(structure_statistics)))
@@ -101,7 +86,7 @@ class Tree(TreeInference, ConditionalProbabilities):
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         singles, levels = self.column_counts(structure_statistics), self.layout.levels
 
-        def of_tree(tree: ClassTree) -> Array:
+        def of_tree(tree: pair_tables.ClassTree) -> Array:
             classes, joint = tree.classes, structure_statistics["pair"][tree.classes]
             return tree.tables.join(
                 [
@@ -128,7 +113,7 @@ class Tree(TreeInference, ConditionalProbabilities):
 
     def verify_structure(self) -> None:
         require(self.parents is not None, "parents is missing")
-        verify_parents(self.parents or (), len(self.layout.classes), len(self.layout.columns))
+        tree_structures.verify_parents(self.parents or (), len(self.layout.classes), len(self.layout.columns))
         self._verify_edges()
 
     def _verify_edges(self) -> None:
@@ -145,7 +130,7 @@ class Tree(TreeInference, ConditionalProbabilities):
     # -- statistics and parameters -------------------------------------------------------------------------------
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        def of_tree(tree: ClassTree) -> Array:
+        def of_tree(tree: pair_tables.ClassTree) -> Array:
             codes = tree.tables.cell_codes(columns)
             return level_counts.weighted_counts(codes, weights[:, tree.classes], tree.tables.first)
 
@@ -155,15 +140,17 @@ class Tree(TreeInference, ConditionalProbabilities):
         column_counts = self.given_or_equal(structure_statistics)
         per_level = self.pseudo_counts(self.layout.levels)
 
-        def of_tree(tree: ClassTree) -> Array:
+        def of_tree(tree: pair_tables.ClassTree) -> Array:
             class_counts = [count[tree.classes] for count in column_counts]
-            return pseudo_counts(tree.tables, per_level, class_counts, self.back_off)
+            return pair_tables.pseudo_counts(tree.tables, per_level, class_counts, self.back_off)
 
         return self.tables.join(of_tree)
 
     def smoothed(self, count: Array) -> Array:
-        def of_tree(tree: ClassTree) -> Array:
-            return smooth(tree.select(count), tree.tables, self._tree_smoothing[int(tree.classes[0])])
+        def of_tree(tree: pair_tables.ClassTree) -> Array:
+            return pair_tables.smooth(
+                tree.select(count), tree.tables, self._tree_smoothing[int(tree.classes[0])]
+            )
 
         return self.tables.join(of_tree)
 
@@ -172,7 +159,9 @@ class Tree(TreeInference, ConditionalProbabilities):
         """Smoothing matrices of each tree, by its first class."""
         widths, ordered = np.zeros((0, 0)) if self.widths is None else self.widths, self.layout.ordered
         return {
-            int(tree.classes[0]): smoothing_matrices(self.layout.levels, widths[tree.classes], ordered)
+            int(tree.classes[0]): pair_tables.smoothing_matrices(
+                self.layout.levels, widths[tree.classes], ordered
+            )
             for tree in self.class_trees
         }
 
@@ -206,8 +195,8 @@ class TreeCovariance(Full):
     True
     """
 
-    search: Search = field(default_factory=OneTree)
-    parents: tuple[Parents, ...] = field(default=(), repr=False, compare=False)
+    search: tree_structures.Search = field(default_factory=tree_structures.OneTree)
+    parents: tuple[tree_structures.Parents, ...] = field(default=(), repr=False, compare=False)
     """The parent of each column, class by class, set by `prepare`."""
 
     def freedom(self, d: int) -> int:
@@ -226,11 +215,11 @@ class TreeCovariance(Full):
         squared_correlation = np.where(product > 0, squares / np.where(product > 0, product, 1.0), 0.0)
         gain = -0.5 * count * np.log(np.maximum(1.0 - squared_correlation, LEAST_UNEXPLAINED))
         information = PairInformation(gain, np.broadcast_to(count, gain.shape), np.ones(gain.shape))
-        candidates = Candidates(mean.shape[1], left, right, information)
+        candidates = tree_structures.Candidates(mean.shape[1], left, right, information)
         return replace(self, parents=self.search.parents(candidates))
 
     def verify_size(self, k: int, d: int) -> None:
-        verify_parents(self.parents, k if self.parents else 0, d)
+        tree_structures.verify_parents(self.parents, k if self.parents else 0, d)
 
     def _scaled(self, covariance: Array) -> Array:
         """The covariance in units, powers of 2, in which variances are near 1: products of variances do not overflow."""
@@ -250,10 +239,10 @@ class TreeCovariance(Full):
         return self.constrain(moved, np.ones((len(free), 1)))
 
 
-def tree_covariance(covariance: Array, parents: Parents) -> Array:
+def tree_covariance(covariance: Array, parents: tree_structures.Parents) -> Array:
     """The covariance (d, d) of a tree with given variances and edge covariances: products of slopes along paths."""
     result = np.zeros_like(covariance)
-    for column in topological_order(parents):
+    for column in tree_structures.topological_order(parents):
         parent = parents[column]
         if parent >= 0 and covariance[parent, parent] > 0:
             slope = covariance[column, parent] / covariance[parent, parent]
@@ -262,7 +251,7 @@ def tree_covariance(covariance: Array, parents: Parents) -> Array:
     return result
 
 
-def _free_entries(parents: Parents) -> Array:
+def _free_entries(parents: tree_structures.Parents) -> Array:
     """1 on the diagonal and on edges, else 0, (d, d)."""
     mask = np.eye(len(parents))
     children = np.flatnonzero(np.array(parents) >= 0)

@@ -11,19 +11,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
+from calibayes.kernels import tree_nodes
 from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, most_threads, twin
-from calibayes.kernels.tree_nodes import (
-    UNBOUNDED,
-    Bounds,
-    ByteColumns,
-    Split,
-    SplitOptions,
-    best_split,
-    divide,
-    is_left,
-    log_odds_change,
-    node_sums,
-)
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
 
@@ -61,23 +50,23 @@ class _Leaf:
     node: int
     rows: Array
     sums: Array
-    bounds: Bounds
-    split: Split
+    bounds: tree_nodes.Bounds
+    split: tree_nodes.Split
 
 
 @dataclass
 class _Growth:
     """A tree while it grows."""
 
-    columns: ByteColumns
+    columns: tree_nodes.ByteColumns
     packed: Array
-    options: SplitOptions
+    options: tree_nodes.SplitOptions
     leaves: list[_Leaf] = field(default_factory=list)
-    nodes: list[tuple[Split, int, int] | None] = field(default_factory=list)
+    nodes: list[tuple[tree_nodes.Split, int, int] | None] = field(default_factory=list)
 
-    def add(self, rows: Array, sums: Array, bounds: Bounds) -> None:
+    def add(self, rows: Array, sums: Array, bounds: tree_nodes.Bounds) -> None:
         """A new leaf with its best split."""
-        split = best_split(sums, self.columns.first, self.options, bounds)
+        split = tree_nodes.best_split(sums, self.columns.first, self.options, bounds)
         self.leaves.append(_Leaf(len(self.nodes), rows, sums, bounds, split))
         self.nodes.append(None)
 
@@ -86,9 +75,9 @@ class _Growth:
         leaf = max(self.leaves, key=lambda leaf: (leaf.split.gain, -leaf.node))
         if leaf.split.gain <= 0:
             return False
-        left, right = divide(self.columns, leaf.rows, leaf.split)
+        left, right = tree_nodes.divide(self.columns, leaf.rows, leaf.split)
         is_left_smaller = len(left) < len(right)
-        sums = node_sums(self.columns, left if is_left_smaller else right, self.packed)
+        sums = tree_nodes.node_sums(self.columns, left if is_left_smaller else right, self.packed)
         leaf.sums -= sums
         of_left, of_right = (sums, leaf.sums) if is_left_smaller else (leaf.sums, sums)
         self.leaves.remove(leaf)
@@ -98,21 +87,28 @@ class _Growth:
         self.add(right, of_right, above)
         return True
 
-    def _child_bounds(self, leaf: _Leaf, left: Array, right: Array) -> tuple[Bounds, Bounds]:
+    def _child_bounds(
+        self, leaf: _Leaf, left: Array, right: Array
+    ) -> tuple[tree_nodes.Bounds, tree_nodes.Bounds]:
         """Bounds of both children: on either side of the mean of their changes, if the column has a direction."""
         direction = int(self.options.direction[leaf.split.column])
         if not direction:
             return leaf.bounds, leaf.bounds
         codes = self.columns.first[1]
         totals = np.stack([sums[:codes].sum(axis=0) for sums in (left, right)])
-        of_left, of_right = np.clip(log_odds_change(totals, self.options.prior), *leaf.bounds)
+        of_left, of_right = np.clip(tree_nodes.log_odds_change(totals, self.options.prior), *leaf.bounds)
         middle = float((of_left + of_right) / 2.0)
-        lower, upper = Bounds(leaf.bounds.low, middle), Bounds(middle, leaf.bounds.high)
+        lower, upper = tree_nodes.Bounds(leaf.bounds.low, middle), tree_nodes.Bounds(middle, leaf.bounds.high)
         return (lower, upper) if direction > 0 else (upper, lower)
 
 
 def native_grow_tree(
-    module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    module: Any,
+    columns: tree_nodes.ByteColumns,
+    rows: Array,
+    packed: Array,
+    options: tree_nodes.SplitOptions,
+    most_leaves: int,
 ) -> Any:
     is_shared = (
         most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
@@ -133,11 +129,15 @@ def native_grow_tree(
 
 @twin(native_grow_tree)
 def grow_tree(
-    columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    columns: tree_nodes.ByteColumns,
+    rows: Array,
+    packed: Array,
+    options: tree_nodes.SplitOptions,
+    most_leaves: int,
 ) -> GrownTree:
     """A tree over some rows (int32), given packed residuals and variances of all rows, (n, c)."""
     growth = _Growth(columns, packed, options)
-    growth.add(rows, node_sums(columns, rows, packed), UNBOUNDED)
+    growth.add(rows, tree_nodes.node_sums(columns, rows, packed), tree_nodes.UNBOUNDED)
     while len(growth.leaves) < most_leaves and growth.split_best():
         pass
     leaves = sorted(growth.leaves, key=lambda leaf: leaf.node)
@@ -148,7 +148,7 @@ def grow_tree(
     return GrownTree(_tree(growth.nodes, [leaf.node for leaf in leaves]), codes, bounds)
 
 
-def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> TreeNodes:
+def _tree(nodes: list[tuple[tree_nodes.Split, int, int] | None], leaves: list[int]) -> TreeNodes:
     column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
     most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
     for place, node in enumerate(nodes):
@@ -247,7 +247,7 @@ def forest_of(trees: Sequence[TreeNodes]) -> Forest:
     return Forest(column, most, missing_left, children, first)
 
 
-def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
+def native_leaf_codes(module: Any, columns: tree_nodes.ByteColumns, forest: Forest) -> Any:
     if not columns.d:
         return NotImplemented
     out = np.empty((columns.n, forest.count), dtype=np.int8)
@@ -264,7 +264,7 @@ def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
 
 
 @twin(native_leaf_codes)
-def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
+def leaf_codes(columns: tree_nodes.ByteColumns, forest: Forest) -> Array:
     """The leaf of each row in each tree, (n, trees) int8."""
     out = np.empty((columns.n, forest.count), dtype=np.int8)
     for number, tree in enumerate(forest.trees()):
@@ -272,7 +272,7 @@ def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
         for place, j in enumerate(tree.column):
             here = np.flatnonzero(node == place)
             if j >= 0 and len(here):
-                left = is_left(columns.column(j)[here], tree.most[place], tree.missing_left[place])
+                left = tree_nodes.is_left(columns.column(j)[here], tree.most[place], tree.missing_left[place])
                 node[here] = tree.children[place][np.where(left, 0, 1)]
         out[:, number] = tree.children[node, 0]
     return out
@@ -281,7 +281,9 @@ def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
 # -- Contributions of the columns along the paths of rows through trees --------------------------------------
 
 
-def path_terms(columns: ByteColumns, forest: Forest, values: Array, mass: Array) -> tuple[Array, Array]:
+def path_terms(
+    columns: tree_nodes.ByteColumns, forest: Forest, values: Array, mass: Array
+) -> tuple[Array, Array]:
     """What each column contributes to the sum of the values of a row's leaves, (n, k, d), and the value of no column, (k,).
 
     The value of a node is the average of ``values`` (k, leaves) over its leaves, weighted by ``mass`` (leaves,). A split
